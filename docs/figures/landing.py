@@ -32,11 +32,12 @@ def policies() -> list[ma.Policy]:
 def draw_regret(folder: Path, *, replications: int = 200) -> Path:
     """Draw regret over time on a million arms."""
     from manyarms.report import regret_over_time
+    from manyarms.report.style import PAPER_BAND
 
     instance = ma.instances.planted(n=1_000_000, alpha=ALPHA, horizon=HORIZON)
     result = ma.simulate(policies(), instance, horizon=HORIZON, replications=replications)
     title = f"1,000,000 arms, {instance.n_best:,} of them best, {HORIZON:,} pulls"
-    return _save(regret_over_time(result, title=title), folder / "landing.svg")
+    return _save(regret_over_time(result, band=PAPER_BAND, title=title), folder / "landing.svg")
 
 
 def draw_cost(folder: Path, *, turns: int = 120) -> Path:

@@ -25,6 +25,8 @@
     └── DownloadError (OSError)          a contest file could not be downloaded
 
     CacheWarning (UserWarning)           compiled code cannot be kept
+    OldResultsWarning (UserWarning)      results of a policy whose code has changed since
+    ScaleWarning (UserWarning)           rewards that do not fit a policy's parameters
 
 Messages name the parameter, the rule and the value, then the way out.
 """
@@ -254,3 +256,11 @@ class DownloadError(ManyarmsError, OSError):
 
 class CacheWarning(UserWarning):
     """Compiled code cannot be kept; the message says why, and what to do. Shown once a process."""
+
+
+class OldResultsWarning(UserWarning):
+    """A folder holds the results of a policy whose code has changed since; nothing was played."""
+
+
+class ScaleWarning(UserWarning):
+    """Rewards whose scale does not fit a parameter of a policy; the message names both."""

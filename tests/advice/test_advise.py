@@ -27,7 +27,7 @@ SOME = ["moss", "moss-oracle", "quantile", "moss++", "empmoss++", "patience", "p
 
 
 def words(advice: ma.Advice, **options: Any) -> str:
-    return " ".join(advice.text(**options).split())
+    return " ".join(advice.text(**{"why": True, **options}).split())
 
 
 def small(**given: Any) -> ma.Advice:
@@ -44,8 +44,8 @@ def test_unknown_hardness_shows_the_whole_curve() -> None:
     assert "With 25 best arms it would be 1.00 (0 is easy, above 1 is out of reach)" in text
     assert "the table covers everything up to there" in text
     assert "the best arms have mean 0.9 or 0.5" in text
-    assert "number of best arms, these policies join: moss-oracle, ss-greedy-" in text
-    assert "these join: parallel, anytime-parallel, patience" in text
+    assert "number of best arms, these play, too: moss-oracle, ss-greedy-" in text
+    assert "(rounded down), these play, too: parallel, anytime-parallel, patience" in text
     assert "In the usual run it cannot be distinguished from" in text
     assert "(medians of 3 runs)" in text
 
@@ -71,7 +71,7 @@ def test_a_bound_is_named_with_its_hardness() -> None:
     assert "best arms have mean 0.6" in text
     codes = {row.code for row in advice.rows}
     assert {'ma.policy("moss-oracle", m=100)', 'ma.policy("parallel", best_mean=0.6)'} <= codes
-    assert "join: " not in text
+    assert "these play, too: " not in text
 
 
 def test_arms_of_ones_own_and_pulls_in_flight() -> None:
@@ -110,13 +110,14 @@ def test_to_find_is_judged_by_the_recommended_arm() -> None:
     own = ["moss", "sequential-halving"]
     advice = small(n=3000, horizon=300, objective="find", policies=own, replications=4)
     assert advice.objective == "find"
-    assert len(advice.alphas) == 5  # planted means and spread-out ones
+    assert len(advice.alphas) == 6  # planted means and spread-out ones
     assert all(0.0 <= row.mean <= 1.0 for row in advice.rows)
-    lowest = min(row.mean for row in advice.at(0.6))
-    assert all(row.excess == pytest.approx(row.mean - lowest) for row in advice.at(0.6))
+    lowest = min(row.mean for row in advice.at(0.45))
+    assert all(row.excess == pytest.approx(row.mean - lowest) for row in advice.at(0.45))
     text = words(advice)
     assert "What the recommended arm lacks of the best mean, in hundredths" in text
-    assert "spread out as Beta(1, 1) and Beta(2, 5)" in text
+    assert "spread out, as Beta(1, 1), (2, 5), (1, 3) and (10, 30); rewards" in text
+    assert "If only a handful of arms are good" in text
     assert "of the best mean." in text
     assert "of the horizon" not in text
     json.dumps(advice.to_json(), allow_nan=False)
@@ -129,8 +130,35 @@ def test_what_is_printed_can_be_typed_and_fits_a_terminal() -> None:
     (line,) = (line for line in str(advice).splitlines() if ".live(" in line)
     live = eval(line, {"ma": ma})
     assert (live.n_arms, live.horizon) == (2000, 64)
-    others = set(str(advice).splitlines()) - {line}
-    assert max(map(len, others)) <= 80
+    for text in (str(advice), advice.text(why=True, everyone=True)):
+        assert max(len(one) for one in text.splitlines() if one != line) <= 80
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"n": 2000, "horizon": 64, "m_at_least": 20},
+        {"n": 10**6, "horizon": 64, "m_at_least": 2},
+        {"n": 2000, "horizon": 64, "objective": "find", "in_flight": 7},
+        {"n": 9, "horizon": 50, "m_at_least": 9},
+    ],
+)
+def test_the_answer_comes_first_and_the_reasons_are_short(given: dict[str, Any]) -> None:
+    advice = small(**given, policies=["moss", "ss-greedy", "moss++", "quantile", "scout"])
+    first, *lines = advice.text().splitlines()
+    labels = {row.label for row in advice.rows if row.policy == advice.recommended} or {"moss"}
+    assert first == f"Take {advice.name}:"
+    assert {advice.name} == labels
+    assert lines[0].startswith(f"  {advice.code}.live(")
+    whys = lines[lines.index("Why?") + 1 :]
+    assert 2 <= len(whys) <= 10
+    assert whys[0].startswith(f"- {given['n']:,} arms")
+    assert "hardness" not in advice.text() or "worst" not in advice.text()  # the table is not there
+    told = words(advice, why=False)
+    assert advice.rows == () or "Expect a" in told
+    whole = words(advice)
+    assert whole.startswith(f"Take {advice.name}:")
+    assert all(" ".join(one.split()) in whole for one in (*advice.reasons, *advice.caveats))
 
 
 def test_a_policy_of_ones_own_has_one_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -165,12 +193,12 @@ def test_the_table() -> None:
         assert row.miss_rate == summary.miss_rate
     finalists = {row.label for row in advice.rows if row.finalist}
     assert len(finalists) == 8
-    shown = advice.text().splitlines()
+    shown = advice.text(why=True).splitlines()
     assert all(any(line.startswith(f"  {name} ") for line in shown) for name in finalists)
     dropped = players - finalists
     assert dropped
     assert all(f"  {name} " in advice.text(everyone=True) for name in dropped)
-    assert not any(f"\n  {name} " in advice.text() for name in dropped)
+    assert not any(f"\n  {name} " in advice.text(why=True) for name in dropped)
     with pytest.raises(ma.ParameterError, match="`alpha` must be a number >= 0, got nan"):
         advice.at(math.nan)
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import csv
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import manyarms as ma
-from manyarms.advice.candidates import Candidate, candidates
+from manyarms.advice.candidates import _OUTPLAYED, Candidate, candidates
 from manyarms.cli.arguments import policy_from
 from manyarms.instances import Gaussian, planted
 from manyarms.protocol import About, described
@@ -33,26 +35,61 @@ def told(*knowledge: str) -> set[str]:
 
 
 def test_everybody_plays_who_is_told_no_more() -> None:
-    assert names() == told("none")
-    assert names(m_at_least=30) == names(alpha_at_most=0.2) == told("none", "m")
-    assert names(best_mean=0.7) == told("none", "mu*")
-    assert {"k-failure", "cbt", "two-target"} <= names(best_mean=1.0)
-    assert {"thompson", "kl-moss"} <= names()
-    assert "best" not in names(best_mean=1.0, m_at_least=1)
+    def all_of(**given: Any) -> set[str]:
+        return names(policies="all", **given)
+
+    assert all_of() == told("none")
+    assert all_of(m_at_least=30) == all_of(alpha_at_most=0.2) == told("none", "m")
+    assert all_of(best_mean=0.7) == told("none", "mu*")
+    assert {"k-failure", "cbt", "two-target"} <= all_of(best_mean=1.0)
+    assert {"thompson", "kl-moss"} <= all_of()
+    assert "best" not in all_of(best_mean=1.0, m_at_least=1)
+
+
+def test_at_first_those_play_that_may_well_win() -> None:
+    few = {"prospector", "ss-greedy", "guarded-ss-greedy", "empirical-cbt"}
+    assert names() == few
+    waiting = {one.label: one.waits_for for one in found().values() if one.waits_for}
+    assert waiting["guarded-ss-greedy"] == "ss-greedy"
+    assert all(label.startswith("guarded-ss-greedy") for label in waiting)
+    assert not any(one.waits_for for one in found(policies="all").values())
+    assert names(m_at_least=30) == few | {"moss-oracle", "ss-greedy-oracle"}
+    assert names(best_mean=0.7) == few | {"patience"}
+    assert names(best_mean=1.0) == few | {"patience", "cbt", "k-failure"}
+    assert described().keys() >= _OUTPLAYED
+
+
+def test_whoever_is_first_on_the_leaderboard_plays() -> None:
+    """Who has the least regret on a problem, of those that know as much, is not left out."""
+    text = (Path(__file__).parents[2] / "docs" / "leaderboard.csv").read_text(encoding="utf-8")
+    rows = list(csv.DictReader(line for line in text.splitlines() if line[0] != "#"))
+    assert len(rows) > 1000
+    about = described()
+    for known in ({"none"}, {"none", "m"}, {"none", "mu*"}):
+        least: dict[str, list[tuple[float, str]]] = {}
+        for row in rows:
+            name = row["policy"].partition("(")[0]
+            if row["knowledge"] in known and not about[name].perfect_best:
+                least.setdefault(row["problem"], []).append((float(row["mean"]), name))
+        for played in least.values():
+            best = min(played)[0]
+            assert {name for mean, name in played if mean <= 1.001 * best} - _OUTPLAYED
 
 
 def test_finders_play_where_an_arm_is_to_be_found() -> None:
     finders = {name for name, about in described().items() if about.finds}
     assert finders == {"scout", "sequential-halving", "bracketing-halving", "siri"}
-    here = names(objective="find")
+    here = names(objective="find", policies="all")
     assert here & finders == finders - {"siri"}  # it must be told how rare good arms are
+    few = {"scout", "sequential-halving", "prospector"}
+    assert names(objective="find") == few
     assert "siri" in names(objective="find", m_at_least=3)
     assert {"prospector", "empmoss++"} <= here
     assert "ucb1" not in here
 
 
 def test_other_forms_play_too() -> None:
-    labels = found(best_mean=0.7)
+    labels = found(best_mean=0.7, policies="all")
     assert {"moss++", "moss++(beta=0.6)", "hybrid-moss++(kl, beta=0.6)", "patience(kl)"} <= set(
         labels
     )
@@ -66,19 +103,18 @@ def test_other_forms_play_too() -> None:
 
 def test_rewards_outside_the_unit_interval_leave_some_out() -> None:
     normal = planted(n=100, m=5, rewards=Gaussian(0.5))
-    here = found(n=None, instance=normal)
+    here = found(n=None, instance=normal, policies="all")
     assert not {"kl-moss", "thompson", "hybrid-moss++(kl)"} & set(here)
     assert {"moss", "hybrid-moss++"} <= set(here)
 
 
 def test_what_is_known_is_told_and_can_be_typed() -> None:
-    here = found(m_at_least=30, best_mean=0.7, in_flight=5)
+    here = found(m_at_least=30, best_mean=0.7, in_flight=5, policies="all")
     assert here["moss-oracle(count_late)"].policy == ma.MOSSOracle(m=30, count_late=True)
     assert here["qrm1(count_late)"].policy == ma.policy("qrm1", rho=0.3, count_late=True)
     assert here["patience"].policy == ma.Patience(best_mean=0.7)
-    assert found(best_mean=1.0, m_at_least=1)["ucb-f(perfect_best)"].policy == ma.policy(
-        "ucb-f", perfect_best=True
-    )
+    perfect = found(best_mean=1.0, m_at_least=1, policies="ucb-f")["ucb-f(perfect_best)"]
+    assert perfect.policy == ma.policy("ucb-f", perfect_best=True)
     for player in here.values():
         assert eval(player.code, {"ma": ma}) == player.policy
         assert policy_from(player.word, planted(n=9, m=3), None) == player.policy
@@ -92,10 +128,11 @@ def test_a_policy_joins_by_being_registered(monkeypatch: pytest.MonkeyPatch) -> 
 
     known = {"moss": ma.MOSS, "newcomer": Newcomer}
     monkeypatch.setattr("manyarms.protocol.registry._makers", known)
-    assert list(found()) == ["moss", "newcomer"]
+    assert list(found()) == ["newcomer"]
+    assert list(found(policies="all")) == ["moss", "newcomer"]
     told_more = replace(Newcomer.about, knowledge="mu*")
     monkeypatch.setattr(Newcomer, "about", told_more)
-    assert list(found()) == ["moss"]
+    assert list(found(policies="all")) == ["moss"]
 
 
 def test_one_may_choose_among_some() -> None:
@@ -118,14 +155,16 @@ def test_a_proof_is_quoted_only_where_its_conditions_hold() -> None:
     assert sure.proven
     assert sure.proof.startswith("Proved: asymptotically optimal if μ* = 1")
     for horizon, proven in ((999, False), (1000, True)):
-        assert found(n=1000, horizon=horizon)["moss"].proven == proven
-    assert not found(n=1000, horizon=2000)["quantile"].proven
-    assert found(n=1000, horizon=2000, alpha_at_most=0.2)["quantile"].proven
+        assert found(n=1000, horizon=horizon, policies="moss")["moss"].proven == proven
+    assert not found(n=1000, horizon=2000, policies="quantile")["quantile"].proven
+    easy = found(n=1000, horizon=2000, alpha_at_most=0.2, policies="quantile")
+    assert easy["quantile"].proven
     own = planted(n=50, m=5, rewards=Gaussian())
-    gaussian = found(n=None, horizon=2000, instance=own)
+    gaussian = found(n=None, horizon=2000, instance=own, policies="moss")
     assert gaussian["moss"].proven
-    assert found(n=1000, horizon=2000)["prospector"].proven
-    assert found(n=1000, horizon=2000)["greedy"].proof == "Nothing is proved about it."
+    here = found(n=1000, horizon=2000, policies=["prospector", "greedy"])
+    assert here["prospector"].proven
+    assert here["greedy"].proof == "Nothing is proved about it."
 
 
 def test_words_of_a_condition_are_in_its_list() -> None:

@@ -23,7 +23,7 @@ HORIZON = 100
 
 def played(*regrets: Any, proven: bool = True) -> Race:
     """A race that is over: regret by (run, case) for each candidate."""
-    asked = ask(m_at_least=30)
+    asked = ask(m_at_least=30, policies="all")
     label = "prospector" if proven else "greedy"
     player = next(one for one in candidates(asked) if one.label == label)
     arms = grouped(sizes=[1, 9], means=[1.0, 0.0])
@@ -129,7 +129,7 @@ def test_who_is_better_elsewhere_is_told_apart_by_the_worst_excess() -> None:
 
 
 def test_the_budget_decides_who_plays() -> None:
-    short, long = ask(n=1000, horizon=100), ask(n=1000, horizon=10**6)
+    short, long = (ask(n=1000, horizon=t, policies="all") for t in (100, 10**6))
     everyone = candidates(short)
     assert affordable(short, everyone) == everyone
     few = affordable(long, candidates(long))
@@ -138,7 +138,7 @@ def test_the_budget_decides_who_plays() -> None:
     left_out = {player.label for player in candidates(long)} - {player.label for player in few}
     assert {"thompson", "ucb1"} <= left_out
     assert dearest < 100
-    told = ask(n=1000, horizon=10**6, m_at_least=5, best_mean=0.8)
+    told = ask(n=1000, horizon=10**6, m_at_least=5, best_mean=0.8, policies="all")
     assert "ss-greedy-oracle" in {player.label for player in affordable(told, candidates(told))}
 
 
@@ -159,6 +159,20 @@ def test_rounds_end_with_eight_and_are_as_one_run() -> None:
         whole = ma.simulate(own[k], case.instance, horizon=30, replications=8, checkpoints=1)
         assert found.regrets[k][:, -1].tolist() == whole.regret[0, :, -1].tolist()
         assert found.missed[k][:, -1].tolist() == (whole.best_pulls[0] == 0).tolist()
+
+
+@pytest.mark.parametrize(("best", "joins"), [(0.5, True), (1.0, False)])
+def test_a_guard_plays_if_what_it_guards_leads(best: float, joins: bool) -> None:
+    """Many good arms of mean 0.5 are for ss-greedy; where best arms never fail, others lead."""
+    arms = grouped(sizes=[200, 300], means=[best, 0.1])
+    found = _race(ask(n=None, horizon=300, instance=arms), 4)
+    labels = [player.label for player in found.players]
+    assert ("guarded-ss-greedy" in labels) == joins
+    assert found.players[found.winner].policy.name.endswith("ss-greedy") == joins
+    k = labels.index("guarded-ss-greedy" if joins else "prospector")
+    policy, runs = found.players[k].policy, len(found.regrets[k])
+    alone = ma.simulate(policy, arms, horizon=300, replications=runs, checkpoints=1)
+    assert found.regrets[k][:, -1].tolist() == alone.regret[0, :, -1].tolist()
 
 
 @pytest.mark.compiled

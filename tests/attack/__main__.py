@@ -8,6 +8,8 @@ import sys
 from tests.attack import (  # noqa: F401  they list attacks
     on_cache,
     on_cluster,
+    on_databases,
+    on_door,
     on_files,
     on_handles,
     on_journals,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import re
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 
@@ -84,13 +85,18 @@ def test_an_oracle_is_told_the_hardness(run: Run) -> None:
 
 def test_advise_prints_the_advice(run: Run) -> None:
     words = [*ADVISE, "--m-at-least", "20", "--best-between", "0.1,0.3", "--in-flight", "3"]
-    printed = run(*words, "--policies", "moss", "--seed", "2", "--all")
+    words += ["--policies", "moss", "--seed", "2"]
+    printed = run(*words, "--all")
     advice = ma.advise(n=500, horizon=60, m_at_least=20, best_between=(0.1, 0.3), in_flight=3,
                        policies=["moss"], replications=2, seed=2)  # fmt: skip
     assert printed == f"{advice.text(everyone=True)}\n"
+    short = run(*words)
+    assert short.startswith(f"{advice.text()}\n")
+    assert "The same command with --why shows the table" in short
+    assert run(*words, "--why") == f"{advice.text(why=True)}\n"
     for word in (
         "Take",
-        "because",
+        "Because",
         "What would change the advice",
         "3 pulls in flight",
         "hardness",
@@ -348,6 +354,13 @@ def test_run_show_and_plot(tmp_path: Path, run: Run) -> None:
     assert "nothing was played" not in printed
     assert "nothing was played" in run("run", str(spec), "--out", str(folder))
     assert (folder / "regret.parquet").read_bytes() == before
+    shown = run("show", str(folder))
+    assert "Paired differences with the best policy, and their 95 % intervals" in shown
+    compared = re.findall(r"(\S+) - (\S+) ", shown)
+    assert len(compared) == 2 * 2  # two cells, with three policies each
+    assert all(len({second for _, second in compared[k : k + 2]}) == 1 for k in (0, 2))
+    assert "of 4" in shown  # first loses more
+    assert max(map(len, shown.splitlines())) <= 80
     rows = json.loads(run("show", str(folder), "--json"))
     played = [(row["alpha"], row["policy"]) for row in rows]
     assert played[:2] == [(0.2, "moss++(beta=0.5)"), (0.2, "moss++(beta=0.75)")]
@@ -357,6 +370,22 @@ def test_run_show_and_plot(tmp_path: Path, run: Run) -> None:
     run("plot", str(folder))
     drawn = {path.name for path in (folder / "figures").iterdir()}
     assert {"hardness.png", "over_time_1.pdf", "over_time_2.svg"} <= drawn
+
+
+@pytest.mark.filterwarnings("default::manyarms.errors.ScaleWarning")
+def test_a_warning_is_one_sentence_without_code(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    spec = tmp_path / "wide.toml"
+    rewards = '[instance.rewards]\nmodel = "gaussian"\nsigma = 9\n'
+    moss = SPEC.split("[[policy]]", maxsplit=1)[0] + rewards + '[[policy]]\nname = "moss"\n'
+    spec.write_text(moss)
+    usual = warnings.formatwarning
+    assert main(["run", str(spec), "--out", str(tmp_path / "out")]) == 0
+    said = capsys.readouterr().err
+    assert "manyarms: `sigma` of moss is 0.5, but the Gaussian(sigma=9.0) rewards of" in said
+    assert "app.py" not in said
+    assert warnings.formatwarning is usual
 
 
 def test_run_and_show_refuse_in_one_sentence(tmp_path: Path, run: Run) -> None:

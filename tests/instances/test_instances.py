@@ -20,6 +20,7 @@ from manyarms.instances import (
     Instance,
     UniformMeans,
     from_means,
+    from_rewards,
     grouped,
     planted,
     reservoir,
@@ -239,3 +240,39 @@ def test_instances_travel_between_processes() -> None:
 def test_bad_input(call: Callable[[], object], message: str) -> None:
     with pytest.raises(ma.ParameterError, match=message):
         call()
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda **more: from_means([0.2, 0.69, 0.7, 0.7], **more),
+        lambda **more: grouped(sizes=[1, 1, 2], means=[0.2, 0.69, 0.7], **more),
+        lambda **more: planted(n=4, m=2, best=0.7, others=[0.69, 0.2], **more),
+        lambda **more: from_rewards({k: [m] for k, m in enumerate([0.2, 0.69, 0.7, 0.7])}, **more),
+    ],
+)
+def test_what_counts_as_a_best_arm(make: Callable[..., Instance]) -> None:
+    exact, near = make(), make(epsilon=0.02)
+    assert (exact.n_best, near.n_best) == (2, 3)
+    assert exact.best_mean == near.best_mean == 0.7
+    assert exact.world(100).good_mean == 0.7
+    assert near.world(100).good_mean == pytest.approx(0.68)
+    assert near.problem(100).m == 3
+    played = [ma.simulate(ma.MOSS(), one, horizon=40, replications=2) for one in (exact, near)]
+    assert (played[0].regret == played[1].regret).all()
+    assert (played[0].best_pulls < played[1].best_pulls).all()
+    with pytest.raises(ma.ParameterError, match="`epsilon` must be a number >= 0, got -1"):
+        make(epsilon=-1)
+
+
+def test_labels_name_the_reward_law_and_what_counts_as_best() -> None:
+    arms = [0.2, 0.7]
+    assert from_means(arms).label == "from_means(n=2)"
+    assert from_means(arms, epsilon=0.5).label == "from_means(n=2, epsilon=0.5)"
+    normal = Gaussian(2.0)
+    for made in (
+        from_means(arms, rewards=normal),
+        planted(n=9, m=1, rewards=normal),
+        reservoir(UniformMeans(0.0, 1.0), rewards=normal),
+    ):
+        assert "Gaussian(sigma=2.0)" in made.label

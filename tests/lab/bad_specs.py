@@ -121,7 +121,7 @@ instance.bets = [0.8, 0.9]
 instance.seed = 3
     instance.seed: unknown key. It belongs in [experiment].
 instance.file = "x.csv"
-    instance.file: unknown key. Known: alpha, best, family, m, n, others, rewards.
+    instance.file: unknown key. Known: alpha, best, epsilon, family, m, n, others, rewards.
 instance.alpha = [0.1, 1.2]
     instance.alpha: must be a number >= 0 and <= 1, got 1.2.
 instance.alpha = nan

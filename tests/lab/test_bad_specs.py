@@ -183,3 +183,29 @@ def test_whatever_is_written_there_are_problems_or_an_experiment(data: st.DataOb
     assert isinstance(experiment, Experiment)
     assert experiment.spec is not None
     assert parse_spec(as_toml(experiment.spec)).hash == experiment.hash
+
+
+def test_all_values_are_checked_whatever_else_is_wrong() -> None:
+    """Neither a wrong horizon nor wrong arms keep the parameters of policies from being checked."""
+    policies = [{"name": "moss++", "beta": 2, "sigma": -1}, {"name": "ss-greedy", "exponent": [7]}]
+    wrong = {
+        "policy[1].beta: must be a number >= 0.5 and <= 1, got 2.",
+        "policy[1].sigma: must be a number > 0",
+        "policy[2].exponent: must be a number >= 0 and <= 1, got 7.",
+    }
+    planted = {"family": "planted", "n": 0, "alpha": 3, "best": 2}
+    arms = {"instance.n: must be", "instance.alpha: must be", "instance.best: must be"}
+    for horizon, instance, more in (
+        (0, planted, {"experiment.horizon: must be", *arms}),
+        (100, planted, arms),
+        (100, {"family": "planted", "n": 50, "m": 60}, {"instance.m: must be"}),
+        (100, {"family": "nope"}, {"instance.family: unknown"}),
+        ("long", {"family": "planted", "n": 0, "m": 5000}, {"experiment.horizon", "instance.n"}),
+    ):
+        content = {"experiment": {"name": "x", "horizon": horizon}, "instance": instance}
+        with pytest.raises(SpecError) as caught:
+            experiment_from({**content, "policy": policies})
+        lines = str(caught.value).splitlines()[1:]
+        for start in wrong | more:
+            assert any(line.strip().startswith(start) for line in lines), (start, lines)
+        assert len(lines) == len(wrong | more)

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import importlib
+import json
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import manyarms as ma
-from manyarms.errors import FolderError
-from manyarms.lab import Experiment, parse_spec, run
+from manyarms.errors import FolderError, OldResultsWarning, ResultsError
+from manyarms.lab import Experiment, cell, parse_spec, read_results, run
 from manyarms.lab.progress import ProgressCallback
 from manyarms.lab.run import _claimed
+from manyarms.lab.tables import ResultsFolder
 from tests.lab.runs import SPEC, Killed, final, stop_after, tree
 
 pytest.importorskip("pyarrow")
@@ -131,3 +135,49 @@ def test_bad_arguments(experiment: Experiment, tmp_path: Path) -> None:
     with pytest.raises(ma.ParameterError, match="`workers` must be an integer >= 1, got 0"):
         run(experiment, tmp_path, workers=0)
     assert list(tmp_path.iterdir()) == []
+
+
+def _own(folder: Path, name: str, arm: int) -> Experiment:
+    """An experiment with a plain policy of the user's own, from a file."""
+    (folder / f"{name}.py").write_text(
+        f"class Mine:\n    def ask(self): return {arm}\n    def tell(self, arm, reward): pass\n"
+    )
+    sys.modules.pop(name, None)
+    importlib.invalidate_caches()
+    policies = [ma.plain_policy(importlib.import_module(name).Mine), ma.MOSS()]
+    coins = ma.instances.planted(n=20, m=2)
+    return Experiment("own", (cell(policies, coins, horizon=10, replications=2),))
+
+
+def test_a_finished_folder_says_if_the_code_of_a_policy_has_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    name, out = "mine_that_changes", tmp_path / "out"
+    played = run(_own(tmp_path, name, 0), out, progress=False)
+    run(_own(tmp_path, name, 0), out, progress=False)  # the same code: nothing is said
+    with pytest.warns(OldResultsWarning, match="The code of Mine has changed since the run in"):
+        again = run(_own(tmp_path, name, 1), out, progress=False)
+    assert again.runs == played.runs
+    said = json.loads((out / "provenance.json").read_text())
+    del said["code"]  # of an earlier version: it cannot be known
+    (out / "provenance.json").write_text(json.dumps(said))
+    run(_own(tmp_path, name, 1), out, progress=False)
+
+
+def test_a_folder_is_read_by_its_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    made = run(_own(tmp_path, "mine_to_read", 0), tmp_path / "out", progress=False)
+    for path in (tmp_path / "out", str(tmp_path / "out")):
+        read = ResultsFolder(path)
+        assert read == read_results(path) == made
+        assert isinstance(read.folder, Path)
+        assert read.runs.num_rows == 4
+        assert read.provenance["cells"][0]["rewards"] == "Bernoulli()"
+    (summary,) = read.summaries()
+    assert [(pair.first, pair.second) for pair in summary.pairs] == [("Mine", "moss")]
+    assert "Mine - moss" in read._repr_html_().replace("  ", " ")
+    assert "first loses more" in read._repr_html_()
+    with pytest.raises(ResultsError, match="must hold results of manyarms"):
+        ResultsFolder(tmp_path / "nothing")

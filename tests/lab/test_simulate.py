@@ -162,6 +162,12 @@ def test_a_summary_says_what_usually_happens_and_what_does_on_average() -> None:
     back = result.paired("empmoss++", "moss++")
     assert (back.low, back.above, back.below) == (-pair.median_high, 0, 50)
     assert pair.runs_to_decide > 50
+    (turned,) = summary.pairs_with("moss++")
+    assert turned == pair.turned()
+    assert turned[:2] == ("empmoss++", "moss++")
+    assert (turned.median, turned.median_low, turned.above) == (-pair.median, -pair.median_high, 0)
+    assert (turned.low, turned.high, turned.usually) == (-pair.high, -pair.low, -1)
+    assert summary.pairs_with("empmoss++") == [pair]
     for shown in (str(summary), summary._repr_html_(), result._repr_html_()):
         assert "50 of 50" in shown
         assert "what usually happens; mean: what happens on average, rare misses" in shown
@@ -169,6 +175,24 @@ def test_a_summary_says_what_usually_happens_and_what_does_on_average() -> None:
     frame = summary.to_dataframe("pairs", library="pandas")
     assert frame.loc[0, ["median_low", "above", "runs"]].tolist() == [pair.median_low, 50, 50]
     assert list(summary.to_dataframe(library="pandas")["policy"]) == list(regrets)
+
+
+def test_a_summary_becomes_markdown_and_latex() -> None:
+    result = made_result({"moss++": [7.0, 9.0], "my_own|one": [2.0, 4.0]}, [100])
+    summary = result.summary()
+    marked = summary.to_markdown().splitlines()
+    assert marked[0] == "| policy | mean | 95 % interval | median | 5 % | 95 % | missed |"
+    assert [line.split(" | ")[0] for line in marked[2:]] == ["| moss++", "| my_own\\|one"]
+    assert "| moss++ - my_own\\|one | 5.0 | " in summary.to_markdown("pairs")
+    latex = summary.to_latex().splitlines()
+    assert latex[0] == r"\begin{tabular}{lrrrrrr}"
+    assert latex[2].startswith(r"policy & mean & 95 \% interval &")
+    assert latex[4].startswith("moss++ & 8.0 & [")
+    assert latex[5].startswith(r"my\_own|one & 3.0 &")
+    assert all(line.endswith(r"\\") for line in (latex[2], *latex[4:6]))
+    assert r"moss++ - my\_own|one & 5.0 &" in summary.to_latex("pairs")
+    with pytest.raises(ma.ParameterError, match="`table` must be"):
+        summary.to_latex("runs")  # type: ignore[arg-type]
 
 
 @pytest.mark.compiled

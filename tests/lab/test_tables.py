@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 import manyarms as ma
+from manyarms.cli.main import main
 from manyarms.errors import ResultsError
 from manyarms.lab import Experiment, parse_spec, read_results, run
 from manyarms.lab.spec import as_toml
@@ -379,3 +380,102 @@ def test_without_pyarrow_the_extra_is_named(tmp_path: Path) -> None:
     assert first.startswith("pyarrow must be installed to write and read tables")
     assert 'pip install "manyarms[lab]"' in first
     assert not (tmp_path / "out").exists()  # rather before anything is played
+
+
+# Folders that somebody has crafted: their checksums are right
+
+
+def _is_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> bool:
+    """Whether every command that reads it says in one sentence what is wrong."""
+    codes = [main([command, str(folder)]) for command in ("show", "plot", "report")]
+    said = capsys.readouterr().err
+    return codes == [1, 1, 1] and said.count("is missing, cut short or damaged") == 3
+
+
+NO_FACTS: dict[str, list[Any]] = {
+    "horizon": [10**30, 2**63, 0, -1, 1.5, True, None, "x", [], 3],
+    "n_arms": [10**30, 0, 2.0, "9" * 5000],
+    "best_mean": [float("nan"), 1e308, None, "x"],
+    "largest_gap": [float("inf"), 10**300, "x", {}],
+    "n_best": [-1],
+    "first_replication": [10**30],
+    "instance": [3],
+    "is_stand_in": ["no"],
+    "parameters": [None, [], 3, {"alpha": []}, {"alpha": float("nan")}],
+    "policies": [{}, [], {"moss": 3}, {"moss": "MOSS()"}, 10**30],
+}
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [(key, value) for key, values in NO_FACTS.items() for value in values]
+)
+def test_cells_that_make_no_sense(
+    folder: Path, capsys: pytest.CaptureFixture[str], key: str, value: Any
+) -> None:
+    note = folder / "provenance.json"
+    said = json.loads(note.read_text())
+    said["cells"][0][key] = value
+    note.write_text(json.dumps(said))
+    assert _is_refused(folder, capsys)
+
+
+def _of(table: Any, name: str, values: Any) -> Any:
+    import pyarrow as pa
+
+    column = pa.array(list(values), from_pandas=False)
+    return table.set_column(table.column_names.index(name), name, column)
+
+
+EDITS: dict[str, Callable[[Any], Any]] = {
+    "no rows": lambda table: table.slice(0, 0),
+    "fewer rows": lambda table: table.slice(0, table.num_rows - 1),
+    "rows twice": lambda table: table.take([*range(table.num_rows)] * 2),
+    "no policies": lambda table: table.drop_columns(["policy"]),
+    "no regrets": lambda table: table.drop_columns(["regret"]),
+    "policies that are numbers": lambda table: _of(table, "policy", range(table.num_rows)),
+    "missing policies": lambda table: _of(table, "policy", ["x", *[None] * (table.num_rows - 1)]),
+    "regrets that are text": lambda table: _of(table, "regret", ["x"] * table.num_rows),
+    "missing regrets": lambda table: _of(table, "regret", [1.0, *[None] * (table.num_rows - 1)]),
+    "no finite regrets": lambda table: _of(table, "regret", [float("inf")] * table.num_rows),
+    "huge regrets": lambda table: _of(table, "regret", [-1e308] * table.num_rows),
+    "lists": lambda table: _of(table, "replication", [[1]] * table.num_rows),
+    "one name twice": lambda table: table.append_column("policy", table.column("policy")),
+}
+
+
+@pytest.mark.parametrize("name", ["runs.parquet", "regret.parquet"])
+@pytest.mark.parametrize("what", EDITS)
+def test_tables_that_make_no_sense(
+    folder: Path, capsys: pytest.CaptureFixture[str], name: str, what: str
+) -> None:
+    from pyarrow import parquet
+
+    kept = parquet.read_metadata(folder / name).metadata
+    table = EDITS[what](parquet.read_table(folder / name))
+    parquet.write_table(table.replace_schema_metadata(kept), folder / name)
+    note = folder / "provenance.json"
+    said = json.loads(note.read_text())
+    said["sha256"][name] = sha256_of(folder / name)
+    note.write_text(json.dumps(said))
+    assert _is_refused(folder, capsys)
+
+
+@pytest.mark.parametrize("times", [[0, 0], [-5, 1], [1, 2**62]])
+def test_times_that_make_no_sense(
+    folder: Path, capsys: pytest.CaptureFixture[str], times: list[int]
+) -> None:
+    """`show` needs none."""
+    from pyarrow import parquet
+
+    place = folder / "regret.parquet"
+    kept, table = parquet.read_metadata(place).metadata, parquet.read_table(place)
+    number = len(set(table.column("time").to_pylist()))
+    own = np.resize(times, number)
+    table = _of(table, "time", np.resize(own, table.num_rows))
+    parquet.write_table(table.replace_schema_metadata(kept), place)
+    note = folder / "provenance.json"
+    said = json.loads(note.read_text())
+    said["sha256"][place.name] = sha256_of(place)
+    note.write_text(json.dumps(said))
+    assert [main([command, str(folder)]) for command in ("plot", "report")] == [1, 1]
+    assert capsys.readouterr().err.count("its times do not grow up to the horizon") == 2

@@ -117,7 +117,7 @@ def judged(game: LiveGame, epsilon: float, quantile: float, confidence: float) -
     return Judged(
         arm=arm,
         stop=better <= math.floor(quantile * game.n_arms) or few,
-        limit=limits[arm][0],
+        limit=limits_of(game, error)[arm][0],
         tried=len(limits),
         beaten=len(beaten),
         met=len(met),

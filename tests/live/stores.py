@@ -11,7 +11,7 @@ from manyarms.live.databases import store_of
 from manyarms.live.store import Contents, Event, Events, Snapshot, Store
 from tests.serve.machines import shared_postgres
 
-__all__ = ["MAKERS", "Memory", "Watched", "on_shelf"]
+__all__ = ["MAKERS", "Memory", "Watched", "leave", "on_shelf"]
 
 
 class Memory:
@@ -48,6 +48,14 @@ class Memory:
     def close(self) -> None:
         if self._shelf.get("owner") is self:
             self._shelf["owner"] = None
+
+
+def leave(live: ma.Live) -> None:
+    """Let a store be as a kill leaves it: without a last snapshot."""
+    store = live._recorder.store
+    assert store is not None
+    live._recorder.store = None
+    store.close()
 
 
 def on_shelf(live: ma.Live) -> tuple[bytes, list[Event]]:

@@ -169,3 +169,16 @@ def test_a_dataframe_has_a_row_for_every_arm_touched() -> None:
     empty = ma.MOSS().live(n_arms=3, horizon=3).to_dataframe()
     assert list(empty.columns) == ["arm", *columns]
     assert len(empty) == 0
+
+
+def test_rewards_with_a_name_are_counted_by_it() -> None:
+    live = ma.MOSS().live(n_arms=2, horizon=3000, seed=1, reward="clicks")
+    for pull in live.ask(2000):
+        live.tell(pull, float(pull.id % 8 != 0))
+    assert "abandoned; 1,750 clicks, 87.5 %" in str(live.progress())
+    assert "reward_name" not in live.progress().to_dataframe().columns
+    again = ma.Live.from_bytes(live.to_bytes())
+    assert str(again.progress()) == str(live.progress())
+    euros = ma.MOSS().live(n_arms=2, horizon=9, reward="euros", reward_range=(0, 50))
+    euros.tell(euros.ask(), 12.5)
+    assert "; 12.5 euros, 12.5 a pull" in str(euros.progress())

@@ -25,6 +25,7 @@ from manyarms.live.saving import restored, snapshot
 from manyarms.live.store import Event, EventKind, Events
 from tests.helpers import flipped
 from tests.live.games import counts, in_turn, new, play, step
+from tests.live.stores import leave
 from tests.live.test_saving import damaged_files
 from tests.live.test_stores import calls
 
@@ -86,14 +87,16 @@ def test_a_file_cut_off_at_any_record_or_byte_is_played_so_far(tmp_path: Path) -
 @pytest.mark.parametrize("tail", [b"half a record", b"\1" * 20 + bytes(4096), bytes(100)])
 def test_what_was_not_written_wholly_makes_way(tail: bytes, tmp_path: Path) -> None:
     path = tmp_path / "game"
-    with ma.recorded(path, new()) as live:
-        in_turn(live, 5)
+    live = ma.recorded(path, new())
+    in_turn(live, 5)
+    leave(live)
     whole = path.read_bytes()
     path.write_bytes(whole + tail)
-    with ma.recorded(path) as live:
-        assert live.pulls == 5
-        in_turn(live, 1)
-        known = live.to_bytes()
+    live = ma.recorded(path)
+    assert live.pulls == 5
+    in_turn(live, 1)
+    known = live.to_bytes()
+    leave(live)
     assert path.read_bytes()[: len(whole)] == whole
     assert path.stat().st_size == len(whole) + 2 * RECORD_BYTES
     with ma.recorded(path) as live:
@@ -192,7 +195,7 @@ def test_when_the_disk_is_synced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         real(file)
 
     monkeypatch.setattr(os, "fsync", fsync)
-    for sync, at_once, at_the_end in (("always", 4, 5), ("never", 0, 0)):
+    for sync, at_once, at_the_end in (("always", 4, 7), ("never", 0, 2)):  # with a snapshot
         with ma.recorded(ma.Journal(tmp_path / sync, sync=sync), new()) as live:
             synced.clear()
             live.tell(live.ask(), 1.0)
@@ -309,8 +312,7 @@ def test_a_file_that_is_taken_away_is_missed(
         with pytest.raises(ma.StoreError, match="moved, removed or replaced while it was open"):
             getattr(live, then)()
     if then != "close":
-        with pytest.raises(ma.StoreError, match="moved, removed or replaced"):
-            live.progress()
+        assert live.progress().pulls > 0
         live.close()
     assert sorted(tmp_path.iterdir()) in (there, [p for p in there if p.name != "game.lock"])
     assert how != "replaced" or path.read_bytes() == data  # it is somebody else's
@@ -355,9 +357,9 @@ def test_a_sync_that_fails_later_is_not_overlooked(
         patch.setattr(os, "fsync", _broken)
         live.ask()
         _wait_until(lambda: journal.failure)
-        for action in (live.ask, live.progress):
-            with pytest.raises(ma.StoreError, match="could not be written: .*Input/output error"):
-                action()
+        with pytest.raises(ma.StoreError, match="could not be written: .*Input/output error"):
+            live.ask()
+        assert live.progress().pending == 1
     live.close()
 
 
@@ -368,7 +370,8 @@ def test_a_close_that_fails_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         with pytest.raises(ma.StoreError, match="could not be closed: .*Input/output error"):
             live.close()
     with pytest.raises(ma.StoreError, match="could not be closed"):
-        live.progress()
+        live.ask()
+    assert live.progress().pulls == 0
     ma.recorded(tmp_path / "game").close()  # it is not locked
 
 
@@ -377,8 +380,9 @@ def test_a_close_that_fails_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 def test_damage_in_the_middle_names_the_place_and_changes_nothing(tmp_path: Path) -> None:
     path = tmp_path / "game"
-    with ma.recorded(path, new()) as live:
-        in_turn(live, 100)
+    live = ma.recorded(path, new())
+    in_turn(live, 100)
+    leave(live)
     whole = path.read_bytes()
     first = len(whole) - 200 * RECORD_BYTES
     files = damaged_files(whole[:first], 100)  # the header and what was saved
@@ -434,3 +438,60 @@ def test_a_guard_that_an_interrupt_left_locked_does_not_hang_who_collects_it(
     assert not collector.is_alive()
     with ma.recorded(tmp_path / "game"):
         pass
+
+
+# What a later version can open
+
+
+def test_a_closed_journal_is_a_snapshot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "game"
+    live = ma.recorded(path, new())
+    in_turn(live, 20)
+    leave(live)
+    assert len(ma.Journal(path).events()) == 40
+    with ma.recorded(path) as live:  # which plays them again, and then closes it
+        known = live.to_bytes()
+    assert len(ma.Journal(path).events()) == 0
+    before = path.stat().st_mtime_ns
+    with ma.recorded(path) as live:
+        assert live.to_bytes() == known
+    assert path.stat().st_mtime_ns == before  # nothing had happened
+    monkeypatch.setattr("manyarms.live.recorder._CHEAP", 2)
+    with ma.recorded(path) as live:
+        in_turn(live, 5)
+    assert len(ma.Journal(path).events()) == 10  # many arms were tried: it would have taken long
+
+
+def test_a_journal_with_a_history_is_closed_as_it_is(tmp_path: Path) -> None:
+    for _ in range(3):
+        with ma.recorded(ma.Journal(tmp_path / "game", history=True), new()) as live:
+            in_turn(live, 5)
+    assert len(ma.Journal(tmp_path / "game").events()) == 30
+    assert [file.name for file in tmp_path.iterdir()] == ["game"]
+
+
+def test_events_that_the_policy_would_choose_otherwise(tmp_path: Path) -> None:
+    path = tmp_path / "game"
+    live = ma.recorded(path, new())
+    in_turn(live, 20)
+    snapshot = live._recorder.store  # as a version with another rule would have written it
+    assert isinstance(snapshot, ma.Journal)
+    live._game.log = []
+    pull = live._game.ask()
+    events = [live._game.log[-1]._replace(arm=(live._game.flight[pull.id].arm + 1) % 9)]
+    snapshot.append(events, live._recorder._snapshot)
+    leave(live)
+    with pytest.raises(ma.SavedFileError, match=r"now chooses arm .* live.close\(\) there"):
+        ma.recorded(path)
+
+
+def test_a_snapshot_that_fails_at_the_end_is_no_failure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "game"
+    with ma.recorded(path, new()) as live:
+        in_turn(live, 5)
+        monkeypatch.setattr("manyarms.live.journal.write_file", _broken)
+    monkeypatch.undo()
+    with ma.recorded(path) as live:
+        assert live.pulls == 5

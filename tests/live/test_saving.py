@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import manyarms as ma
-from manyarms.live.saving import VERSION, pack, unpack
+from manyarms.live.saving import NEWEST, pack, unpack
 from tests.helpers import ALL_POLICIES, flipped, label, run_python
 from tests.live.games import counts, play, step
 
@@ -149,7 +149,7 @@ def _picture() -> bytes:
 def damaged_files(data: bytes, count: int) -> list[bytes]:
     """Files that are no good, each in its own way."""
     chance = random.Random(1)
-    newer = data[:8] + struct.pack("<I", VERSION + 1) + data[12:]
+    newer = data[:8] + struct.pack("<I", NEWEST + 1) + data[12:]
     files = {b"", _picture(), b"\0" * len(data), newer, data + b"\0", b"a,b\n1,2\n", data[:-1]}
     files |= {data[: chance.randrange(1, len(data))] for _ in range(60)}
     files |= {flipped(data, 8 * byte + byte % 8) for byte in range(52)}  # of the header
@@ -206,7 +206,7 @@ def test_a_body_that_is_not_ours_is_refused() -> None:
 def test_newer_files_ask_for_a_newer_manyarms() -> None:
     data = ma.MOSS().live(n_arms=9, horizon=50).to_bytes()
     with pytest.raises(
-        ma.SavedFileError, match=r"format 7, .* reads formats up to 2. Install a newer"
+        ma.SavedFileError, match=r"format 7, .* reads formats up to 3. Install a newer"
     ):
         ma.Live.from_bytes(data[:8] + struct.pack("<I", 7) + data[12:])
 

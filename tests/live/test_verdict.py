@@ -54,7 +54,10 @@ def stopped(
 
 def wrong(verdict: ma.StopVerdict, means: Any) -> bool:
     best = np.sort(means)[::-1][math.floor(verdict.quantile * len(means))]
-    return bool(means[verdict.arm] < best - verdict.epsilon)
+    less = verdict.epsilon
+    if isinstance(less, str):
+        less = best * float(less.rstrip("%")) / 100
+    return bool(means[verdict.arm] < best - less)
 
 
 def rare(n: int, best: int, poor: float) -> Any:
@@ -76,9 +79,10 @@ NORMAL = np.random.default_rng(5).normal(size=3000)
     [
         (ma.MOSSOracle(size=190), HARD, {"epsilon": 0.5}),
         (ma.MOSSOracle(size=190), HARD, {"epsilon": 0.5, "flight": 9}),
+        (ma.MOSSOracle(size=190), HARD, {"epsilon": "60%"}),
         (ma.MOSSOracle(size=60), NORMAL, {"epsilon": 1.0, "quantile": 0.2, "noise": 0.5}),
     ],
-    ids=["in turn", "late", "Gaussian"],
+    ids=["in turn", "late", "a share", "Gaussian"],
 )
 def test_verdicts_that_stop_are_right(policy: ma.Policy, means: Any, asked: Any) -> None:
     verdicts = [stopped(policy, means, seed=seed, **asked) for seed in range(30)]
@@ -135,15 +139,16 @@ def test_few_arms_are_compared_with_each_other() -> None:
     live = _filled(new(n_arms=3), {0: [1.0] * 200, 1: [0.0] * 200})
     verdict = live.verdict(epsilon=0.2, quantile=0.0)
     assert not verdict.stop
-    assert "1 of 3 arms may still be above" in verdict.missing
+    assert "1 of 3 arms may still be better by more than 0.2" in verdict.missing
     live.observe(2, [0.0] * 200)
     verdict = live.verdict(epsilon=0.2, quantile=0.0)
     assert (verdict.stop, verdict.arm, verdict.beaten) == (True, 0, 3)
     assert verdict.missing == ""
     live.retire(0)
     assert live.verdict(epsilon=0.2, quantile=0.0).arm in (1, 2)
-    assert replace(verdict, quantile=0.1, at_first=True).statement == (
-        "arm 0 is within 0.2 of the best of all 3 arms there were at first, with 95 % confidence."
+    assert replace(verdict, quantile=0.1, at_first=True).headline == (
+        "Stop and deploy arm 0: it is within 0.2 of the best of all 3 arms there were at first, "
+        "95 % sure."
     )
 
 
@@ -176,44 +181,46 @@ def test_the_arm_is_not_its_own_rival() -> None:
         live.tell(pull, float(pull.arm == 1))
     verdict = live.verdict()
     assert (verdict.stop, verdict.beaten, verdict.unsettled) == (True, 3, 0)
-    assert str(verdict).endswith("Of the 3 arms tried, none is better by more than 0.1.")
+    assert "\nOf the 3 arms tried, none is better by more than 10 %. Its mean" in str(verdict)
 
 
 def test_after_the_horizon_it_does_not_say_go_on() -> None:
     live = new(ma.MOSS(), n_arms=3, horizon=4)
     last = live.ask(4)[-1]
     live.tell_many([(pull, 1.0) for pull in live.pending if pull != last])
-    said = str(live.verdict())
-    assert said.startswith("The horizon is over, and it is not shown that arm ")
-    assert "Now tell the 1 reward still missing, deploy arm " in said
-    assert "season(horizon=...)" in said
+    verdict = live.verdict()
+    assert verdict.outcome == "out of tries"
+    assert verdict.headline == (
+        f"Out of tries. Best so far: arm {verdict.arm} (not shown to be within 10 %)."
+    )
+    assert "Tell the 1 reward still missing. Deploy it, or go on with season(" in str(verdict)
 
 
 def test_what_is_missing_is_said() -> None:
     live = new(ma.MOSS(), n_arms=1000)
-    assert str(live.verdict()) == "Go on: no reward has been told yet for any arm in play."
+    nothing = "Too early to say: no reward has been told yet for any arm in play."
+    assert str(live.verdict()) == nothing
     assert live.verdict().arm is None
     for pull in live.ask(50):
         live.tell(pull, 0.0)
     take = int(re.findall(r"at least (\d+)", live.verdict().missing)[0])
     assert live.verdict().missing == (
-        "only 50 arms were drawn at random so far. To judge the top 5 %, at least "
+        "Only 50 arms were drawn at random so far. To judge the top 5 %, at least "
         f"{take} are needed."
     )
-    assert "its mean is at least 0, with 99 % confidence." in str(live.verdict())
-    assert "its mean is at least 0, with 95 % confidence." in str(live.verdict(quantile=0.0))
-    assert live.verdict(quantile=0.0).limit == live.recommend().interval[0]
+    assert "its mean is at least 0, 95 % sure for all arms at all times." in str(live.verdict())
+    assert live.verdict().limit == live.recommend().interval[0]
     for pull in live.ask(take - 50):
         live.tell(pull, 1.0)
     verdict = live.verdict()
     assert (verdict.met, verdict.n_arms) == (take, 1000)
     assert re.fullmatch(
-        rf"\d+ of the first {take} arms drawn may still be above \S+ \(the lower limit of arm "
-        rf"{verdict.arm} plus epsilon\); to stop, at most 0 may be\. More pulls help, .*",
+        rf"\d+ of the first {take} arms drawn may still be better by more than 10 %; to stop, at "
+        rf"most 0 may be\.",
         verdict.missing,
     )
     assert str(verdict).startswith(
-        f"Go on: {verdict.missing}\nThe best arm so far is {verdict.arm}; its mean is at least "
+        f"Too early to say: go on.\n{verdict.missing} The best so far is arm {verdict.arm}, with "
     )
     fixed = Best(arm=3).live(n_arms=9, seed=1)
     fixed.tell(fixed.ask(), 1.0)
@@ -259,14 +266,16 @@ def test_it_prints_and_is_checked() -> None:
     live.observe("b", [0.0] * 100)
     verdict = live.verdict(epsilon=0.3)
     assert str(verdict).startswith(
-        "Stop: arm '<b>' is within 0.3 of the best of all 2 arms, with 95 % confidence.\n"
+        "Stop and deploy arm '<b>': it is within 0.3 of the best of all 2 arms, 95 % sure.\n"
     )
     assert "&lt;b&gt;" in verdict._repr_html_()
     ET.fromstring(verdict._repr_html_())
-    assert "all but the top 50 % of 2 arms," in replace(verdict, quantile=0.5).statement
-    for name, value in (("epsilon", 0), ("quantile", 1.0), ("quantile", -0.1), ("confidence", 1)):
-        with pytest.raises(ma.ParameterError, match=f"`{name}` must be a number"):
-            live.verdict(**{name: value})
+    assert "all but the top 50 % of 2 arms," in replace(verdict, quantile=0.5).headline
+    for name, value in (("epsilon", 0), ("quantile", 1.0), ("quantile", -0.1), ("confidence", 1),
+                        ("epsilon", -1), ("epsilon", "100%"), ("epsilon", "0%"), ("target", True),
+                        ("target", math.nan), ("epsilon", "a"), ("epsilon", True)):  # fmt: skip
+        with pytest.raises(ma.ParameterError, match=f"`{name}` must be a (finite )?number"):
+            live.verdict(**{name: value})  # type: ignore[arg-type]  # so it is refused
 
 
 def test_pulls_without_a_reward_are_warned_of() -> None:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -130,7 +131,9 @@ def test_without_them_the_figure_is_the_papers() -> None:
 
 
 def test_against_hardness() -> None:
-    figure = figures.regret_against_hardness({0.5: tiny(times=2), 0.1: tiny()}, title="a title")
+    figure = figures.regret_against_hardness(
+        {0.5: tiny(times=2), 0.1: tiny()}, band=0.25, title="a title"
+    )
     axes = figure.axes[0]
     assert axes.get_title() == "a title"
     assert axes.get_xlabel() == "hardness \N{GREEK SMALL LETTER ALPHA}"
@@ -151,11 +154,11 @@ def test_a_policy_left_out_at_some_hardness() -> None:
     alone = replace(tiny().first(2), policies=("moss",), rows=tiny().first(2).rows[:1])
     figure = figures.regret_against_hardness({0.1: alone, 0.2: tiny()})
     assert [len(np.asarray(line.get_xdata())) for line in figure.axes[0].lines] == [2, 1]
-    assert words(figure)[-1].endswith("of 2 to 3 replications")
+    assert words(figure)[-1].endswith("2 to 3 replications")
 
 
 def test_over_time() -> None:
-    figure = figures.regret_over_time(tiny(), note="stand-in data")
+    figure = figures.regret_over_time(tiny(), band=0.25, note="stand-in data")
     axes = figure.axes[0]
     assert axes.get_xlabel() == "time t (pulls)"
     assert axes.get_ylabel() == "mean pseudo-regret up to time t"
@@ -179,7 +182,7 @@ def test_one_replication_has_no_band() -> None:
 
 
 def test_no_regret_at_all() -> None:
-    assert figures.regret_over_time(tiny(times=0)).axes[0].get_ylim() == (0.0, 1.0)
+    assert figures.regret_over_time(tiny(times=0), band=None).axes[0].get_ylim() == (0.0, 1.0)
 
 
 def test_a_policy_looks_the_same_in_every_figure() -> None:
@@ -208,24 +211,84 @@ def test_names_that_look_like_formulas_are_drawn_as_they_are() -> None:
     assert words(figure)[0] == name
 
 
+def _lines_behind_the_legend(figure: Figure) -> list[str]:
+    axes = figure.axes[0]
+    legend = axes.get_legend()
+    assert legend is not None
+    box = legend.get_window_extent()
+    paths = {str(one.get_label()): one.get_transform().transform_path(one.get_path())
+             for one in axes.lines}  # fmt: skip
+    return [name for name, path in paths.items() if path.intersects_bbox(box, filled=False)]
+
+
+@pytest.mark.parametrize("width", [None, "column", "page", 3.3, 4.6])
 @pytest.mark.parametrize("draw", ["figure_1", "against", "over"])
-def test_nothing_is_cut_off_and_no_text_overlaps(draw: str) -> None:
+def test_nothing_is_cut_off_and_no_text_overlaps(draw: str, width: Any) -> None:
     labels = (*NAMED, "empmoss++(beta=0.75)")
+    both = {0.1: many(labels), 0.9: many(labels)}
+    title = "A title that is too long for a column of a journal, but not for its page"
     figure = {
         "figure_1": lambda: figures.figure_1(title="A title"),
-        "against": lambda: figures.regret_against_hardness({0.1: many(labels), 0.9: many(labels)}),
-        "over": lambda: figures.regret_over_time(many(labels), title="A title", note="note " * 60),
+        "against": lambda: figures.regret_against_hardness(both, width=width),
+        "over": lambda: figures.regret_over_time(
+            many(labels), width=width, title=title, note="note " * 60
+        ),
     }[draw]()
     figure.draw_without_rendering()
     outer = figure.get_tightbbox().padded(-1e-6)
-    width, height = figure.get_size_inches()
+    across, height = figure.get_size_inches()
     assert outer.x0 >= 0
     assert outer.y0 >= 0
-    assert outer.x1 <= width
+    assert outer.x1 <= across
     assert outer.y1 <= height
+    if draw != "figure_1":
+        assert across == {None: 5.0, "column": 3.3, "page": 6.8}.get(width, width)
+        assert bool(figure.legends) == (width not in ("column", 3.3))
     if figure.legends:
         legend = figure.legends[0].get_window_extent()
         assert not legend.overlaps(figure.axes[0].get_window_extent())
+    elif draw != "figure_1":
+        assert _lines_behind_the_legend(figure) == []
+
+
+def test_the_band_is_what_tables_show_unless_another_is_chosen() -> None:
+    result = tiny()
+    low, high = result.limits("moss")
+    figure = figures.regret_over_time(result)
+    assert heights(bands(figure)[0], 50_000) == (low[-1], high[-1])
+    row = result.summary()["moss"]
+    assert (row.low, row.high) == pytest.approx((low[-1], high[-1]))
+    assert words(figure)[-1] == "shaded: 95 % interval of the mean, 3 replications"
+    chosen: dict[Any, tuple[float, float, str]] = {
+        "sd": (18.0, 26.0, "shaded: mean ± 1 standard deviation of 3 replications"),
+        0.5: (20.0, 24.0, "shaded: mean ± 0.5 standard deviation of 3 replications"),
+        "quantiles": (18.4, 25.6, "shaded: 5 % to 95 % of 3 replications"),
+        None: (22.0, 22.0, "3 replications"),
+    }
+    for band, (least, most, says) in chosen.items():
+        figure = figures.regret_over_time(result, band=band)
+        assert heights(bands(figure)[0], 50_000) == pytest.approx((least, most))
+        assert words(figure)[-1] == says
+        against = figures.regret_against_hardness({0.2: result}, band=band)
+        assert heights(bands(against)[0], 0.2) == pytest.approx((least, most))
+
+
+def test_axes_of_ones_own() -> None:
+    own = Figure(figsize=(7, 3))
+    left, right = own.subplots(1, 2)
+    assert figures.regret_over_time(many(PAPER), ax=left, title="left") is own
+    assert figures.regret_against_hardness({0.2: tiny()}, ax=right, band=None) is own
+    assert left.get_title() == "left"
+    assert len(left.lines) == len(PAPER)
+    assert [line.get_label() for line in right.lines] == ["MOSS", "MOSS++"]
+    assert _lines_behind_the_legend(own) == []
+    assert own.get_size_inches().tolist() == [7, 3]
+
+
+def test_a_notebook_shows_a_figure() -> None:
+    data, size = figures.regret_over_time(tiny(), width="column")._repr_png_()  # type: ignore[attr-defined]
+    assert data.startswith(b"\x89PNG")
+    assert size["width"] == round(96 * 3.3)
 
 
 @pytest.mark.patient
@@ -285,6 +348,19 @@ def test_settings_of_the_user_neither_change_nor_matter(tmp_path: Path) -> None:
         (
             lambda: figures.figure_1(others={"wrong": ([0.5, 1.0], [0.5, 1.0])}),
             r"`alphas` must increase from 0",
+        ),
+        (lambda: figures.regret_over_time(tiny(), width=1), r"`width` must be a number >= 2"),
+        (lambda: figures.regret_over_time(tiny(), width="wide"), r"`width` must be"),  # type: ignore[arg-type]
+        (lambda: figures.regret_over_time(tiny(), band="99%"), r"`band` must be"),  # type: ignore[arg-type]
+        (lambda: figures.regret_over_time(tiny(), band=-1), r"`band` must be a number >= 0"),
+        (lambda: figures.regret_over_time(tiny(), legend="below"), r"`legend` must be"),  # type: ignore[arg-type]
+        (
+            lambda: figures.regret_over_time(tiny(), width=3, ax=Figure().subplots()),
+            r"`width` must be left out with `ax`",
+        ),
+        (
+            lambda: figures.regret_over_time(tiny(), legend="beside", ax=Figure().subplots()),
+            r"`legend` must be",
         ),
         (lambda: figures.regret_against_hardness({}), r"`results` must contain at least one"),
         (

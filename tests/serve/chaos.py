@@ -231,12 +231,12 @@ def check(store: str, heard: Heard) -> tuple[list[str], int]:
     for pull, reward in heard.tells.items():
         if rewards.get(pull) != reward:
             wrong.append(f"the tell of pull {pull} was lost: {reward} became {rewards.get(pull)}")
-    wrong += _replayed(database, row, rows)
+    wrong += replayed(database, row, rows)
     database.close()
     return wrong, len(rows)
 
 
-def _replayed(database: Any, row: Any, rows: list[LogRow]) -> Iterator[str]:
+def replayed(database: Any, row: Any, rows: list[LogRow]) -> Iterator[str]:
     whole = Game(row)
     whole.begin(row.first_arms)
     whole.happen(rows)

@@ -20,6 +20,7 @@ import uvicorn
 
 import manyarms as ma
 from manyarms.cli.main import main
+from manyarms.serve import clock
 from manyarms.serve.access import digest_of, ticket
 from manyarms.serve.routes import ROLES, ROUTES, Route, may
 from manyarms.serve.server import loop_factory, serve
@@ -86,8 +87,8 @@ def test_a_token_of_one_experiment(served: InThread) -> None:
 
 def later(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
     """Let time have passed, for the node in a thread as well."""
-    now = time.time
-    monkeypatch.setattr(time, "time", lambda: now() + seconds)
+    now = clock.now
+    monkeypatch.setattr(clock, "now", lambda: now() + seconds)
 
 
 def test_tokens_expire_and_are_revoked(served: InThread, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -226,6 +227,26 @@ def test_origins(served: InThread, tokens: dict[str, str]) -> None:
         answer, _ = request(served.port, "OPTIONS", path, headers={"Origin": origin})
         assert answer.status == 204
         assert answer.headers.get("access-control-allow-origin") == allowed
+
+
+def test_pages_may_read_why_they_are_refused(served: InThread, tokens: dict[str, str]) -> None:
+    new = {"name": "seldom", "role": "browser", "experiment": "shop", "origins": [PAGE]}
+    seldom = call(served.port, "POST", "/v1/tokens", new | {"rate": 0.001})[1]["token"]
+    path = "/v1/experiments/shop/asks"
+
+    def send(token: str, origin: str, body: bytes = b"{}") -> tuple[int, str | None]:
+        headers = {"Authorization": f"Bearer {token}", "Origin": origin}
+        answer, _ = request(served.port, "POST", path, body, headers)
+        return answer.status, answer.headers.get("access-control-allow-origin")
+
+    assert send(seldom, PAGE) == (200, PAGE)
+    assert send(seldom, PAGE) == (429, PAGE)
+    assert send("ma_unknown", PAGE) == (401, PAGE)
+    assert send(tokens["browser"], PAGE, b"{") == (400, PAGE)
+    assert send("ma_unknown", "https://evil.example") == (401, None)
+    assert send(tokens["browser"], "https://evil.example") == (403, None)
+    status, allowed = send(tokens["client"], PAGE)  # no page's
+    assert (status, allowed) == (200, None)
 
 
 @pytest.mark.parametrize("missing", ["origins", "rate", "experiment"])
@@ -393,6 +414,40 @@ def test_the_login_link_is_good_once(tmp_path: Path, monkeypatch: pytest.MonkeyP
     one.stop()
 
 
+def test_a_restart_keeps_the_local_token(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("MANYARMS_TOKEN", raising=False)
+    store, file = f"sqlite:///{tmp_path}/new.db?sync=never", tmp_path / "new.db.token"
+
+    def start(host: str = "127.0.0.1") -> str:
+        one = InThread(store, host=host).start()
+        given = one.said[3].split("MANYARMS_TOKEN=")[1] if len(one.said) > 3 else ""
+        works = given or file.read_text().strip()
+        status = call(one.port, "GET", "/v1/session", token=works)[0]
+        assert status == (200 if given else 401)
+        if given:
+            path = one.said[1].split()[3].partition(str(one.port))[2]
+            assert request(one.port, "GET", path)[0].headers.get("set-cookie")
+        one.stop()
+        return given
+
+    first = start()
+    assert file.read_text() == f"{first}\n"
+    assert os.name == "nt" or file.stat().st_mode & 0o777 == 0o600
+    assert start() == first  # on another port, too
+    monkeypatch.setenv("MANYARMS_TOKEN", first)  # exported in the terminal that starts it again
+    assert start() == first
+    monkeypatch.delenv("MANYARMS_TOKEN")
+    file.chmod(0o644)
+    second = start()
+    assert second != first  # others could have read it
+    file.write_text("too short")
+    third = start()
+    assert len({first, second, third}) == 3
+    assert main(["token", "add", "me", "--role", "admin", "--store", store]) == 0
+    assert start("0.0.0.0") == ""  # there it is good for nothing
+    assert start() == third
+
+
 @pytest.mark.parametrize("given", ["", 4 * "s3cret"], ids=["none", "given"])
 def test_logs_get_no_secrets(tmp_path: Path, given: str) -> None:
     words = ["-m", "manyarms", "serve", "--port", "0", "--store", f"sqlite:///{tmp_path}/new.db"]
@@ -408,7 +463,7 @@ def test_logs_get_no_secrets(tmp_path: Path, given: str) -> None:
         process.terminate()
         said += process.stdout.read()
     assert "/login, with " in said
-    assert ("manyarms token add" in said) == (not given)
+    assert (f"the token in {tmp_path}/new.db.token" in said) == (not given)
     assert "code=" not in said
     assert "ma_" not in said
     assert "s3cret" not in said

@@ -320,7 +320,7 @@ def test_exports_agree_in_all_formats(
         ({"in_flight": 0}, "`in_flight` must be an integer >= 1"),
         ({"in_flight": 1_000_001}, "`in_flight` must be an integer <= 1000000"),
         ({"missing": 7.0, "window": 1}, "Cannot tell reward 7.0"),
-        ({"oops": 1}, "There is no field `oops`. Known: early"),
+        ({"oops": 1}, "There is no field `oops`. Known: control, early"),
     ],
 )
 def test_specs_that_cannot_be(served: InThread, spec: dict[str, Any], message: str) -> None:
@@ -373,7 +373,7 @@ def test_bodies_that_cannot_be(served: InThread, body: bytes, status: int) -> No
     [
         ("GET", "/v1/nothing", 404),
         ("GET", "/v1/experiments/a/nothing", 404),
-        ("PATCH", "/v1/experiments/a", 405),
+        ("PATCH", "/v1/experiments/a/asks", 405),
         ("GET", "/v1/experiments/a/asks", 405),
         ("GET", "/v1/experiments/a%20b", 422),
         ("GET", "/v1/experiments/..%2f..%2fetc", 404),

@@ -102,6 +102,38 @@ def test_what_nests_too_deep(served: InThread) -> None:
     assert call(served.port, "POST", "/v1/tokens", deep)[0] in (400, 422)
 
 
+HUGE = (2**63 - 1, 2**63, 10**30, -(10**30))
+
+
+@pytest.mark.parametrize("huge", HUGE)
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("PUT", "huge", {"n_arms": ...}),
+        ("PUT", "huge", {"n_arms": 9, "horizon": ...}),
+        ("PUT", "huge", {"n_arms": 9, "in_flight": ...}),
+        ("POST", "late/asks", {"k": ...}),
+        ("POST", "late/arms", {"count": ...}),
+        ("POST", "late/restores", {"arm": ...}),
+        ("POST", "late/observations", {"arm": ..., "rewards": [1.0]}),
+        ("GET", "late/arms/{}", None),
+        ("DELETE", "late/arms/{}", None),
+        ("GET", "late/arms?limit={}", None),
+        ("GET", "late/leaders?k={}", None),
+        ("GET", "late/in-flight?limit={}", None),
+        ("GET", "late/verdict?confidence={}", None),
+        ("POST", "../tokens", {"name": "huge", "role": "viewer", "expires": ...}),
+    ],
+)
+def test_huge_numbers(served: InThread, method: str, path: str, body: object, huge: int) -> None:
+    call(served.port, "PUT", path_of("late"), {"n_arms": 9})
+    if isinstance(body, dict):
+        body = {name: huge if value is ... else value for name, value in body.items()}
+    path = path_of(path.format(huge)).replace("experiments/../", "")
+    status, answer = call(served.port, method, path, body, Content_Type="application/json")
+    assert 400 <= status < 500, answer
+
+
 def test_requests_of_one_connection_are_answered_in_order(served: InThread) -> None:
     assert call(served.port, "PUT", path_of("piped"), {"n_arms": 9})[0] == 201
     head = TOKENS.replace("/v1/tokens", f"{path_of('piped')}/asks")

@@ -150,6 +150,22 @@ def test_keys_reach_what_matters(visit: Visit) -> None:
     assert browser.evaluate("document.querySelectorAll('h1').length") == 1
 
 
+def test_what_is_good_enough_is_a_setting(visit: Visit, gallery: Node) -> None:
+    path = "/v1/experiments/captions"
+    page = visit("/experiments/captions")
+    page.click("text=Settings")
+    page.fill("#epsilon", "lots")
+    page.click("#settings form button")
+    expect(page.locator("#settings .said")).to_contain_text("`epsilon` must be a number")
+    page.fill("#epsilon", "40%")
+    page.fill("#target", "0.3")
+    page.click("#settings form button")
+    expect(page.locator("#deploy")).to_contain_text("its mean is above 0.3, 95 % sure.")
+    spec = call(gallery.port, "GET", path)[1]["spec"]
+    assert (spec["epsilon"], spec["target"]) == ("40%", 0.3)
+    assert call(gallery.port, "PATCH", path, {"epsilon": None, "target": None})[0] == 200
+
+
 def test_signing_out(browser: Page, visit: Visit) -> None:
     (session,) = browser.context.cookies()
     assert session["name"].startswith("manyarms")
@@ -160,6 +176,9 @@ def test_signing_out(browser: Page, visit: Visit) -> None:
     visit("/experiments/captions")
     assert browser.evaluate("location.pathname") == "/login"
     browser.context.add_cookies([cast(Any, session)])
+
+
+NOBODY = "127.0.0.1:9"
 
 
 class _Quiet(http.server.SimpleHTTPRequestHandler):
@@ -202,6 +221,13 @@ def test_a_page_of_another_origin_asks_and_tells(
         while game.progress().told < 2 and time.monotonic() < end:
             time.sleep(0.05)
         assert game.progress().reward == 1.5
+        browser.evaluate(f"window.gone = new Manyarms('shop', 'no token', 'http://{NOBODY}')")
+        asked = browser.evaluate("gone.ask({ timeout: 300, fallback: 'red' })")
+        assert asked == {"arm": "red", "ticket": None, "fallback": True}
+        browser.evaluate("gone.tell(null, 1)")
+        assert len(browser.evaluate("gone.ask(3, { timeout: 300, fallback: 'red' })")) == 3
+        why = "arms.token = 'ma_wrong'; arms.ask().catch((error) => error.code)"
+        assert browser.evaluate(why) == "no_token"  # which a page of a known origin may read
     finally:
         shop.shutdown()
         shop.server_close()

@@ -10,7 +10,10 @@ import pytest
 from manyarms.serve import messages as m
 from manyarms.serve.errors import failure_of_body
 
-SPEC = "Known: early, horizon, in_flight, missing, n_arms, policy, reward_range, seed, window."
+SPEC = (
+    "Known: control, early, epsilon, horizon, in_flight, missing, n_arms, policy, reward, "
+    "reward_range, seed, share, target, window."
+)
 
 
 @pytest.mark.parametrize(

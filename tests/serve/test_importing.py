@@ -26,7 +26,7 @@ def read(data: bytes, size: int) -> list[str]:
             yield data[at : at + size]
 
     async def main() -> list[str]:
-        return [key async for some in _csv(pieces()) for key in some]
+        return [key async for some in _csv(pieces(), {}) for key in some]
 
     return asyncio.run(main())
 

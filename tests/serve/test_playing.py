@@ -51,7 +51,7 @@ async def send(
 
     given = [(key.replace("_", "-").encode(), value.encode()) for key, value in headers.items()]
     scope = {"headers": given, "query_string": b""}
-    request = Request(scope, receive, {"experiment": name}, BodyClock())
+    request = Request(scope, receive, {"experiment": name}, BodyClock(9))
     answer: dict[str, Any] = json.loads((await api.HANDLERS[handler](service, request)).body)
     return answer
 

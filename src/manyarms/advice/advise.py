@@ -12,7 +12,7 @@ from typing import Any
 from manyarms.advice.candidates import candidates
 from manyarms.advice.question import question
 from manyarms.advice.race import Race, affordable, race
-from manyarms.advice.reasons import caveats, problem_in_words, reasons
+from manyarms.advice.reasons import caveats, in_short, problem_in_words, reasons
 from manyarms.core.checks import check_int
 from manyarms.core.statistics import mean_limits
 from manyarms.errors import ParameterError
@@ -23,6 +23,7 @@ from manyarms.protocol import Policy
 from manyarms.report.text import for_json
 
 _WIDTH = 80  # of the text
+_SHORT = 10  # lines of reasons, unless all are asked for
 
 
 @dataclass(frozen=True)
@@ -87,16 +88,17 @@ class Advice:
     rows
         One `AdviceRow` for each policy and case, the easiest case first; none where all policies
         are the same.
-    recommended, code, word
-        The policy to take, what to type in Python to make it, and what `--policy` of the command
-        line takes; "" if it has no name there.
+    recommended, name, code, word
+        The policy to take, what tables call it, what to type in Python to make it, and what
+        `--policy` of the command line takes; "" if it has no name there.
     not_told_apart
         The policies that may be as good in the usual run, by the medians of paired differences.
         `reasons` also says which may be as good on average, rare misses included.
     not_played
         The policies that were left out because a run takes too long.
-    problem, reasons, caveats
-        Sentences: how hard it is, why this policy, and what would change the choice.
+    in_short, problem, reasons, caveats
+        Sentences: all in a few lines; how hard it is, why this policy, and what would change the
+        choice.
 
     Examples
     --------
@@ -115,9 +117,11 @@ class Advice:
     within_reach: bool
     rows: tuple[AdviceRow, ...]
     recommended: Policy
+    name: str
     code: str
     not_told_apart: tuple[str, ...]
     not_played: tuple[str, ...]
+    in_short: tuple[str, ...]
     problem: tuple[str, ...]
     reasons: tuple[str, ...]
     caveats: tuple[str, ...]
@@ -148,16 +152,30 @@ class Advice:
         return dict(for_json({**whole, "rows": self.records()}))
 
     def __repr__(self) -> str:
-        return self.text()
+        more = "text(why=True) shows the table, and what would change the advice."
+        return f"{self.text()}\n\n{more}" if self.rows else self.text()
 
-    def text(self, *, everyone: bool = False) -> str:
-        """Return the advice in words, with those who played to the end, or with everyone."""
-        lines = [_filled(sentence) for sentence in self.problem]
+    def text(self, *, why: bool = False, everyone: bool = False) -> str:
+        """Return the advice in words.
+
+        Parameters
+        ----------
+        why
+            Whether to show all of it: the table, all reasons, and what would change the advice
+            (default: a few lines).
+        everyone
+            Whether the table has all policies that played, and not only those that played to the
+            end; implies `why`.
+        """
+        lines = [f"Take {self.name}:", *self._typed(), ""]
+        if not (why or everyone):
+            return "\n".join([*lines, "Why?", *_at_most(_SHORT, self.in_short)])
+        lines += ["Because", *_listed(self.reasons), ""]
+        lines += [_filled(sentence) for sentence in self.problem]
         if self.rows:
-            lines += ["", *_table(self, everyone), ""]
-        lines += ["Take", *self._typed(), "because", *_listed(self.reasons)]
+            lines += ["", *_table(self, everyone)]
         if self.caveats:
-            lines += ["What would change the advice", *_listed(self.caveats)]
+            lines += ["", "What would change the advice", *_listed(self.caveats)]
         return "\n".join(lines)
 
     def _typed(self) -> Iterator[str]:
@@ -166,8 +184,7 @@ class Advice:
             yield f"  import {self.word.partition(':')[0]}"
         yield from _code(f"{self.code}.live", f"n_arms={self.n:_}, horizon={self.horizon:_}")
         if self.word:
-            yield "or, on the command line,"
-            yield f"  --policy {shlex.quote(self.word)}"
+            yield f"or, on the command line, --policy {shlex.quote(self.word)}"
 
 
 def _filled(text: str, indent: str = "") -> str:
@@ -182,6 +199,15 @@ def _code(function: str, arguments: str) -> list[str]:
 
 def _listed(sentences: Iterable[str]) -> list[str]:
     return [_filled(f"- {one}", "  ") for one in sentences]
+
+
+def _at_most(lines: int, sentences: Iterable[str]) -> list[str]:
+    """Return the sentences as a list of so many lines; those that do not fit are left out."""
+    kept: list[str] = []
+    for one in _listed(sentences):
+        if len("\n".join([*kept, one]).splitlines()) <= lines:
+            kept.append(one)
+    return kept
 
 
 def _table(advice: Advice, everyone: bool) -> Iterator[str]:
@@ -255,9 +281,9 @@ def advise(
 ) -> Advice:
     """Say how hard a problem is, what each policy would lose on it, and which one to take.
 
-    Every policy of the catalogue plays that needs to know no more than you do. The arms are your
-    own, or planted ones of several hardnesses, up to the largest possible one. Policies play in
-    rounds, and only the best go on to the next round. The *excess* is what a policy loses beyond
+    Policies play that need to know no more than you do. The arms are your own, or planted ones of
+    several hardnesses, up to the largest possible one. Policies play in rounds, and only the best
+    go on to the next round. The *excess* is what a policy loses beyond
     the best candidate in the same case; the policy with the smallest worst excess is recommended.
     One with a guarantee is preferred to one without if it loses at most a tenth more.
 
@@ -292,8 +318,9 @@ def advise(
         With "find", policies are judged by what the recommended arm lacks of the best mean, and if
         nothing is known about the arms they also play on means that are spread out.
     policies
-        Consider only these: names, and policies of your own (default: the whole catalogue). A
-        name is left out if its policy needs to know more than you do.
+        Consider only these: names, and policies of your own; or "all", the whole catalogue. A
+        name is left out if its policy needs to know more than you do. By default, those play that
+        lost least of all on some problem of the leaderboard, and those that you have registered.
     replications
         Runs of each finalist (default: as many as fit into about ten seconds on two processors,
         at most 400).
@@ -302,7 +329,8 @@ def advise(
 
     Notes
     -----
-    The first call compiles the catalogue, which takes a minute or two; later ones find it on disk.
+    The first call compiles what plays, which takes some seconds (the whole catalogue: a minute or
+    two). Later ones find it on disk.
 
     Examples
     --------
@@ -333,8 +361,8 @@ def advise(
     skipped = [player for player in everyone if player not in players]
     how = {"seed": seed, "workers": workers, "progress": progress}
     played = None if asked.trivial else race(asked, players, replications, **how)
-    taken = players[0 if played is None else played.winner]
-    alike = [] if played is None else [players[k].label for k in played.not_told_apart()]
+    taken = players[0] if played is None else played.players[played.winner]
+    alike = [] if played is None else [played.players[k].label for k in played.not_told_apart()]
     return Advice(
         n=asked.n,
         horizon=asked.horizon,
@@ -344,9 +372,11 @@ def advise(
         within_reach=asked.hardest.within_reach,
         rows=() if played is None else tuple(_rows(played)),
         recommended=taken.policy,
+        name=taken.label,
         code=taken.code,
         not_told_apart=tuple(alike),
         not_played=tuple(player.label for player in skipped),
+        in_short=in_short(asked, played, alike),
         problem=problem_in_words(asked, played),
         reasons=reasons(asked, played, alike),
         caveats=caveats(asked, played, skipped),

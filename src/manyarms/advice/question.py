@@ -22,10 +22,13 @@ _LONGEST = 10**7  # beyond it a few runs of each policy take minutes, and gigaby
 _POINTS = 5  # hardnesses on the curve; 3 where best means differ as well
 _BEST, _OTHERS = 0.9, (0.1, 0.2, 0.3, 0.4, 0.5)  # the paper's experiments
 _LESS = 0.5  # planted too where nothing is known: some policies are good at means near 1 only
-# What is searched for a good arm, where nothing is known: few best arms among many, and means that
-# are spread out: many good ones, or fewer the better they are.
-_FIND_ALPHAS = (0.3, 0.6, 0.9)
-_SPREADS = ((1.0, 1.0), (2.0, 5.0))  # of Beta laws
+# What is searched for a good arm, where nothing is known. These are the kinds of problems on which
+# finders are compared (docs/earn_or_find.md): few best arms among many; and means that are spread
+# out, with many good ones, fewer the better they are, or all close together. Best arms that are
+# much rarer are planted only if the user says so: everyone misses most of them, and what is lost
+# there would decide alone.
+_FIND_ALPHAS = (0.3, 0.45)
+_SPREADS = ((1.0, 1.0), (2.0, 5.0), (1.0, 3.0), (10.0, 30.0))  # of Beta laws
 _MOST_DRAWN = 1_000_000  # means; more arms than that make no difference
 
 
@@ -56,9 +59,15 @@ class Question:
     others: tuple[float, ...] | None  # None: the paper's, in proportion
     instance: Instance | None  # the user's own
     in_flight: int
-    policies: tuple[str | Policy, ...] | None
+    policies: tuple[str | Policy, ...] | None  # None: those of the catalogue
     rates: bool = False  # whether the user said between what the best mean lies
     objective: Objective = "earn"
+    everyone: bool = False  # whether all of the catalogue play, or those that may well win
+
+    @property
+    def few(self) -> bool:
+        """Whether only those of the catalogue play that may well win."""
+        return self.policies is None and not self.everyone and not self.trivial
 
     @property
     def told_nothing(self) -> bool:
@@ -188,7 +197,9 @@ def question(
     known = m_at_least, alpha_at_most, best_mean, bests, others
     rates = best_between is not None
     objective = check_objective(objective)
-    return Question(n, horizon, *known, instance, in_flight, _chosen(policies), rates, objective)
+    everyone = isinstance(policies, str) and policies == "all"
+    chosen = None if everyone else _chosen(policies)
+    return Question(n, horizon, *known, instance, in_flight, chosen, rates, objective, everyone)
 
 
 def _arms(n: Any, instance: Any, **planted_only: Any) -> int:

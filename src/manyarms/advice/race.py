@@ -32,7 +32,7 @@ from manyarms.lab.simulate import run_in_memory
 
 ALIKE = 1.1  # times the regret, in every case: a guarantee is worth that much
 _KEPT = (16, 8)  # who goes on after the first and after the second round
-_BUDGET = 5e9  # nanoseconds of one processor, for each round; twice that for the last
+_BUDGET = 3e9  # nanoseconds of one processor, for each round; twice that for the last
 _FEWEST, _MOST = 4, 400  # replications: of the first round, and of all
 _ALWAYS = 14  # candidates that play, however long it takes
 # Pulls take longer than `About.nanoseconds` says on more arms or with another index, measured; and
@@ -53,6 +53,14 @@ class Race:
     left: list[int]  # the candidates that played to the end; the table shows them
     horizon: int  # 1 where regrets are simple ones, of one arm
     winner: int = 0
+
+    def join(self, players: Sequence[Candidate]) -> None:
+        """Let players in, who have not played yet."""
+        nothing = np.empty((0, len(self.cases)))
+        self.left += range(len(self.players), len(self.players) + len(players))
+        self.players += players
+        self.regrets += [nothing] * len(players)
+        self.missed += [nothing] * len(players)
 
     @property
     def bounds(self) -> Numbers:
@@ -187,15 +195,14 @@ def race(
     question: Question, players: Sequence[Candidate], replications: int | None, **how: Any
 ) -> Race:
     """Play the rounds and choose; `how` is the seed, the workers and the progress."""
-    cases, nothing = question.cases(), np.empty((0, len(question.cases())))
-    blank, everyone = [nothing] * len(players), list(range(len(players)))
     scale = 1 if question.objective == "find" else question.horizon
-    state = Race(cases, list(players), blank, blank.copy(), everyone, scale)
+    state = Race(question.cases(), [], [], [], [], scale)
+    state.join([player for player in players if not player.waits_for])
     kept = [count for count in _KEPT if count < len(players)]
     shown = _Rounds(progress_for(how.get("progress")))
     for later in range(len(kept), -1, -1):
         if replications is None:
-            total = sum(_cost(question, players[k]) for k in state.left)
+            total = sum(_cost(question, state.players[k]) for k in state.left)
             fewest = _FEWEST if total * _FEWEST <= 2 * _BUDGET else _FEWEST // 2
             budget = _BUDGET if later else 2 * _BUDGET
             runs = min(max(int(budget / total), fewest), _MOST - state.runs)
@@ -203,10 +210,24 @@ def race(
             runs = -(-replications // 2**later) - state.runs
         if runs > 0:
             _play(question, state, runs, **how | {"progress": shown.next(later + 1)})
+        if later == len(kept):
+            _let_in(question, state, players, **how | {"progress": shown.next(later + 1)})
         if later > 0:
             state.keep(kept[-later])
     state.choose()
     return state
+
+
+def _let_in(question: Question, state: Race, players: Sequence[Candidate], **how: Any) -> None:
+    """Let those play, as often as the others did, that waited for the policy that leads."""
+    leader = state.players[min(state.left, key=lambda k: state.worst[k])].policy.name
+    late = [player for player in players if player.waits_for and player.waits_for == leader]
+    if late:
+        before, runs = state.left, state.runs
+        state.left = []
+        state.join(late)
+        _play(question, state, runs, **how)
+        state.left = sorted([*before, *state.left])
 
 
 class _Rounds:

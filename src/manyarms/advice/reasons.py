@@ -34,6 +34,52 @@ def problem_in_words(question: Question, played: Race | None) -> tuple[str, ...]
     return (*sentences, said, excess)
 
 
+def in_short(question: Question, played: Race | None, alike: Sequence[str]) -> tuple[str, ...]:
+    """Say the same in a few sentences, the most important ones first."""
+    sentences = [_size(question), *_special(question)]
+    if played is None:
+        return (*sentences, *reasons(question, played, alike))
+    own, others = played.players[played.winner], len(played.players)
+    hardest = question.hardest
+    if question.objective == "find" and question.told_nothing:
+        pass  # the means that are drawn have no best arms, only good ones
+    elif not hardest.within_reach:
+        said = f"Hardness {hardest.alpha:.2f} is above 1: no policy can expect to meet a best arm."
+        sentences.append(said)
+    elif question.bounded or question.instance is not None:
+        sentences.append(_hardness(question))
+    sentences += [_assumed(question), _loses(question, played), _expected(question, played)]
+    sentences.append(own.proof)
+    if alike:
+        sentences.append(f"In the usual run it may be no better than {_names(alike)}.")
+    elif len(played.left) > 1:
+        sentences.append(f"In the usual run it loses less than all others, of {others}.")
+    return tuple(sentences)
+
+
+def _loses(question: Question, played: Race) -> str:
+    """Say how far the winner is behind the best candidate of a case, at most."""
+    worst, several = played.worst[played.winner], len(played.cases) > 1
+    where = " in any of these cases" if several else ""
+    best = f"the best of {_runs(len(played.players), 'candidate')}"
+    if worst <= 0.0:
+        return f"It is {best}{where}."
+    if question.objective == "find":
+        return f"Its arm is at most {worst:.2g} below that of {best}{where}."
+    return f"It loses at most {_percent(worst)} of {_whole(question)} more than {best}{where}."
+
+
+def _expected(question: Question, played: Race) -> str:
+    """Say what the winner loses."""
+    ends = played.means[played.winner].min(), played.means[played.winner].max()
+    shown = ends if len(played.cases) > 1 else ends[:1]
+    if question.objective == "earn":
+        return f"Expect a regret of {' to '.join(map(_percent, shown))} of the horizon."
+    return (
+        f"Expect an arm that lacks {' to '.join(f'{end:.2g}' for end in shown)} of the best mean."
+    )
+
+
 def _whole(question: Question) -> str:
     """Return what excesses are shares of."""
     return "the most that can be lost" if question.rates else "the horizon"
@@ -95,7 +141,8 @@ def _assumed(question: Question) -> str:
     if question.objective == "find" and question.told_nothing:
         return (
             "Assumed, one after the other: best arms of mean 0.9 among others of 0.1 to 0.5, and "
-            f"means that are spread out as Beta(1, 1) and Beta(2, 5); rewards are 0 or 1{late}."
+            "means that are spread out, as Beta(1, 1), (2, 5), (1, 3) and (10, 30); rewards are 0 "
+            f"or 1{late}."
         )
     bests = " or ".join(f"{best:g}" for best in question.bests)
     if question.others is None:
@@ -132,13 +179,7 @@ def reasons(question: Question, played: Race | None, alike: Sequence[str]) -> tu
             at = _hard(played, where)
             sentences[0] += f" The excess is largest at hardness {at}, where {best} is best."
     sentences += _rivals(played, question.objective)
-    ends = played.means[winner].min(), played.means[winner].max()
-    if question.objective == "earn":
-        spread = " to ".join(map(_percent, ends if several else ends[:1]))
-        sentences.append(f"Expect a regret of {spread} of the horizon.")
-    else:
-        spread = " to ".join(f"{end:.2g}" for end in (ends if several else ends[:1]))
-        sentences.append(f"Expect an arm that lacks {spread} of the best mean.")
+    sentences.append(_expected(question, played))
     if alike:
         sentences.append(
             f"In the usual run it cannot be distinguished from {_names(alike)} (medians of {runs})."
@@ -202,16 +243,21 @@ def caveats(
             name = played.players[least].label
             sentences.append(f"If you know that the hardness is at most {alpha:.2f}, take {name}.")
             break
+    if question.few:
+        sentences.append("If you ask for the whole catalogue, all policies play that you can make.")
     if skipped:
         names = _names(player.label for player in skipped)
         sentences.append(f"If you give `replications`, slow policies play, too: {names}.")
     if not question.bounded:
-        names = _names(admitted_by("m", objective=question.objective))
+        names = _names(admitted_by("m", question))
         known = "a lower bound on the number of best arms"
-        sentences.append(f"If you know {known}, these policies join: {names}.")
+        sentences.append(f"If you know {known}, these play, too: {names}.")
+        if question.objective == "find" and question.told_nothing:
+            rare = "a handful of arms are good, and all others far worse"
+            sentences.append(f"If only {rare}, say so: give the largest hardness, such as 0.9.")
     if question.best_mean is None:
-        names = _names(admitted_by("mu*", objective=question.objective))
-        sentences.append(f"If you know the best mean (rounded down), these join: {names}.")
+        names = _names(admitted_by("mu*", question))
+        sentences.append(f"If you know the best mean (rounded down), these play, too: {names}.")
     if question.instance is None:
         sentences.append("If you expect other means, give them, or a file of your own.")
     if not question.in_flight:

@@ -141,7 +141,15 @@ def reproduce(name: str, out: Path | None, **given: Any) -> None:
     type=int,
     help="Runs of each finalist (default: as many as fit into about ten seconds).",
 )
-@click.option("--all", "everyone", is_flag=True, help="Show all policies, not only the finalists.")
+@click.option(
+    "--why", is_flag=True, help="Show the table, all reasons, and what would change the advice."
+)
+@click.option(
+    "--all",
+    "everyone",
+    is_flag=True,
+    help="Play and show the whole catalogue. The first time, this takes a minute or two.",
+)
 @_seed
 @_threads
 @_json
@@ -153,15 +161,15 @@ def advise(
     others: str | None,
     objective: Objective | None,
     policies: str | None,
+    why: bool,
     everyone: bool,
     json_path: str | None,
     **given: Any,
 ) -> None:
     """Say which policy to take for your problem, and why.
 
-    It also says how hard the problem is, and what each policy would lose on it. Policies that need
-    to know more than you do are left out. The first call compiles the others, which takes a minute
-    or two.
+    With --why it also says how hard the problem is, and what each policy would lose on it. Policies
+    that need to know more than you do are left out.
 
     Example: manyarms advise --n 1000000 --horizon 20000 --m-at-least 50
     """
@@ -171,6 +179,7 @@ def advise(
     from manyarms.protocol.loading import load_policy
 
     check_json_path(json_path)
+    chosen = [load_policy(name) for name in policies.split(",")] if policies else None
     with watching() as watch:
         advice = ask(
             horizon=horizon,
@@ -178,12 +187,14 @@ def advise(
             best_between=numbers("best-between", best_between, "0.01,0.05", float) or None,
             others=numbers("others", others, "0.1,0.3,0.5", float) or None,
             objective=objective or "earn",
-            policies=[load_policy(name) for name in policies.split(",")] if policies else None,
+            policies="all" if everyone and chosen is None else chosen,
             progress=watch.begin(f"candidates play games of {horizon} pulls"),
             **given,
         )
     if json_path is None:
-        show(advice.text(everyone=everyone))
+        show(advice.text(why=why, everyone=everyone))
+        if not (why or everyone):
+            show("\nThe same command with --why shows the table, and what would change the advice.")
     else:
         write_json(advice.to_json(), json_path)
 
@@ -281,11 +292,11 @@ def run(spec: Path, folder: Path, **given: Any) -> None:
 
     Example: manyarms run examples/beta_sweep.toml --out out/beta_sweep
     """
-    from manyarms.cli.screen import duration, show, summary_table, watching
+    from manyarms.cli.screen import duration, show, summary_table, watching, working
     from manyarms.errors import ResultsError
     from manyarms.lab import load_spec
     from manyarms.lab import run as play
-    from manyarms.lab.executors import PULLS_PER_SECOND
+    from manyarms.lab.pace import estimated_seconds
     from manyarms.lab.tables import REGRET, RUNS
     from manyarms.report import write_report
     from manyarms.report.text import count_of
@@ -293,10 +304,12 @@ def run(spec: Path, folder: Path, **given: Any) -> None:
     experiment = load_spec(spec)
     before = _changed(folder)
     runs = sum(player.replications for cell in experiment.cells for player in cell.players)
+    with working("measuring"):
+        seconds = estimated_seconds(experiment)
     show(
         f"{experiment.name}: {count_of(len(experiment.cells), 'problem')}, "
         f"{count_of(runs, 'run')}, {count_of(experiment.pulls, 'pull')}\n"
-        f"{duration(experiment.pulls / PULLS_PER_SECOND)} of one processor, into {folder}"
+        f"{duration(seconds)} of one processor, into {folder}"
     )
     with watching() as watch:
         results = play(experiment, folder, progress=watch.begin(experiment.name), **given)
@@ -326,14 +339,17 @@ def show_results(folder: Path, objective: Objective | None, as_json: bool) -> No
 
     Example: manyarms show out/beta_sweep
     """
-    from manyarms.cli.screen import show, summary_table, write_json
+    from manyarms.cli.screen import differences_table, show, summary_table, write_json
     from manyarms.lab import read_results
+    from manyarms.lab.summary import SAYS
 
     results = read_results(folder)
     if as_json:
         write_json(results.summary_rows(objective or results.objective), "-")
     else:
         show(summary_table(results, objective))
+        if (pairs := differences_table(results, objective)).rows:
+            show("", pairs, *SAYS)
 
 
 @app.command()

@@ -6,7 +6,9 @@ import re
 import shlex
 import shutil
 import sys
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from manyarms.cli.printable import broken, printable
@@ -36,7 +38,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        app(words, prog_name="manyarms", standalone_mode=False)
+        with _plain_warnings():
+            app(words, prog_name="manyarms", standalone_mode=False)
     except click.ClickException as error:
         error.show()
         return error.exit_code
@@ -57,6 +60,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _say(f"{error}. {fix_for(error)}.")
         return 1
     return 0
+
+
+@contextmanager
+def _plain_warnings() -> Iterator[None]:
+    """Show our warnings as we show errors: without a line of code."""
+    usual = warnings.formatwarning
+
+    def plain(message: Any, category: type[Warning], *place: Any, **more: Any) -> str:
+        if category.__module__ == ManyarmsError.__module__:
+            return f"{_said(str(message))}\n"
+        return usual(message, category, *place, **more)
+
+    warnings.formatwarning = plain
+    try:
+        yield
+    finally:
+        warnings.formatwarning = usual
 
 
 def _in_options(text: str, command: Any, words: Sequence[str]) -> str:
@@ -97,7 +117,9 @@ def _resumption(words: Sequence[str]) -> str | None:
 
 
 def _say(text: str) -> None:
+    sys.stderr.write(f"{_said(text)}\n")
+
+
+def _said(text: str) -> str:
     said = f"manyarms: {printable(text)}"
-    if sys.stderr.isatty():
-        said = broken(said, shutil.get_terminal_size().columns)
-    sys.stderr.write(f"{said}\n")
+    return broken(said, shutil.get_terminal_size().columns) if sys.stderr.isatty() else said

@@ -183,6 +183,22 @@ def summary_table(results: ResultsFolder, objective: Objective | None = None) ->
     )
 
 
+def differences_table(results: ResultsFolder, objective: Objective | None = None) -> Table:
+    """Return how each policy compares with the best one of its cell, run by run, as text."""
+    rows, head = [], [*results.cells[0].parameters, "paired difference"]
+    for each, summary in zip(results.cells, results.summaries(objective), strict=True):
+        best = min(summary.policies, key=lambda row: row.mean).policy
+        pairs = summary.pairs_with(best)
+        for pair, cells in zip(pairs, summary.differences(pairs), strict=True):
+            parameters = (f"{value}" for value in each.parameters.values())
+            rows.append([*parameters, f"{pair.first} - {pair.second}", *cells[1:]])
+        names = summary.differences_head()[1:]
+    keys = len(head)
+    title = "Paired differences with the best policy, and their 95 % intervals"
+    optional = ["first loses more"]
+    return Table([*head, *names], rows, title if rows else "", keys=keys, optional=optional)
+
+
 def summary_parts(summary: Summary) -> list[Table | str]:
     """Return a summary as tables that fit any screen."""
     head, *rows = summary.table()

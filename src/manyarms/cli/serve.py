@@ -130,8 +130,8 @@ def add(store: str, origins: tuple[str, ...], days: float | None, **given: Any) 
     from manyarms.errors import DuplicateNameError, ParameterError
     from manyarms.serve.access import add_token, new_token
     from manyarms.serve.errors import failure_of_body
-    from manyarms.serve.messages import NewToken
     from manyarms.serve.tables import note
+    from manyarms.serve.token_messages import NewToken
 
     given |= {"origins": origins, "expires": None if days is None else days * 86400}
     try:

@@ -78,7 +78,7 @@ def _all(url: str, _: str | None, token: str | None) -> list[Any]:
     from manyarms.remote import Remote
     from manyarms.remote.verdict import verdict
 
-    table = Table("experiment", "state", "pulls", "last hour", "deploy", "verdict", box=None)
+    table = Table("experiment", "state", "pulls", "last hour", "best so far", "verdict", box=None)
     for summary in Remote.experiments(url, token=token):
         about = SimpleNamespace(**summary)
         said = verdict(about)
@@ -108,6 +108,7 @@ def _one(url: str, name: str | None, token: str | None) -> list[Any]:
             leaders = remote.top(_LEADERS)
         except TurnError:
             leaders = []
+        compared = _compared(remote) if about.spec.get("control") is not None else []
     said = verdict(about)
     table = Table("arm", "", "mean", "limits", "pulls", box=None, pad_edge=False)
     low = min((arm.interval[0] for arm in leaders), default=0.0)
@@ -120,12 +121,23 @@ def _one(url: str, name: str | None, token: str | None) -> list[Any]:
         f"{about.name}, {about.state}: {about.policy}, {thousands(about.n_arms)} arms",
         f"{_pulls(about)} pulls; {thousands(about.told)} told, {thousands(about.pending)} in "
         f"flight; mean reward {_number(about.mean_reward)}, last hour {_number(about.last_hour)}",
-        f"Deploy {_deployed(about)}",
-        f"{said.title}: {said.why}",
+        f"{'Deploy' if about.may_stop else 'Best so far:'} {_deployed(about)}",
+        *compared,
+        f"{said.headline} {said.why}",
         *([f"NOT HEALTHY: {about.alarm}"] if about.alarm else []),
         "",
     ]
     return [*(_text(line, at_most=400) for line in lines), table]
+
+
+def _compared(remote: Any) -> list[str]:
+    """Return how much better the arm to deploy is than the control, if that is known."""
+    from manyarms.errors import TurnError
+
+    try:
+        return [str(remote.uplift())]
+    except TurnError:
+        return []
 
 
 def _text(text: str, *, at_most: int = 60) -> Any:

@@ -87,6 +87,37 @@ def uniform_limits(
     return lowest + width * low, lowest + width * high
 
 
+def log_evidence(
+    count: float,
+    total: float,
+    means: ArrayLike,
+    *,
+    bounds: tuple[float, float] | None = (0.0, 1.0),
+    sigma: float = 0.5,
+) -> Numbers:
+    """Return the logarithm of what `uniform_limits` compares with 1 over the error, for each mean.
+
+    For the true mean, it is that of a supermartingale which begins at 1.
+
+    >>> low, high = uniform_limits(100, 3.0)
+    >>> log_evidence(100, 3.0, [low, high, 0.03]).round(3).tolist()
+    [2.996, 2.996, -2.543]
+    """
+    tried = np.asarray(means, np.float64)
+    if bounds is None:
+        wide = count + _NARROWEST
+        z = (total - count * tried) / sigma
+        return np.asarray(z * z / (2.0 * wide) - 0.5 * math.log(wide / _NARROWEST))
+    ones = float(_scaled(np.array(float(count)), np.array(float(total)), bounds))
+    zeros = count - ones
+    mean = np.clip((tried - bounds[0]) / (bounds[1] - bounds[0]), 0.0, 1.0)
+    mixture = math.lgamma(ones + 0.5) + math.lgamma(zeros + 0.5) - math.lgamma(count + 1.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        one = np.where(mean > 0.0, ones * np.log(mean), -np.inf if ones else 0.0)
+        zero = np.where(mean < 1.0, zeros * np.log1p(-mean), -np.inf if zeros else 0.0)
+    return np.asarray(mixture - math.log(math.pi) - one - zero)
+
+
 def _scaled(counts: Numbers, totals: Numbers, bounds: tuple[float, float]) -> Numbers:
     """Return the sums of values that are scaled to [0, 1]."""
     lowest, width = bounds[0], bounds[1] - bounds[0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any, Literal
 
@@ -17,6 +17,16 @@ Library = Literal["pandas", "polars"]
 _LIBRARIES = ("pandas", "polars")
 _LONGEST = 200  # characters of a cell
 _MOST_ROWS = 20
+_LATEX = {letter: f"\\{letter}" for letter in "&%$#_{}"} | {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "±": r"$\pm$",
+    "β": r"$\beta$",
+    "μ": r"$\mu$",
+}
 
 
 class Tabular(ABC):
@@ -91,6 +101,42 @@ def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
         )
         for row in rows
     ]
+
+
+def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    r"""Return a table of text as Markdown.
+
+    >>> print(markdown_table(["policy", "mean"], [["a|b", "7"]]))
+    | policy | mean |
+    | --- | --- |
+    | a\|b | 7 |
+    """
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(
+        f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines
+    )
+
+
+def latex_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    r"""Return a table of text as LaTeX, for the package booktabs; names to the left.
+
+    >>> print(latex_table(["policy", "best"], [["moss_1", "50.0%"]]))
+    \begin{tabular}{lr}
+    \toprule
+    policy & best \\
+    \midrule
+    moss\_1 & 50.0\% \\
+    \bottomrule
+    \end{tabular}
+    """
+
+    def line(cells: Sequence[str]) -> str:
+        return " & ".join("".join(_LATEX.get(letter, letter) for letter in one) for one in cells)
+
+    body = [rf"{line(row)} \\" for row in rows]
+    begin = rf"\begin{{tabular}}{{l{'r' * (len(head) - 1)}}}"
+    above = [begin, r"\toprule", rf"{line(head)} \\", r"\midrule"]
+    return "\n".join([*above, *body, r"\bottomrule", r"\end{tabular}"])
 
 
 def html_table(head: Sequence[str], rows: Sequence[Sequence[Any]], caption: Sequence[str]) -> str:

@@ -22,7 +22,7 @@ from manyarms.errors import ContestFileError, ContestNotFoundError
 from manyarms.instances.contests import ContestName, find_contest, local_contests
 from manyarms.instances.instance import Instance
 from manyarms.instances.means import from_means
-from manyarms.instances.rewards import AnyRewards
+from manyarms.instances.rewards import AnyRewards, check_rewards, named_law
 
 Counts: TypeAlias = npt.NDArray[np.int64]
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -114,6 +114,7 @@ def captions(
     threshold: float | None = 0.8,
     scaled: bool = True,
     rewards: AnyRewards = None,
+    epsilon: float = 0.0,
 ) -> Instance:
     r"""Make an instance of a caption contest: each caption is an arm.
 
@@ -141,8 +142,8 @@ def captions(
     scaled
         Whether to divide by the largest share (default: True). If not, means are the shares as
         voted, without a threshold, and the best mean is below 1.
-    rewards
-        The reward model (default: `Bernoulli()`).
+    rewards, epsilon
+        As for `grouped`.
 
     Examples
     --------
@@ -157,8 +158,10 @@ def captions(
     """
     found = read_contest(contest)
     means = found.means(threshold=threshold, scaled=scaled)
-    label = f"captions({found.path.stem}, n={means.size}, m={(means == means.max()).sum()})"
-    return from_means(means, rewards=rewards, label=label)
+    near = (means >= means.max() - check_number("epsilon", epsilon, at_least=0.0)).sum()
+    law = named_law(check_rewards(rewards))
+    label = f"captions({found.path.stem}, n={means.size}, m={near}{law})"
+    return from_means(means, rewards=rewards, label=label, epsilon=epsilon)
 
 
 def contest_652() -> Instance:

@@ -17,11 +17,11 @@ from manyarms.instances.columns import numbers_at, split_place
 from manyarms.instances.instance import Instance, make_instance
 from manyarms.instances.rewards import (
     AnyRewards,
-    Bernoulli,
     Gaussian,
     RewardModel,
     check_law,
     check_rewards,
+    named_law,
 )
 from manyarms.instances.world import GROUPS, TABLE
 from manyarms.protocol.policy import MOST_ARMS
@@ -40,6 +40,7 @@ def planted(
     best: float = 0.9,
     others: Sequence[float] = _PAPER_OTHERS,
     rewards: AnyRewards = None,
+    epsilon: float = 0.0,
 ) -> Instance:
     """Plant `m` best arms among `n`; the other arms have a few smaller means, in equal parts.
 
@@ -56,8 +57,8 @@ def planted(
         The number of best arms, instead of `alpha` and `horizon`.
     best, others
         The best mean, and the means of the other arms, all smaller.
-    rewards
-        The reward model (default: `Bernoulli()`).
+    rewards, epsilon
+        As for `grouped`.
 
     Examples
     --------
@@ -86,8 +87,9 @@ def planted(
             raise refusal("others", f"smaller than best = {best!r}", mean)
     share, rest = divmod(n - m, len(others))
     sizes = [m] + [share + (k < rest) for k in range(len(others))]
-    label = f"planted(n={n}, m={m}{_other_than_bernoulli(rewards)})"
-    return grouped(sizes=sizes, means=[best, *others], rewards=rewards, label=label)
+    label = f"planted(n={n}, m={m}{named_law(rewards)}{_named_slack(epsilon)})"
+    means = [best, *others]
+    return grouped(sizes=sizes, means=means, rewards=rewards, label=label, epsilon=epsilon)
 
 
 def grouped(
@@ -96,6 +98,7 @@ def grouped(
     means: Sequence[float],
     rewards: AnyRewards = None,
     label: str | None = None,
+    epsilon: float = 0.0,
 ) -> Instance:
     """Make groups of arms with equal means: the first `sizes[0]` arms have `means[0]`, and so on.
 
@@ -109,6 +112,9 @@ def grouped(
         The reward model (default: `Bernoulli()`).
     label
         What to call the instance.
+    epsilon
+        An arm counts as best if its mean is within `epsilon` of the best mean (default: 0, so that
+        only arms of the best mean do). Regret does not depend on it.
 
     Examples
     --------
@@ -127,15 +133,17 @@ def grouped(
     groups = [group for group in zip(whole, values, strict=True) if group[0] > 0]
     n = check_int("sizes", sum(whole), at_least=1, at_most=MOST_ARMS, fix="That is their sum.")
     best = max(value for _, value in groups)
+    good = best - check_number("epsilon", epsilon, at_least=0.0)
     firsts = [end - size for end, (size, _) in zip(_ends(groups), groups, strict=True)]
     check_law(rewards, _some(firsts, [value for _, value in groups]))
     return make_instance(
         GROUPS,
-        label or f"grouped({len(groups)} groups, n={n}{_other_than_bernoulli(rewards)})",
+        label or f"grouped({len(groups)} groups, n={n}{named_law(rewards)}{_named_slack(epsilon)})",
         n_arms=n,
         best_mean=best,
         rewards=rewards,
-        n_best=sum(size for size, value in groups if value == best),
+        n_best=sum(size for size, value in groups if value >= good),
+        epsilon=float(epsilon),
         ends=_ends(groups),
         values=[value for _, value in groups],
     )
@@ -158,6 +166,7 @@ def from_means(
     *,
     rewards: AnyRewards = None,
     label: str | None = None,
+    epsilon: float = 0.0,
 ) -> Instance:
     """Make an instance of any array of means.
 
@@ -167,7 +176,7 @@ def from_means(
         One mean for each arm. Or where they stand, in a CSV or Parquet file: "items.csv:rate" is
         the column rate, "items.csv:clicks/views" a quotient of two, and "items.csv" the column
         mean.
-    rewards, label
+    rewards, label, epsilon
         As for `grouped`.
 
     Examples
@@ -175,6 +184,8 @@ def from_means(
     >>> import manyarms as ma
     >>> ma.instances.from_means([0.2, 0.7, 0.7]).n_best
     2
+    >>> ma.instances.from_means([0.2, 0.69, 0.7, 0.7], epsilon=0.02).n_best
+    3
     """
     rewards = check_rewards(rewards)
     place = ""
@@ -197,13 +208,16 @@ def from_means(
     _check_mean(float(values.min()), rewards)
     best = _check_mean(float(values.max()), rewards)
     check_law(rewards, _some(range(values.size), values))
+    good = best - check_number("epsilon", epsilon, at_least=0.0)
+    extra = f"{named_law(rewards)}{_named_slack(epsilon)}"
     return make_instance(
         TABLE,
-        label or f"{place or 'from_means'}(n={values.size}{_other_than_bernoulli(rewards)})",
+        label or f"{place or 'from_means'}(n={values.size}{extra})",
         n_arms=int(values.size),
         best_mean=best,
         rewards=rewards,
-        n_best=int((values == best).sum()),
+        n_best=int((values >= good).sum()),
+        epsilon=float(epsilon),
         values=values,
     )
 
@@ -243,8 +257,9 @@ def lower_bound_instance(family: LowerBoundFamily, hidden: int) -> Instance:
     return grouped(sizes=sizes, means=means, rewards=Gaussian(0.5), label=label)
 
 
-def _other_than_bernoulli(rewards: RewardModel) -> str:
-    return "" if rewards == Bernoulli() else f", {rewards!r}"
+def _named_slack(epsilon: float) -> str:
+    """Return what a label says of arms that count as best."""
+    return f", epsilon={epsilon:g}" if epsilon else ""
 
 
 def _listed(name: str, values: Any) -> list[Any]:

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 from manyarms.core.checks import check_number
 from manyarms.errors import ParameterError
 from manyarms.instances.instance import Instance, make_instance
-from manyarms.instances.rewards import AnyRewards, OwnRewards, check_law, check_rewards
+from manyarms.instances.rewards import AnyRewards, OwnRewards, check_law, check_rewards, named_law
 from manyarms.instances.world import BETA_MEANS, DISCRETE_MEANS, UNIFORM_MEANS
 from manyarms.protocol.policy import MOST_ARMS
 
@@ -161,7 +161,7 @@ def reservoir(
     middle = 0.5 * (distribution.infimum + best)
     check_law(rewards, [(0, middle), (1, best)])
     return make_instance(
-        label=f"reservoir({distribution!r})",
+        label=f"reservoir({distribution!r}{named_law(rewards)})",
         n_arms=MOST_ARMS,
         best_mean=best,
         rewards=rewards,

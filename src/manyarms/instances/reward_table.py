@@ -42,7 +42,10 @@ def reward_of_table(law: TableLaw, arm: int, mean: float, word: int) -> float:
 
 
 def from_rewards(
-    table: Mapping[Any, Iterable[float]] | str | os.PathLike[str], *, label: str | None = None
+    table: Mapping[Any, Iterable[float]] | str | os.PathLike[str],
+    *,
+    label: str | None = None,
+    epsilon: float = 0.0,
 ) -> Instance:
     """Make an instance of rewards that were seen: a pull draws one of the arm's, with replacement.
 
@@ -52,8 +55,8 @@ def from_rewards(
         The rewards of each arm, by its name: `{"a": [0, 3.5], "b": [1]}`. Or where they stand, in
         a CSV or Parquet file with a row for each reward: "log.csv:item,revenue" names the columns
         of the arm and of the reward (default: arm and reward).
-    label
-        What to call the instance.
+    label, epsilon
+        As for `grouped`.
 
     Notes
     -----
@@ -81,7 +84,7 @@ def from_rewards(
     law: Any = TableLaw(ends, every, float(every.min()), float(every.max()))  # type: ignore[arg-type]
     means = [min(max(float(row.mean()), law.low), law.high) for row in rows]  # rounding
     called = label or f"{place or 'from_rewards'}(n={len(rows)}, {law!r})"
-    return from_means(means, rewards=law, label=called)
+    return from_means(means, rewards=law, label=called, epsilon=epsilon)
 
 
 def _read(place: str | os.PathLike[str]) -> dict[Any, Any]:

@@ -175,6 +175,11 @@ def check_rewards(rewards: Any) -> RewardModel:
     return rewards
 
 
+def named_law(rewards: RewardModel) -> str:
+    """Return what a label says of the rewards: nothing, if they are 0 and 1."""
+    return "" if rewards == Bernoulli() else f", {rewards!r}"
+
+
 _OFTEN = 100  # draws on each side of the mean
 _DRAWS = 10_000  # in all, of a law of the user's own when it is loaded
 _SURE = 1.0 - 1e-6  # a right law is refused once in a million times

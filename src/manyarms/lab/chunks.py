@@ -18,12 +18,14 @@ from manyarms.core.files import replace_file
 from manyarms.core.jit import bodies_of
 from manyarms.core.memory import SPARSE
 from manyarms.lab.experiment import Cell, Experiment, new_state
+from manyarms.lab.pace import most_pulls
 from manyarms.lab.players import Player
 from manyarms.lab.workbench import Played, Workbench, blocks, row_type
+from manyarms.protocol.plain_classes import PlainPolicy
 from manyarms.protocol.policy import Policy
 from manyarms.protocol.state_dump import classes_in
 
-CHUNK_PULLS = 20_000_000  # about half a second
+CHUNK_PULLS = 20_000_000  # about half a second; of slow policies fewer
 _CHUNK_ROWS = 1 << 20
 _MOST_CHUNKS = 100_000  # roughly: files in one folder
 _MAGIC = b"manyarms chunk 1\n"
@@ -63,9 +65,10 @@ def plan(experiment: Experiment, *, parts: int = 1) -> Iterator[Chunk]:
     >>> [(chunk.first, chunk.replications) for chunk in plan(Experiment("x", (long,)))]
     [(0, 20), (20, 20), (40, 10)]
     """
-    pulls = max(CHUNK_PULLS, experiment.pulls // _MOST_CHUNKS)
+    fewest = experiment.pulls // _MOST_CHUNKS
     for number, cell in enumerate(experiment.cells):
         for place, player in enumerate(cell.players):
+            pulls = max(min(CHUNK_PULLS, most_pulls(player.policy)), fewest)
             most = min(pulls // cell.horizon, _CHUNK_ROWS // len(cell.times))
             most = min(most, -(-player.replications // parts))
             for block in blocks(player.replications, most):
@@ -120,9 +123,22 @@ def digest_of_code(chunk: Chunk) -> str:
     return digest((), reached([Workbench, *_makers(policy), *bodies_of(*classes_in(state))]))
 
 
+def codes_of(experiment: Experiment) -> dict[str, str]:
+    """Return the digest of the code that plays each policy."""
+    found: dict[str, str] = {}
+    for number, cell in enumerate(experiment.cells):
+        for place, player in enumerate(cell.players):
+            if repr(player.policy) not in found:
+                chunk = Chunk(number, cell, place, player, 0, 1)
+                found[repr(player.policy)] = digest_of_code(chunk)
+    return found
+
+
 def _makers(policy: Policy) -> Iterator[Any]:
     """Yield the functions that make the states of a policy, and of the policies within."""
     yield inspect.unwrap(type(policy).new_state)
+    if isinstance(policy, PlainPolicy):
+        yield from filter(inspect.isfunction, vars(policy.make).values())
     for one in fields(policy):
         if isinstance(inner := getattr(policy, one.name), Policy):
             yield from _makers(inner)

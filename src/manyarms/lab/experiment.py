@@ -19,6 +19,7 @@ from manyarms.errors import ParameterError
 from manyarms.instances.instance import Instance
 from manyarms.instances.rewards import NoLaw
 from manyarms.lab.players import Player, Scalar, players_of
+from manyarms.lab.scale import warn_of_scale
 from manyarms.protocol.policy import Policy, ask, reset, tell
 
 Engine: TypeAlias = Literal["auto", "threads", "cuda", "dask"]  # who plays
@@ -357,7 +358,9 @@ def new_state(policy: Policy, instance: Instance, horizon: int, memory: Memory) 
 
 def check_playable(policy: Policy, instance: Instance, horizon: int) -> None:
     """Raise unless the policy can be played on the instance; this takes less than a millisecond."""
-    informed_policy(policy, instance).check_rewards(instance.rewards.reward_range)
+    informed = informed_policy(policy, instance)
+    informed.check_rewards(instance.rewards.reward_range)
+    warn_of_scale(informed, instance)
     check_bodies(new_state(policy, instance, horizon, SPARSE), (reset, ask, tell))
 
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from itertools import groupby
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from manyarms.core.checks import check_choice, check_int, refusal
+from manyarms.core.checks import check_choice, check_int, refusal, shown
 from manyarms.core.statistics import (
     Interval,
     Paired,
@@ -431,6 +432,7 @@ def facts_of(cell: Cell) -> dict[str, Any]:
         "batch": cell.batch,
         "first_replication": cell.first_replication,
         "instance": instance.label,
+        "rewards": repr(instance.rewards),
         "is_stand_in": instance.is_stand_in,
         "n_arms": instance.n_arms,
         "n_best": instance.n_best,
@@ -439,6 +441,43 @@ def facts_of(cell: Cell) -> dict[str, Any]:
         "good_mean": instance.world(cell.horizon).good_mean,
         "policies": {player.label: repr(player.policy) for player in cell.players},
     }
+
+
+def _is_count(value: Any, least: int = 0) -> bool:
+    return type(value) is int and least <= value < 1 << 63
+
+
+def _is_number(value: Any) -> bool:
+    """Whether it is a number whose square is finite."""
+    return type(value) in (int, float) and abs(value) < 1e100
+
+
+def _is_scalar(value: Any) -> bool:
+    return isinstance(value, str | bool) or _is_number(value)
+
+
+def _is_table(value: Any, of: Callable[[Any], bool]) -> bool:
+    return isinstance(value, dict) and all(map(of, value.values()))
+
+
+_FACTS: dict[str, Callable[[Any], bool]] = {
+    **dict.fromkeys(("horizon", "n_arms", "batch"), partial(_is_count, least=1)),
+    **dict.fromkeys(("delay", "first_replication"), _is_count),
+    **dict.fromkeys(("largest_gap", "good_mean"), lambda it: it is None or _is_number(it)),
+    "n_best": lambda it: it is None or _is_count(it),
+    "best_mean": _is_number,
+    "instance": lambda it: isinstance(it, str),
+    "is_stand_in": lambda it: isinstance(it, bool),
+    "parameters": partial(_is_table, of=_is_scalar),
+    "policies": partial(_is_table, of=lambda it: isinstance(it, str)),
+}
+
+
+def check_facts(facts: Mapping[str, Any]) -> None:
+    """Raise a `ValueError` unless it is what `facts_of` returns; earlier versions said less."""
+    for name, is_right in _FACTS.items():
+        if name in facts and not is_right(facts[name]):
+            raise ValueError(f"`{name}` of a cell is {shown(facts[name])}")
 
 
 def result_of(facts: Mapping[str, Any], **measured: Any) -> Result:

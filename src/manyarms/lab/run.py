@@ -13,6 +13,7 @@ import json
 import os
 import platform
 import sys
+import warnings
 from collections.abc import Iterator
 from concurrent.futures import Executor
 from pathlib import Path
@@ -22,9 +23,9 @@ from manyarms.core.checks import check_path, refusal
 from manyarms.core.code_digest import version_of
 from manyarms.core.files import PART, FileLock, LockedError, fix_for, replace_file
 from manyarms.core.optional import need_pyarrow
-from manyarms.errors import FolderError
+from manyarms.errors import FolderError, OldResultsWarning
 from manyarms.lab import tables
-from manyarms.lab.chunks import ChunkStore, plan
+from manyarms.lab.chunks import ChunkStore, codes_of, plan
 from manyarms.lab.executors import Meter, check_engine, chosen_engine, chunk_player, play_chunks
 from manyarms.lab.experiment import Engine, Experiment
 from manyarms.lab.progress import ProgressCallback, progress_for
@@ -46,8 +47,8 @@ def run(
     """Play an experiment and write its tables into a folder, or resume a run that was stopped.
 
     A run may be stopped by Ctrl-C, a kill or a power cut. The same call resumes it. At most the
-    chunks that were being played are lost (half a second each, or one replication), and the results
-    are the same bytes.
+    chunks that were being played are lost (less than half a minute each, or one replication), and
+    the results are the same bytes.
 
     Parameters
     ----------
@@ -143,12 +144,29 @@ class _Run:
             provenance |= {"sha256": self._checksums(), "status": "finished", "finished": _now()}
             self._note(provenance)
         else:
+            self._compare_code(before)
             self._meter.add(self._experiment.pulls)
         for part in [*self._chunks.glob("*.chunk"), *self._folder.rglob(f"*{PART}")]:
             part.unlink(missing_ok=True)
         with contextlib.suppress(OSError):
             self._chunks.rmdir()
         self._meter.show()
+
+    def _compare_code(self, before: dict[str, Any]) -> None:
+        """Say so if a policy that was played has other code now."""
+        then, now = before.get("code"), codes_of(self._experiment)
+        if not isinstance(then, dict):  # of an earlier version, which did not note it
+            return
+        players = (player for cell in self._experiment.cells for player in cell.players)
+        labels = {repr(player.policy): player.label for player in players}
+        changed = sorted(labels[one] for one in now if then.get(one, now[one]) != now[one])
+        if changed:
+            text = (
+                f"The code of {', '.join(changed)} has changed since the run in '{self._folder}' "
+                f"was finished. Its results are those of the earlier code. Choose another folder "
+                f"to play the new one."
+            )
+            warnings.warn(text, OldResultsWarning, stacklevel=4)
 
     def _checksums(self) -> dict[str, str]:
         names = [tables.REGRET, tables.RUNS]
@@ -207,6 +225,7 @@ def _provenance(experiment: Experiment, *, started: str, sessions: int) -> dict[
             "processors": os.cpu_count(),
         },
         "cells": [facts_of(cell) for cell in experiment.cells],
+        "code": codes_of(experiment),
     }
 
 

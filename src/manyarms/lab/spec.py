@@ -32,6 +32,7 @@ from manyarms.lab.spec_tables import (
     read_policies,
     read_value,
     shown,
+    try_values,
     values_of,
 )
 from manyarms.lab.sweep import build_cells
@@ -159,6 +160,10 @@ def _experiment_from(content: Mapping[str, Any], source: str) -> Experiment:
         # also if something else is wrong: all errors are reported at once
         cells = build_cells(problems, settings, instance, policies)
     if problems.lines or instance is None or settings is None:
+        for table in policies:  # no cell may have been made, and no policy with it
+            try_values(problems, table, typed=False)
+        if instance is not None:
+            try_values(problems, instance, typed=True)
         raise SpecError(source, problems.lines)
     engine = settings.pop("engine")  # who plays is no part of what is played
     spec = _content(settings, instance, policies)

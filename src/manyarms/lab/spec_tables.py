@@ -19,6 +19,9 @@ T = TypeVar("T")
 
 _LONGEST = 60  # characters of a value that an error shows
 _MOST_LISTED = 10
+# In the place of wrong values, and of required ones that are missing, to check the others
+_USUAL: dict[str, Any] = {"n": 1 << 50, "horizon": 1000, "alpha": 0.5, "m": 1}
+_OFTEN_REQUIRED = ("n", "horizon")
 _SETTINGS = ("horizon", "replications", "seed", "checkpoints", "delay", "batch")
 _ELSEWHERE = dict.fromkeys(_SETTINGS, "[experiment]")
 _ELSEWHERE |= {"family": "[instance]", "rewards": "[instance]"}
@@ -62,15 +65,16 @@ class Problems:
         again: so all wrong values are found, by the very checks that guard the constructor.
         `only_named` notes nothing else, for a table that is not complete.
         """
-        arguments, refused = dict(arguments), only_named
+        arguments, refused, stand_ins = dict(arguments), only_named, dict[str, Any]()
         while True:
             try:
-                made = make(**arguments)
+                made = make(**stand_ins, **arguments)
             except (ManyarmsError, OSError) as error:
                 name = getattr(error, "parameter", None)
                 if name in arguments:
                     self.add(f"{place}.{name}", str(error).removeprefix(f"`{name}` "))
                     del arguments[name]
+                    stand_ins |= {name: _USUAL[name]} if name in _USUAL else {}
                     refused = True
                     continue
                 if not refused:
@@ -232,14 +236,19 @@ def _read_table(
     read = SpecTable(place, fixed, make, values)
     if problems.count == before:
         return read
-    _try_values(problems, read, typed)
+    try_values(problems, read, typed=typed)
     return None
 
 
-def _try_values(problems: Problems, table: SpecTable, typed: bool) -> None:
-    """Find the wrong values of a table with other errors: all are reported at once."""
-    known = {key: value for key, value in table.values.items() if value is not None}
-    rest = {"horizon": 1000} if "horizon" in _hints(table.make, typed) else {}
+def try_values(problems: Problems, table: SpecTable, *, typed: bool) -> None:
+    """Find the wrong values of a table where something else is wrong: all are reported at once."""
+    known = {
+        key: value
+        for key, value in table.values.items()
+        if value is not None and not any(isinstance(one, SpecTable) for one in values_of(value))
+    }
+    hints = _hints(table.make, typed)
+    rest = {key: _USUAL[key] for key in _OFTEN_REQUIRED if key in hints}
     first = rest | {key: values_of(value)[0] for key, value in known.items()}
     for key, value in known.items():
         for one in values_of(value):
@@ -289,7 +298,7 @@ def read_instance(problems: Problems, table: Mapping[str, Any] | None) -> SpecTa
         problems.add("instance.rewards", "must be left out: the table has the rewards.")
     rewards = _read_rewards(problems, table.get("rewards", "bernoulli"))
     if read is not None and problems.count > before:
-        _try_values(problems, read, typed=True)
+        try_values(problems, read, typed=True)
     if read is None or problems.count > before:
         return None
     if "rewards" not in inspect.signature(make).parameters:

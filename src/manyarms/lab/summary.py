@@ -13,7 +13,15 @@ from numpy.typing import NDArray
 
 from manyarms.core.checks import check_choice
 from manyarms.core.statistics import Interval, mean_interval, paired, runs_to_decide
-from manyarms.core.tabular import Library, Tabular, aligned, data_frame, html_table
+from manyarms.core.tabular import (
+    Library,
+    Tabular,
+    aligned,
+    data_frame,
+    html_table,
+    latex_table,
+    markdown_table,
+)
 from manyarms.lab.experiment import Objective
 from manyarms.lab.players import label_of
 from manyarms.protocol.policy import Policy
@@ -52,6 +60,21 @@ class PairedDifference(NamedTuple):
     below: int  # replications in which it loses less
     runs: int
     runs_to_decide: float  # an estimate, where the interval of the mean contains 0; else `runs`
+
+    def turned(self) -> PairedDifference:
+        """Return the same the other way round: what `second` loses beyond `first`."""
+        return self._replace(
+            first=self.second,
+            second=self.first,
+            difference=-self.difference,
+            low=-self.high,
+            high=-self.low,
+            median=-self.median,
+            median_low=-self.median_high,
+            median_high=-self.median_low,
+            above=self.below,
+            below=self.above,
+        )
 
     @property
     def usually(self) -> int:
@@ -137,6 +160,34 @@ class Summary(Tabular):
             return data_frame(self._columns(), library)
         return data_frame(_columns_of(PairedDifference._fields, self.pairs), library)
 
+    def to_markdown(self, table: Literal["policies", "pairs"] = "policies") -> str:
+        """Return a table as Markdown: that of policies (default), or of paired differences.
+
+        Examples
+        --------
+        >>> import manyarms as ma
+        >>> coins = ma.instances.planted(n=50, m=50)
+        >>> summary = ma.simulate(ma.MOSS(), coins, horizon=9, replications=40).summary()
+        >>> print(summary.to_markdown())
+        | policy | mean | 95 % interval | median | 5 % | 95 % | missed |
+        | --- | --- | --- | --- | --- | --- | --- |
+        | moss | 0.0 | [0.0, 0.0] | 0.0 | 0.0 | 0.0 | 0.0% |
+        """
+        return markdown_table(*self._text_table(table))
+
+    def to_latex(self, table: Literal["policies", "pairs"] = "policies") -> str:
+        """Return a table as LaTeX, for the package booktabs: of policies (default), or of pairs."""
+        return latex_table(*self._text_table(table))
+
+    def _text_table(self, table: str) -> tuple[list[str], list[list[str]]]:
+        check_choice("table", table, choices=("policies", "pairs"))
+        if table == "policies":
+            head, *rows = self.table()
+            return head, rows
+        names = [f"{pair.first} - {pair.second}" for pair in self.pairs]
+        rows = [[name, *cells[1:]] for name, cells in zip(names, self.differences(), strict=True)]
+        return self.differences_head(), rows
+
     def _repr_html_(self) -> str:
         shown = super()._repr_html_()
         if not self.pairs:
@@ -185,8 +236,13 @@ class Summary(Tabular):
         """Return what stands above the columns of `differences`."""
         return ["first - second", "median", "interval", "first loses more", "mean", "interval"]
 
-    def differences(self) -> list[list[str]]:
-        """Return the paired differences as text, a row for each pair."""
+    def pairs_with(self, policy: str) -> list[PairedDifference]:
+        """Return what each other policy loses beyond this one."""
+        pairs = (pair for pair in self.pairs if policy in (pair.first, pair.second))
+        return [pair.turned() if pair.first == policy else pair for pair in pairs]
+
+    def differences(self, pairs: Sequence[PairedDifference] | None = None) -> list[list[str]]:
+        """Return the paired differences as text, a row for each pair (default: all)."""
         width = max(len(row.policy) for row in self.policies)
         digits = digits_of(self.objective)
         return [
@@ -198,7 +254,7 @@ class Summary(Tabular):
                 f"{pair.difference:.{digits}f}",
                 _bracket(pair.low, pair.high, digits),
             ]
-            for pair in self.pairs
+            for pair in (self.pairs if pairs is None else pairs)
         ]
 
     def undecided(self) -> list[str]:

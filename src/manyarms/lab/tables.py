@@ -36,7 +36,8 @@ from manyarms.errors import ResultsError
 from manyarms.lab.chunks import ChunkStore, plan
 from manyarms.lab.experiment import Experiment, Objective, check_objective
 from manyarms.lab.players import names_alone
-from manyarms.lab.results import Result, result_of, summaries, tidy_columns
+from manyarms.lab.results import Result, check_facts, result_of, summaries, tidy_columns
+from manyarms.lab.summary import Summary
 from manyarms.lab.workbench import row_type
 
 FORMAT = "manyarms results 1"
@@ -47,8 +48,13 @@ _HASH = "manyarms_spec_hash"
 _COUNTS = ("best_pulls", "distinct_arms", "recommended")
 _KEPT = "recommended_mean"  # tables of earlier versions do not have it
 # what reading raises where a file is not what it should be
-_MALFORMED = (OSError, ValueError, RuntimeError, LookupError, TypeError, AttributeError)
+_MALFORMED = (
+    *(OSError, ValueError, RuntimeError, LookupError, TypeError, AttributeError),
+    *(ArithmeticError, MemoryError),
+)
 _OTHER_CELLS = "it has other cells than the tables"
+_MOST_SHOWN = 6  # cells, in a notebook
+_LARGEST = 1e100  # of a regret or a mean, so that sums of squares are finite
 _GROUP = 1 << 18  # rows written, and read, as one
 
 
@@ -135,9 +141,9 @@ def assemble(experiment: Experiment, folder: Path, store: ChunkStore) -> float:
     return seconds
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class ResultsFolder:
-    """What a folder of results holds. Made by `read_results`, and by `run`.
+    """What a folder of results holds. `ResultsFolder("out/mine")` reads it, as `read_results` does.
 
     Attributes
     ----------
@@ -150,6 +156,18 @@ class ResultsFolder:
     folder: Path
     provenance: dict[str, Any] = field(repr=False)
     spec: str | None = field(repr=False)
+
+    def __init__(
+        self,
+        folder: str | os.PathLike[str],
+        provenance: dict[str, Any] | None = None,
+        spec: str | None = None,
+    ) -> None:
+        path = check_path("folder", folder)
+        if provenance is None:
+            provenance, spec = _read(path)
+        for name, value in (("folder", path), ("provenance", provenance), ("spec", spec)):
+            object.__setattr__(self, name, value)
 
     @functools.cached_property
     def regret(self) -> Any:
@@ -165,12 +183,14 @@ class ResultsFolder:
     def parameters(self) -> tuple[str, ...]:
         """The columns of parameters, in both tables."""
         names = self.runs.column_names
-        return tuple(names[: names.index("policy")])
+        with damage(self.folder / RUNS):
+            return tuple(names[: names.index("policy")])
 
     @property
     def objective(self) -> Objective:
         """What the experiment is about: "earn", or "find"."""
-        return check_objective(self.provenance.get("objective", "earn"))
+        with damage(self.folder / PROVENANCE):
+            return check_objective(self.provenance.get("objective", "earn"))
 
     def summary_rows(self, objective: Objective = "earn") -> list[dict[str, Any]]:
         """Summarise the final regret of each policy in each cell, or its simple regret.
@@ -198,6 +218,27 @@ class ResultsFolder:
                 for runs, row in zip(players, rows, strict=True)
             ]
 
+    def summaries(self, objective: Objective | None = None) -> list[Summary]:
+        """Return the summary of each cell at the end, with the paired differences.
+
+        Parameters
+        ----------
+        objective
+            "earn", or "find" for simple regret (default: what the experiment is about).
+        """
+        objective = check_objective(objective or self.objective)
+        with damage(self.folder / PROVENANCE):
+            found = list(self._results(over_time=False))
+            return [each.by(objective).summary() for each in found]
+
+    def _repr_html_(self) -> str:
+        shown = self.summaries()
+        rest = len(shown) - _MOST_SHOWN
+        parts = [each._repr_html_() for each in shown[:_MOST_SHOWN]]
+        if rest > 0:
+            parts.append(f"<div>and {rest} further cells: `cells` has all of them</div>")
+        return f"<div>{''.join(parts)}</div>"
+
     @functools.cached_property
     def cells(self) -> list[Result]:
         """What was measured in each cell, in the order of the experiment."""
@@ -215,6 +256,7 @@ class ResultsFolder:
             runs[_KEPT] = self.runs.column(_KEPT).to_numpy()
         players = zip(self._groups(self.runs), self._groups(table), strict=True)
         for about in self.provenance["cells"]:
+            check_facts(about)
             own = list(itertools.islice(players, len(about["policies"])))
             if len(own) != len(about["policies"]) or not own:
                 raise ValueError(_OTHER_CELLS)
@@ -223,6 +265,8 @@ class ResultsFolder:
             times = np.array([about["horizon"]])
             if time is not None:
                 times = time[own[0][1]][: rows[0]["regret"].shape[1]]
+            if not (times[0] >= 1 and (np.diff(times) > 0).all() and times[-1] <= about["horizon"]):
+                raise ValueError("its times do not grow up to the horizon")
             yield result_of(
                 about,
                 seed=self.provenance["seed"],
@@ -250,7 +294,28 @@ class ResultsFolder:
             _check_sum(self.provenance, name, hashlib.file_digest(file, "sha256").hexdigest())
             file.seek(0)
             # no threads of its own: one that is still at work when Python ends aborts the process
-            return need_pyarrow().parquet.read_table(file, use_threads=False, pre_buffer=False)
+            read = need_pyarrow().parquet.read_table
+            table = read(file, use_threads=False, pre_buffer=False)
+            _check_columns(table, name)
+            return table
+
+
+def _check_columns(table: Any, name: str) -> None:
+    """Refuse a table whose columns are not those that `assemble` writes."""
+    own = dict.fromkeys(("replication", *(("time",) if name == REGRET else _COUNTS)), "int64")
+    own |= {"policy": "string", "regret": "double"}
+    if len(set(table.column_names)) < len(table.column_names):
+        raise ValueError("it has two columns of one name")
+    for column in table.schema:
+        kinds = (own[column.name],) if column.name in own else ("int64", "double", "string")
+        if str(column.type) not in kinds:
+            raise ValueError(f"its column {shown(column.name)} has the type {column.type}")
+    for column in own:
+        if table.column(column).null_count:
+            raise ValueError(f"values are missing in its column {shown(column)}")
+    regret = table.column("regret").to_numpy()
+    if not (np.abs(regret) < _LARGEST).all():
+        raise ValueError("it has regrets that are no finite numbers")
 
 
 def _records(runs: Mapping[str, NDArray[Any]], own: slice, regret: NDArray[Any]) -> NDArray[Any]:
@@ -284,8 +349,12 @@ def read_results(folder: str | os.PathLike[str]) -> ResultsFolder:
     Traceback (most recent call last):
     manyarms...ResultsError: `folder` must hold results of manyarms, got 'no such folder'...
     """
+    return ResultsFolder(folder)
+
+
+def _read(path: Path) -> tuple[dict[str, Any], str | None]:
+    """Read the provenance and the spec of a folder, and check all of it."""
     arrow = need_pyarrow()
-    path = check_path("folder", folder)
     try:
         provenance = json.loads((path / PROVENANCE).read_text(encoding="utf-8"))
         spec_hash, status = str(provenance["spec_hash"]), provenance["status"]
@@ -314,11 +383,11 @@ def read_results(folder: str | os.PathLike[str]) -> ResultsFolder:
             raise ResultsError(f"'{path / name}' belongs to another experiment.")
     with damage(path / PROVENANCE):
         if SPEC not in provenance["sha256"]:
-            return ResultsFolder(path, provenance, None)
+            return provenance, None
     with _opened(path / SPEC) as file:
         data = file.read()
         _check_sum(provenance, SPEC, hashlib.sha256(data).hexdigest())
-        return ResultsFolder(path, provenance, data.decode())
+        return provenance, data.decode()
 
 
 def sha256_of(path: Path) -> str:

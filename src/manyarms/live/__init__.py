@@ -11,7 +11,8 @@ What a call does, from the user down to the disk:
 
 Back from the disk: `opening` begins a game in a store or goes on with one, `saving` has snapshots
 as bytes, `replay` plays events again, `history` lists them. What is known in numbers and words:
-`estimates`, `verdict`, `html`. The game's own parts: `arms`, `season`.
+`estimates`, `verdict`, `uplift`, `html`. The game's own parts: `arms`, `season`, `syncing`,
+`control`.
 """
 
 from manyarms.live.estimates import ArmEstimate, Progress
@@ -22,6 +23,8 @@ from manyarms.live.in_memory import InMemory
 from manyarms.live.journal import Journal
 from manyarms.live.opening import recorded
 from manyarms.live.store import Contents, Event, EventKind, Events, Store
+from manyarms.live.syncing import SyncedArms
+from manyarms.live.uplift import Uplift
 from manyarms.live.verdict import StopVerdict
 
 __all__ = [
@@ -39,5 +42,7 @@ __all__ = [
     "Pull",
     "StopVerdict",
     "Store",
+    "SyncedArms",
+    "Uplift",
     "recorded",
 ]

@@ -99,6 +99,17 @@ class ArmNames:
 
     def fresh(self, arms: Any) -> list[str | int]:
         """Return the names of new arms, or raise."""
+        names = self.listed(arms)
+        for name in names:
+            if name in self._numbers:
+                raise ParameterError(
+                    f"`arms` must be new names, got {_short(name)}, which is an arm already. A "
+                    f"retired arm keeps its name; restore() brings it back."
+                )
+        return names
+
+    def listed(self, arms: Any) -> list[str | int]:
+        """Return names, each once, whether they are arms or not; or raise."""
         if isinstance(arms, str | bytes) or not isinstance(arms, Iterable):
             raise ParameterError(f"`arms` must be a list of names, got {_short(arms)}.")
         if isinstance(arms, set | frozenset):
@@ -106,18 +117,17 @@ class ArmNames:
                 "`arms` must be in an order that is the same in every run, got a set, which is in "
                 "none. Pass sorted(arms)."
             )
-        names = [_check_name(name) for name in _listed(arms, self.count)]
+        names = [check_name(name) for name in _listed(arms, self.count)]
         seen: set[Hashable] = set()
         for name in names:
             if name in seen:
                 raise ParameterError(f"`arms` must not repeat a name, got {_short(name)} twice.")
-            if name in self._numbers:
-                raise ParameterError(
-                    f"`arms` must be new names, got {_short(name)}, which is an arm already. A "
-                    f"retired arm keeps its name; restore() brings it back."
-                )
             seen.add(name)
         return names
+
+    def known(self, name: str | int) -> int | None:
+        """Return the number of an arm; None if there is none of this name."""
+        return self._numbers.get(name)
 
     def add(self, names: list[str | int]) -> None:
         """Add what `fresh` returned."""
@@ -233,7 +243,8 @@ class Seats:
         return seats
 
 
-def _check_name(name: Any) -> str | int:
+def check_name(name: Any, parameter: str = "arms", must: str = "strings or integers") -> str | int:
+    """Return a name as a plain string or integer, or raise."""
     if isinstance(name, str):
         with contextlib.suppress(UnicodeEncodeError):  # half a character is no text
             name.encode()
@@ -242,12 +253,13 @@ def _check_name(name: Any) -> str | int:
         if abs(int(name)) < _LARGEST:
             return int(name)
         raise ParameterError(
-            f"`arms` must hold integers of at most {_DIGITS} digits, got {_short(name)}. Use "
-            f"strings instead."
+            f"`{parameter}` must hold integers of at most {_DIGITS} digits, got {_short(name)}. "
+            f"Use strings instead."
         )
+    verb = "hold" if parameter == "arms" else "be"
     raise ParameterError(
-        f"`arms` must hold strings or integers, got {_short(name)}. They are saved with the "
-        f"handle; use the item's id."
+        f"`{parameter}` must {verb} {must}, got {_short(name)}. They are saved with the handle; "
+        f"use the item's id."
     )
 
 

@@ -22,6 +22,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from manyarms.core.checks import check_choice, check_int, shown
 from manyarms.errors import ParameterError, TurnError
+from manyarms.live.control import OF_CONTROL
 from manyarms.live.game import MOST_REWARD, LiveGame, Pull
 from manyarms.protocol.policy import arrive
 from manyarms.protocol.policy import retire as retire_arm
@@ -39,7 +40,7 @@ def ask(game: LiveGame, k: Any = None) -> Change[Pull | list[Pull]]:
     """
     if k is None:
         check_horizon(game, 1)
-        return partial(_ask_one, game) if game.stock else game.ask
+        return partial(_ask_one, game) if game.stock or game.control else game.ask
     fix = "Pass the number of pulls, or nothing for a single one."
     if isinstance(k, int) and k > MOST_PULLS:
         fix = "Ask again for more: each pull takes memory until its reward is told."
@@ -175,11 +176,11 @@ def _in_flight(game: LiveGame, pull: Any, again: str, verb: str) -> int | None:
         if isinstance(number, list | tuple):
             fix = "Tell a batch with tell_many([(pull, reward), ...])."
         number = check_int("pull", number, fix=fix)
-    flying = game.flight.get(number)
-    if flying is None:
+    arm = game.flying(number)
+    if arm is None:
         _check_ended(game, number, again, verb)
         return None
-    if whole and pull.arm != (ours := game.arms.name(flying.arm)):
+    if whole and pull.arm != (ours := game.called(arm)):
         raise TurnError(
             f"Cannot {verb} pull {number} of arm {pull.arm!r}: this handle's pull {number} is of "
             f"arm {ours!r}. Was it asked of another handle?",
@@ -192,7 +193,12 @@ def _in_flight(game: LiveGame, pull: Any, again: str, verb: str) -> int | None:
 
 def _check_ended(game: LiveGame, number: int, again: str, verb: str) -> None:
     """Raise unless a pull that is not in flight has ended, and that may be ignored."""
-    if not 0 <= number < game.pulls:
+    control = game.control
+    lost = game.abandoned
+    known = 0 <= number < game.pulls
+    if number >= OF_CONTROL and control is not None:
+        known, lost = number < OF_CONTROL + control.asked, control.abandoned
+    if not known:
         last = f"The last one is {game.pulls - 1}." if game.pulls else "None was yet."
         raise TurnError(
             f"Cannot {verb} pull {number}: it was not asked for. {last}",
@@ -200,11 +206,11 @@ def _check_ended(game: LiveGame, number: int, again: str, verb: str) -> None:
             pull=number,
         )
     if again == "refuse":
-        lost = number in game.abandoned
-        done = "it was abandoned" if lost else "its reward was told already"
+        gone = number in lost
+        done = "it was abandoned" if gone else "its reward was told already"
         raise TurnError(
             f"Cannot {verb} pull {number}: {done}. Pass again='ignore' if you retry.",
-            reason="abandoned" if lost else "told",
+            reason="abandoned" if gone else "told",
             pull=number,
         )
 

@@ -10,7 +10,13 @@ from typing import Any
 from manyarms.core.tabular import Tabular, plain
 from manyarms.live.game import LiveGame
 
-PROMISE = "95 % sure for all arms at all times"
+
+def promise(confidence: float) -> str:
+    """Return how sure limits are."""
+    return f"{100 * confidence:g} % sure for all arms at all times"
+
+
+PROMISE = promise(0.95)
 
 
 @dataclass(frozen=True)
@@ -92,6 +98,9 @@ class Progress(Tabular):
         The sum of the rewards told, and their mean (NaN before the first).
     observed
         The number of observed rewards that no pull has used yet. Used ones count as told.
+    reward_name, rate
+        What rewards are, such as "clicks"; empty if that was not said. Whether their mean is a
+        rate, which is shown in percent.
 
     Examples
     --------
@@ -116,21 +125,34 @@ class Progress(Tabular):
     reward: float
     mean_reward: float
     observed: int = 0
+    reward_name: str = ""
+    rate: bool = False
 
     def _columns(self) -> dict[str, list[Any]]:
-        return {name: [value] for name, value in vars(self).items()}
+        words = ("reward_name", "rate")
+        return {name: [value] for name, value in vars(self).items() if name not in words}
 
     def _caption(self) -> list[str]:
         return str(self).split("\n")
 
     def __str__(self) -> str:
         left = f"; {count(self.observed, 'observed reward')} left" if self.observed else ""
-        mean = "" if math.isnan(self.mean_reward) else f"; mean reward {rounded(self.mean_reward)}"
         return (
             f"{self.made}\n{count(self.told, 'reward')} told, {self.pending} pending, "
-            f"{self.abandoned} abandoned{mean}\n"
+            f"{self.abandoned} abandoned{self._mean()}\n"
             f"{count(self.arms_touched, 'arm')} tried; {self.n_arms} to choose from{left}"
         )
+
+    def _mean(self) -> str:
+        if math.isnan(self.mean_reward):
+            return ""
+        if not self.reward_name:
+            return f"; mean reward {rounded(self.mean_reward)}"
+        each = f"{rounded(self.mean_reward)} a pull"
+        if self.rate:
+            each = f"{rounded(100 * self.mean_reward)} %"
+        total = f"{self.reward:,.0f}" if abs(self.reward) >= 1000 else rounded(self.reward)
+        return f"; {total} {self.reward_name}, {each}"
 
     @property
     def made(self) -> str:
@@ -165,7 +187,14 @@ def progress(game: LiveGame, reward: float | None = None) -> Progress:
         reward=reward,
         mean_reward=reward / told if told else math.nan,
         observed=sum(map(len, game.stock.values())),
+        reward_name=game.reward,
+        rate=is_rate(game.reward, game.reward_range),
     )
+
+
+def is_rate(reward: str | None, reward_range: tuple[float, float] | None) -> bool:
+    """Whether the mean of rewards is a rate: rewards have a name, and are from 0 to 1."""
+    return bool(reward) and reward_range is not None and tuple(reward_range) == (0.0, 1.0)
 
 
 def summary(label: str, how: Progress, best: Sequence[ArmEstimate]) -> str:

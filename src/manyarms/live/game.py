@@ -11,11 +11,12 @@ from collections import deque
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from manyarms.core.checks import check_int, check_number
+from manyarms.core.checks import check_int, check_number, shown
 from manyarms.core.jit import Dispatched, check_bodies
 from manyarms.core.memory import ENDLESS
 from manyarms.errors import ParameterError
 from manyarms.live.arms import Arms, Seats
+from manyarms.live.control import ARM, OF_CONTROL, Control
 from manyarms.live.store import Event, EventKind
 from manyarms.protocol.in_flight import InFlight, land, launch, lose
 from manyarms.protocol.keys import policy_key
@@ -24,7 +25,9 @@ from manyarms.protocol.policy import Policy, arrive, ask, layers, reset, retire,
 _new = tuple.__new__  # makes a NamedTuple in half the time of its class
 _ASKED = EventKind.ASKED  # looked up once
 ROOM = 1 << 40  # for the pulls of a game without a horizon
+RECENT = 1000  # pulls whose arms are remembered
 MOST_REWARD = 1e100  # the sum of squares of such rewards is still a number
+MOST_OF_A_NAME = 40  # letters that say what rewards are
 MOST_FIRST_DRAWS = 1 << 16  # arms that a new game draws at once: half a second, 40 MB
 
 
@@ -41,6 +44,14 @@ class Pull(NamedTuple):
 
     arm: Any
     id: int
+
+    @property
+    def is_fallback(self) -> bool:
+        """Whether no game gave it: `Remote.ask` could not reach the service in time."""
+        return self.id == NO_PULL
+
+
+NO_PULL = -1  # the id of a fallback
 
 
 class ArmTally:
@@ -75,8 +86,12 @@ class LiveGame:
         self.retired: set[int] = set()
         self.tally: dict[int, ArmTally] = {}  # by arm, in order of the first pull
         self.pulls = 0
+        self.recent: deque[int] = deque(maxlen=RECENT)  # the arms of the last pulls; not saved
+        self.epsilon: float | str | None = None  # what verdicts ask, unless one asks for another
         self.flight: Any = ENDLESS.records(ROOM, InFlight)  # a dict, by the number of the pull
         self.abandoned: set[int] = set()  # pulls: some 65 bytes each
+        self.control: Control | None = None
+        self.reward = ""  # what rewards are called: clicks
         self.log: list[Event] | None = None
         self.columns: Any = None  # what `live.tallies` has made of it
         self.changed: Any = None  # a set of arms, for `columns`; None as long as there are none
@@ -99,6 +114,9 @@ class LiveGame:
         if self.drawn_next or self.seats.arm_at:
             arm = flight[number].arm = self._seated(arm)
         self.pulls = number + 1
+        if self.control is not None:
+            self.control.turns += 1
+        self.recent.append(arm)
         try:
             self.tally[arm].asked += 1
         except KeyError:
@@ -124,6 +142,9 @@ class LiveGame:
         """Return `count` pulls to be made, after answering those whose reward was observed."""
         pulls: list[Pull] = []
         while len(pulls) < count:
+            if self.control is not None and self.control.due:
+                pulls.append(self.ask_control())
+                continue
             pull = self.ask()
             more = count - len(pulls)
             room = self.horizon is None or self.pulls + more <= self.horizon
@@ -133,8 +154,29 @@ class LiveGame:
                 pulls.append(pull)
         return pulls
 
+    def ask_control(self) -> Pull:
+        """Give the next pull to the control."""
+        assert self.control is not None
+        number = self.control.ask()
+        if self.log is not None:
+            self.log.append(Event(_ASKED, number, ARM))
+        return Pull(self.control.name, number)
+
+    def flying(self, number: int) -> int | None:
+        """Return the arm of a pull in flight; None if it is not in flight."""
+        if number >= OF_CONTROL:
+            return ARM if self.control is not None and number in self.control.flight else None
+        pull = self.flight.get(number)
+        return None if pull is None else pull.arm
+
+    def called(self, arm: int) -> Any:
+        """Return what the user calls an arm, or the control."""
+        return self.control.name if arm == ARM and self.control else self.arms.name(arm)
+
     def answer(self, number: int) -> float:
         """Answer a pull in flight with the next observed reward of its arm."""
+        if self.control is not None:
+            self.control.turns -= 1  # it does not leave
         arm = self.flight[number].arm
         left = self.stock[arm]
         reward = left.popleft()
@@ -145,6 +187,9 @@ class LiveGame:
 
     def tell(self, number: int, reward: float, kind: EventKind = EventKind.TOLD) -> None:
         """Credit the reward of a pull in flight."""
+        if number >= OF_CONTROL:
+            self._end_of_control(number, reward)
+            return
         flight = self.flight
         arm = flight[number].arm
         land(self.state, flight, number, reward)
@@ -159,11 +204,25 @@ class LiveGame:
 
     def abandon(self, number: int) -> None:
         """Go on without the reward of a pull in flight."""
+        if number >= OF_CONTROL:
+            self._end_of_control(number, None)
+            return
         lose(self.state, self.flight, number)
         arm = self.flight.pop(number).arm
         self.abandoned.add(number)
         if self.log is not None:
             self.log.append(Event(EventKind.ABANDONED, number, arm))
+
+    def _end_of_control(self, number: int, reward: float | None) -> None:
+        assert self.control is not None
+        if reward is None:
+            self.control.abandon(number)
+            ended = Event(EventKind.ABANDONED, number, ARM)
+        else:
+            self.control.tell(number, reward)
+            ended = Event(EventKind.TOLD, number, ARM, reward)
+        if self.log is not None:
+            self.log.append(ended)
 
     def arrive(self, names: Any) -> None:
         """Add the arms that `arms.fresh` returned."""
@@ -283,6 +342,22 @@ def check_first_draws(policy: Policy, n_arms: int, horizon: Any) -> None:
             f"shorter `horizon`, or a policy that draws arms one by one, such as prospector.",
             parameter="policy",
         )
+
+
+def check_reward_name(reward: Any) -> str:
+    """Return what rewards are called, such as "clicks", or raise; None is "".
+
+    >>> check_reward_name("clicks"), check_reward_name(None)
+    ('clicks', '')
+    """
+    if reward is None:
+        return ""
+    if not isinstance(reward, str) or not reward.isprintable() or len(reward) > MOST_OF_A_NAME:
+        raise ParameterError(
+            f"`reward` must say what rewards are, in at most {MOST_OF_A_NAME} letters, such as "
+            f"'clicks', got {shown(reward)}."
+        )
+    return reward.strip()
 
 
 def check_range(reward_range: Any) -> tuple[float, float] | None:

@@ -15,22 +15,19 @@ from manyarms.core.tabular import Library, data_frame
 from manyarms.errors import CopyError, ParameterError, TurnError
 from manyarms.live import commands, estimates
 from manyarms.live.arms import arms_of
+from manyarms.live.control import SHARE, Control, check_control
 from manyarms.live.estimates import ArmEstimate, Progress
-from manyarms.live.game import LiveGame, Pull, check_first_draws, check_range
+from manyarms.live.game import LiveGame, Pull, check_first_draws, check_range, check_reward_name
 from manyarms.live.history import GameHistory
 from manyarms.live.html import MOST_ARMS_SHOWN, handle_html
+from manyarms.live.question import CONFIDENCE, asked, check_setting
 from manyarms.live.recorder import EventRecorder
 from manyarms.live.saving import restored, snapshot
 from manyarms.live.season import next_season
+from manyarms.live.syncing import SyncedArms, sync_arms
 from manyarms.live.tallies import tallies_of
-from manyarms.live.verdict import (
-    CONFIDENCE,
-    EPSILON,
-    QUANTILE,
-    StopVerdict,
-    check_question,
-    give_verdict,
-)
+from manyarms.live.uplift import Uplift, check_confidence, uplift_of
+from manyarms.live.verdict import StopVerdict, give_verdict
 from manyarms.protocol.policy import Policy
 
 
@@ -53,6 +50,17 @@ class Live:
         The smallest and the largest possible reward (default: (0, 1)). A `sigma` of 1/2, the
         default, becomes half their distance. None accepts all rewards up to 1e100, and leaves
         `sigma` as it is.
+    control
+        The name of what you have today, to compare with; it need not be one of the arms. `share`
+        of all pulls then go to it, and `uplift` compares (default: no control).
+    share
+        The control's share of the pulls, at most one half (default: 0.05). Its pulls are no
+        business of the policy's: they come in addition to the horizon.
+    reward
+        What rewards are, such as "clicks": printed with sums of them.
+    epsilon
+        What `verdict` asks unless it is given another: how much worse than the best an arm may be,
+        as a number or as a share such as "20%" (default: "10%"; see `verdict`).
 
     Notes
     -----
@@ -84,8 +92,13 @@ class Live:
         horizon: int | None = None,
         seed: int | None = None,
         reward_range: tuple[float, float] | None = (0.0, 1.0),
+        control: str | int | None = None,
+        share: float = SHARE,
+        reward: str | None = None,
+        epsilon: float | str | None = None,
     ) -> None:
         given = _any_seed() if seed is None else seed
+        compared = check_control(control, share)
         limits = check_range(reward_range)
         policy = policy.with_reward_range(limits)
         policy.check_rewards(limits)
@@ -93,6 +106,10 @@ class Live:
         check_first_draws(policy, all_arms.count, horizon)
         game = LiveGame(policy, all_arms, horizon, given, limits)
         game.seed_drawn = seed is None
+        game.reward = check_reward_name(reward)
+        if compared is not None:
+            game.control = Control(*compared, game.seed)
+        game.epsilon = check_setting(epsilon, limits)
         self._hold(game)
 
     def _hold(self, game: LiveGame) -> None:
@@ -179,7 +196,8 @@ class Live:
             The arm's number or name.
         rewards
             A reward, or several in the order in which they came. Give all there are, not only
-            good ones: intervals and guarantees do not hold for rewards that were picked.
+            good ones: intervals and guarantees do not hold for rewards that were picked, nor for
+            arms that were put into an order by their rewards.
         """
         self._recorder.do(commands.observe, self._game, arm, rewards)
 
@@ -227,6 +245,21 @@ class Live:
         """
         self._recorder.do(commands.restore, self._game, arm)
 
+    def sync_arms(self, names: Iterable[str | int]) -> SyncedArms:
+        """Let exactly these arms be in play: add new ones, restore retired ones, retire the others.
+
+        The same list again changes nothing, so call it with the whole catalogue, every day. Arms
+        must have names. All of it happens, or nothing if something is refused; `print` the result
+        to see what was done.
+
+        Parameters
+        ----------
+        names
+            The names of all arms, strings or integers.
+        """
+        done: SyncedArms = self._recorder.do(sync_arms, self._game, names)
+        return done
+
     # What only looks
 
     @property
@@ -243,9 +276,11 @@ class Live:
 
     @property
     def pending(self) -> list[Pull]:
-        """The pulls whose reward was not told yet, in the order of their asks."""
+        """The pulls whose reward was not told yet, in the order of asks; the control's are last."""
         with self._recorder.looking() as game:
-            return [Pull(game.arms.name(p.arm), number) for number, p in game.flight.items()]
+            flying = [Pull(game.arms.name(p.arm), number) for number, p in game.flight.items()]
+            control = game.control
+            return flying + [Pull(control.name, n) for n in control.flight] if control else flying
 
     def recommend(self) -> ArmEstimate:
         """Return the arm to deploy, by the same rule as in simulations.
@@ -289,30 +324,64 @@ class Live:
     def verdict(
         self,
         *,
-        epsilon: float = EPSILON,
-        quantile: float = QUANTILE,
-        confidence: float = CONFIDENCE,
+        epsilon: float | str | None = None,
+        quantile: float | None = None,
+        confidence: float | None = None,
+        target: float | str | None = None,
+        margin: float | str | None = None,
     ) -> StopVerdict:
         """Return whether the recommended arm is good enough to stop.
 
-        Good enough means: its mean is within `epsilon` of the best of all but the top `quantile` of
-        the arms. With probability `confidence` no verdict of a game says "stop" wrongly, however
-        often you ask, whatever the policy, and although the arm was chosen for looking best.
+        Without a `target`, good enough means: its mean is within `epsilon` of the best of all but
+        the top `quantile` of the arms. With probability `confidence` no verdict of a game says
+        "stop" wrongly, however often you ask, whatever the policy, and although the arm was chosen
+        for looking best.
 
         Parameters
         ----------
         epsilon
-            How much worse the arm may be (default: 0.1).
+            How much worse the arm may be: a number, or a share of the best mean such as "20%"
+            (default: what `live(epsilon=...)` was given, else "10%"; where rewards may be negative,
+            a tenth of their range, or of two sigma).
         quantile
             The share of the arms that may be better still (default: 0.05). With 0 the arm is
             compared with every arm, so all must have been tried. The same holds if it is less than
             one arm. Choose it before you look.
         confidence
             The probability (default: 0.95). Choose it before you look.
+        target
+            A number: the arm is good enough if its mean is above it. Or an arm's name, as text, or
+            "control" if the game has one: the arm is good enough if it is better than that.
+        margin
+            How much better than what `target` names: a number, or a share of its mean such as "5%"
+            (default: 0).
         """
-        asked = check_question(epsilon, quantile, confidence)
         with self._recorder.looking() as game:
-            return give_verdict(tallies_of(game), *asked)
+            question = asked(
+                game,
+                epsilon=epsilon,
+                quantile=quantile,
+                confidence=confidence,
+                target=target,
+                margin=margin,
+            )
+            return give_verdict(tallies_of(game), question)
+
+    @by_name
+    def uplift(self, *, confidence: float = CONFIDENCE) -> Uplift:
+        """Return how much better the recommended arm is than the control.
+
+        `print` it for "+12.4 % [8.1, 16.9] over current, 95 % sure however often you look".
+
+        Parameters
+        ----------
+        confidence
+            The probability with which no limits that it ever gives are wrong (default: 0.95).
+            Choose it before you look.
+        """
+        sure = check_confidence(confidence)
+        with self._recorder.looking() as game:
+            return uplift_of(tallies_of(game), sure)
 
     def events(self) -> GameHistory:
         """Return what happened so far, event by event and as a table of pulls.
@@ -479,7 +548,9 @@ class Live:
     def close(self) -> None:
         """Make durable what was recorded, and let others open the store.
 
-        The handle still answers calls that only look.
+        If at most 20000 arms were tried, the store is compacted first: then every later version of
+        manyarms can go on from there, whatever it changes in the policy. The handle still answers
+        calls that only look.
         """
         self._recorder.close()
 

@@ -14,6 +14,7 @@ from manyarms.core.files import path_errors, replacing
 from manyarms.core.optional import need_pyarrow
 from manyarms.core.tabular import Library, data_frame, one_kind
 from manyarms.errors import SavedFileError
+from manyarms.live.control import ARM, OF_CONTROL
 from manyarms.live.saving import MALFORMED_ERRORS, unpack
 from manyarms.live.store import EVENTS_THAT_END, Contents, EventKind
 from manyarms.protocol.state_dump import Columns
@@ -108,25 +109,30 @@ class GameHistory:
             [np.zeros(len(e.kind)) if e.time is None else e.time for e in events]
         )
         self._time[self._time == 0] = np.nan
-        pulled = self._kind == EventKind.ASKED
+        self._control = about.get("control", [None])[0]
+        ours = self._pull < OF_CONTROL
+        self._ended = np.isin(self._kind, EVENTS_THAT_END) & ours
+        pulled = (self._kind == EventKind.ASKED) & ours
         before = columns.get("flight number", np.zeros(0, np.int64))
         arms = columns.get("flight arm", np.zeros(0, np.int64))  # of pulls asked for before
         self._numbers = np.concatenate([before, self._pull[pulled]])
         self._arms_pulled = np.concatenate([arms, self._arm[pulled]])
         self._asked = np.concatenate([np.full(len(before), np.nan), self._time[pulled]])
-        self._check()
+        self._check(ours)
 
-    def _check(self) -> None:
+    def _check(self, ours: NDArray[Any]) -> None:
         """Raise if events name pulls or arms that do not exist: a store may hold anything."""
         came = self._arm[self._kind == EventKind.ADDED]
         arms = len(self._names) or self._arms["count"] + came.sum()
-        named = np.concatenate([self._arm[np.isin(self._kind, _OF_AN_ARM)], self._arms_pulled])
-        ends = self._pull[np.isin(self._kind, EVENTS_THAT_END)]
+        of_arms = np.isin(self._kind, _OF_AN_ARM) & ours
+        named = np.concatenate([self._arm[of_arms], self._arms_pulled])
+        ends = self._pull[self._ended]
         if not (
             np.isin(self._kind, list(_WORDS)).all()
             and (np.diff(self._numbers) > 0).all()
             and np.isin(ends, self._numbers).all()
             and ((named >= 0) & (named < arms)).all()
+            and (self._control is not None or ours.all())
         ):
             raise ValueError("its events are of pulls or arms that never were")
 
@@ -138,8 +144,9 @@ class GameHistory:
         return f"<GameHistory of {len(self)} events{begin}>"
 
     def __iter__(self) -> Iterator[Happening]:
-        ended = np.isin(self._kind, EVENTS_THAT_END)
+        ended = self._ended
         arm = self._arm.copy()  # where a pull ended, a store may have left anything there
+        arm[self._pull >= OF_CONTROL] = ARM
         arm[ended] = self._arms_pulled[np.searchsorted(self._numbers, self._pull[ended])]
         rewarded = np.isin(self._kind, (EventKind.TOLD, EventKind.OBSERVED, EventKind.ANSWERED))
         reward = np.where(rewarded, self._reward, np.nan)
@@ -151,7 +158,7 @@ class GameHistory:
     def rewards(self) -> dict[int, list[float]]:
         """Return all rewards told or observed, in the order they came, by the arm's number."""
         given: dict[int, list[float]] = {}
-        told, seen = self._kind == EventKind.TOLD, self._kind == EventKind.OBSERVED
+        told, seen = self._ended & (self._kind == EventKind.TOLD), self._kind == EventKind.OBSERVED
         arm = self._arm.copy()
         arm[told] = self._arms_pulled[np.searchsorted(self._numbers, self._pull[told])]
         rows = zip(arm[told | seen].tolist(), self._reward[told | seen].tolist(), strict=True)
@@ -160,6 +167,8 @@ class GameHistory:
         return given
 
     def _name(self, number: int) -> Any:
+        if number == ARM:
+            return self._control
         return self._names[number] if self._names else number
 
     def table(self) -> dict[str, NDArray[Any]]:
@@ -167,9 +176,9 @@ class GameHistory:
 
         They are `pull` (its id), `arm`, `asked` (when, in seconds since 1970, or NaN), `reward` (or
         NaN), `told` (when its reward came, or it was abandoned) and `end`: "told", "answered" (by
-        a reward observed before), "abandoned" or "pending".
+        a reward observed before), "abandoned" or "pending". Pulls of a control are not among them.
         """
-        ended = np.isin(self._kind, EVENTS_THAT_END)
+        ended = self._ended
         row = np.searchsorted(self._numbers, self._pull[ended])
         told, reward = (np.full(len(self._numbers), np.nan) for _ in range(2))
         told[row], reward[row] = self._time[ended], self._reward[ended]
@@ -236,9 +245,10 @@ def _after_the_last_gap(
     """Return the first part after which none is missing: some may have been dropped."""
     first = 0
     for k, part in enumerate(parts[:-1]):
+        ours = part.events.pull < OF_CONTROL
         happened = (
-            int((part.events.kind == EventKind.ASKED).sum()),
-            int(np.isin(part.events.kind, EVENTS_THAT_END).sum()),
+            int(((part.events.kind == EventKind.ASKED) & ours).sum()),
+            int((np.isin(part.events.kind, EVENTS_THAT_END) & ours).sum()),
         )
         (asked, ended), (then, done) = _so_far(*opened[k]), _so_far(*opened[k + 1])
         if (then - asked, done - ended) != happened:

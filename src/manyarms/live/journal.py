@@ -102,7 +102,7 @@ class Journal:
     history
         Whether to keep every event for good, and when it happened (default: False): see `events`.
         A file that is compacted then stays, as `path`.000001 and so on, and each call takes 24
-        bytes more.
+        bytes more. Such a journal is not compacted when it is closed.
 
     Notes
     -----
@@ -131,6 +131,7 @@ class Journal:
     ) -> None:
         self.path = Path(os.path.realpath(check_path("path", path)))
         self.failure = ""
+        self.compact_on_close = not history  # else there would be a file more each time
         self._pause = _check_sync(sync)  # seconds until written records are synced; None never
         self._least = check_int("compact_every", compact_every, at_least=1)
         self._history = check_flag("history", history)

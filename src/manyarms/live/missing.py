@@ -1,42 +1,102 @@
-"""What keeps a verdict from saying stop, in words, and what helps."""
+"""What keeps a verdict from saying stop, in words, and what helps where one asks."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from manyarms.core.confidence_sequences import divergence, spent_error
+from manyarms.core.tabular import plain
+from manyarms.live.control import ARM
 from manyarms.live.estimates import count, rounded
 from manyarms.live.game import LiveGame, exchangeable
+from manyarms.live.question import Question
 from manyarms.live.sample import Sample, not_met_by_chance
 from manyarms.live.tallies import Tallies
+from manyarms.live.uplift import uplift_of, why_no_uplift
 from manyarms.protocol.recommend import Scale, scale_of
 
-OVER = "The horizon is over"  # how the words begin if no pull is left
 _NAMED = 3  # arms that a sentence names
 _ROUNDED = 40.0  # the logarithm of how much less than 1 is lost when it is added to 1
 _FEW = 1000  # arms whose limits are computed at once
 
 
+class Ways(NamedTuple):
+    """What helps where one asks."""
+
+    few: str  # arms: each of them counts
+    many: str
+    untried: str  # too many
+    target: str  # not reached
+    over: str  # no pull is left
+
+
+HANDLE = Ways(
+    "More rewards of these arms help: from observe(), or from season(policy=ma.policy"
+    '("uniform"), ...), which pulls all arms alike. So does a larger epsilon.',
+    "To know more about the others, report rewards of them with observe(). Or ask for less: a "
+    "larger epsilon or quantile, or a target, as in verdict(target=...).",
+    "To try more arms, go on with season(policy=ma.EmpMOSSPlusPlus(), ...). Or ask for less: a "
+    "larger quantile, or a target, as in verdict(target=...).",
+    "Look for a better arm with season(policy=..., horizon=...), or ask for less.",
+    "Deploy it, or go on with season(horizon=...).",
+)
+SERVICE = Ways(
+    "More rewards of these arms help: report those that you have from elsewhere (observe), or "
+    "begin another experiment with the policy uniform. So does a larger epsilon (Settings).",
+    "To know more about the others, report rewards of them (observe). Or ask for less: a larger "
+    "epsilon, or a target (Settings).",
+    "To try more arms, begin another experiment with the policy empmoss++. Or ask for less: a "
+    "larger quantile, or a target (Settings).",
+    "Look for a better arm with another experiment, or ask for less.",
+    "Deploy it, or begin another experiment.",
+)
+
+
+def missing_for_target(tallies: Tallies, best: int, question: Question, bar: float) -> str:
+    """Return in words what keeps an arm from being above its target."""
+    mean = float(tallies.total[best] / tallies.told[best])
+    if question.rival == ARM:
+        why = why_no_uplift(tallies.game, best)
+        return (
+            f"{why[:1].upper()}{why[1:]}" or f"So far: {uplift_of(tallies, question.confidence)}."
+        )
+    if question.rival is not None:
+        place = tallies.place(question.rival)
+        if place == best:
+            return "It is the arm that it is to be compared with."
+        if place is None or tallies.told[place] == 0:
+            return f"No reward of {plain(repr(question.target))} is known yet."
+        other = rounded(float(tallies.total[place] / tallies.told[place]))
+        return (
+            f"So far their means are {rounded(mean)} and {other}; to stop, its lower limit must be "
+            f"above {rounded(bar)}, the upper limit of {plain(repr(question.target))}"
+            f"{' and the margin' if question.margin.amount else ''}."
+        )
+    if mean <= bar:
+        return f"So far its mean is {rounded(mean)}, so another arm must be found."
+    return f"So far its mean is {rounded(mean)}."
+
+
 def missing_of_arms(
     tallies: Tallies,
     called: Callable[[int], str],
-    best: int,
+    beaten: NDArray[np.bool_],
     bar: float,
     error: float,
-    beaten: NDArray[np.bool_],
-    quantile: float,
+    question: Question,
 ) -> str:
-    """Return in words which arms keep the verdict from saying stop, and what helps."""
+    """Return in words which arms keep the verdict from saying stop."""
     game, present = tallies.game, tallies.present
-    most = math.floor(quantile * game.n_arms)
+    most = math.floor(question.quantile * game.n_arms)
     opened = np.flatnonzero(present & ~beaten)
     untried = game.n_arms - int(present.sum())
     words = [
-        f"{len(opened) + untried} of {game.n_arms} arms {_above(called(best), bar)}; to stop, "
+        f"{len(opened) + untried} of {game.n_arms} arms {_better(question)}; to stop, "
         f"{f'at most {most}' if most else 'none'} may be."
     ]
     if len(opened):
@@ -55,10 +115,6 @@ def missing_of_arms(
             f"({game.policy.label} is not known to draw arms at random, so the arms tried say "
             f"nothing about the others.)"
         )
-    words.append(
-        "More rewards of these arms help: from observe(), or from a policy that pulls all arms "
-        'alike, with season(policy=ma.policy("uniform"), ...). So does a larger epsilon.'
-    )
     return " ".join(words)
 
 
@@ -103,11 +159,9 @@ def _ruled_in(
     return places
 
 
-def missing_in_sample(
-    game: LiveGame, best: str, bar: float, samples: Sequence[Sample], quantile: float
-) -> str:
-    """Return in words what the sample lacks, and what helps."""
-    sample, top = samples[0], f"the top {100 * quantile:g} %"
+def missing_in_sample(game: LiveGame, samples: Sequence[Sample], question: Question) -> str:
+    """Return in words what the sample lacks."""
+    sample, top = samples[0], f"the top {100 * question.quantile:g} %"
     if sample.top < 1:
         lost = not_met_by_chance(game)
         least = ((1 << lost.bit_length()) - 1) / game.first_arms
@@ -122,27 +176,16 @@ def missing_in_sample(
     if not looks:
         drawn = len(sample.open)
         return (
-            f"only {count(drawn, 'arm')} {'was' if drawn == 1 else 'were'} drawn at random so far. "
+            f"Only {count(drawn, 'arm')} {'was' if drawn == 1 else 'were'} drawn at random so far. "
             f"To judge {top}, at least {sample.least()} are needed."
         )
     sample, size, error = min(looks, key=lambda look: look[0].excess(*look[1:]))
     opened, most = int(sample.open[:size].sum()), sample.allowed(size, error)
     return (
-        f"{opened} of the first {count(size, 'arm')} drawn {_above(best, bar)}; to stop, at most "
-        f"{most} may be. More pulls help, and so does a larger epsilon."
+        f"{opened} of the first {count(size, 'arm')} drawn {_better(question)}; to stop, at most "
+        f"{most} may be."
     )
 
 
-def _above(best: str, bar: float) -> str:
-    return f"may still be above {rounded(bar)} (the lower limit of arm {best} plus epsilon)"
-
-
-def missing_at_the_end(game: LiveGame, best: str, missing: str) -> str:
-    """Return what is missing where no pull is left, and what to do."""
-    wait = ""
-    if game.flight:
-        wait = f"tell the {count(len(game.flight), 'reward')} still missing, "
-    return (
-        f"{OVER}, and it is not shown that arm {best} is good enough: {missing} Now {wait}deploy "
-        f"arm {best}, or go on with season(horizon=...)."
-    )
+def _better(question: Question) -> str:
+    return f"may still be better by more than {question.epsilon}"

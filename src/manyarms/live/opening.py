@@ -42,10 +42,11 @@ def recorded(store: str | os.PathLike[str] | Store, live: Live | None = None) ->
     Notes
     -----
     A store has one writer, and within that process any number of threads may use the handle. If
-    writing fails, the disk being full, the call raises `StoreError`, and so do all others, those
-    that only look among them, until the store is opened again; so they do after a call that Ctrl-C,
-    a signal or an error of the policy ended midway. What the store then says is what happened. A
-    reward whose tell failed may be told again, with `again="ignore"`.
+    writing fails, the disk being full, the call raises `StoreError`, and so do all others that must
+    be recorded, until the store is opened again. Those that only look still answer; what the failed
+    call did may be among what they say. What the store says is what happened. A reward whose tell
+    failed may be told again, with `again="ignore"`. After a call that Ctrl-C, a signal or an error
+    of the policy ended midway, all calls are refused.
 
     Examples
     --------
@@ -111,9 +112,12 @@ def _gone_on(store: Store, live: Live | None, held: Contents) -> Live:
         live = Live._of(game)
     else:
         _refuse_another_game(store, live._game, game)
+        game.reward = live._game.reward or game.reward
+        if live._game.epsilon is not None:  # which may be another than last time
+            game.epsilon = live._game.epsilon
     with live._recorder.lock:
         live._game, live.seed = game, game.seed
-        live._recorder.begin(game, store)
+        live._recorder.begin(game, store, unsaved=len(held.events.kind) > 0)
     return live
 
 
@@ -137,9 +141,10 @@ def _refuse_another_game(store: Store, game: LiveGame, recorded: LiveGame) -> No
     elif ours["arms"] not in (begun, theirs["arms"]):
         what = f"a handle with the recorded arms, {_differing(begun, ours['arms'])}"
         what += ". Add arms with add_arms, afterwards"
-    for key in ("horizon", "seed", "reward_range"):
-        if ours[key] != theirs[key] and not (key == "seed" and game.seed_drawn):
-            what = f"a handle with the recorded {key}, {theirs[key]!r}, got {ours[key]!r}"
+    for key in ("horizon", "seed", "reward_range", "control"):
+        mine, kept = ours.get(key), theirs.get(key)
+        if mine != kept and not (key == "seed" and game.seed_drawn):
+            what = f"a handle with the recorded {key}, {kept!r}, got {mine!r}"
     if what:
         raise ParameterError(
             f"`live` must be {what}. To go on with the game recorded in {store}, leave `live` out; "

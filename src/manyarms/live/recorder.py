@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import threading
 from collections.abc import Callable, Iterator
@@ -17,7 +18,10 @@ from manyarms.live.store import Store
 _LOOKING = "a call"  # nothing has changed yet
 _CLOSED = "close"
 _STOPPED = "stop"
+_NOT_KEPT = "store"  # the game is whole, but nothing can be recorded any more
 
+_CHEAP = 20_000  # arms tried: a snapshot of so many takes a few hundredths of a second
+_logger = logging.getLogger(__name__)
 _left_behind: list[Store] = []  # by forks: never closed or collected, they are the parent's
 
 
@@ -40,7 +44,7 @@ class EventRecorder:
     lock of its own thread would let in, and all that come after one was interrupted midway.
     """
 
-    __slots__ = ("_process", "_refusal", "_snapshot", "doing", "game", "lock", "store")
+    __slots__ = ("_process", "_refusal", "_snapshot", "_unsaved", "doing", "game", "lock", "store")
 
     def __init__(self, game: LiveGame) -> None:
         self.game = game
@@ -50,10 +54,11 @@ class EventRecorder:
         self._refusal = ""  # why nothing goes on, once that is so
         self._process = 0  # that opened the store, if there ever was one
         self._snapshot = _SnapshotOf(game)
+        self._unsaved = False  # whether events may follow the last snapshot
 
-    def begin(self, game: LiveGame, store: Store) -> None:
-        """Record this game from now on."""
-        game.log = []
+    def begin(self, game: LiveGame, store: Store, *, unsaved: bool = False) -> None:
+        """Record this game from now on; `unsaved`: events follow the store's snapshot."""
+        game.log, self._unsaved = [], unsaved
         self.game, self.store, self._process = game, store, os.getpid()
         self._snapshot = _SnapshotOf(game)
 
@@ -86,7 +91,7 @@ class EventRecorder:
 
     def _ended_midway(self, error: BaseException) -> None:
         """Shut the handle, unless nothing had changed; blame a loaded state if there is one."""
-        if self.doing in (None, _LOOKING, _CLOSED, _STOPPED):
+        if self.doing in (None, _LOOKING, _CLOSED, _STOPPED, _NOT_KEPT):
             return
         what = f"`{self.doing}`"
         self._stop(f"{what} ended midway with {error!r}. {self._way_out()}")
@@ -101,21 +106,25 @@ class EventRecorder:
             self._refuse()
         if not events:  # an empty list of arms
             return
+        self._unsaved = True
         try:
             self.store.append(events, self._snapshot)
         except StoreError as error:  # the store's own words
-            self._stop(str(error))
+            self._stop(str(error), _NOT_KEPT)
             raise
         except BaseException as error:
-            self._stop(self._not_kept(repr(error)))
+            self._stop(self._not_kept(repr(error)), _NOT_KEPT)
             self._raise(error)
 
     @contextlib.contextmanager
     def looking(self) -> Iterator[LiveGame]:
-        """Refuse changes while the game is read. A closed handle may still be read."""
+        """Refuse changes while the game is read.
+
+        A closed handle may still be read, and one whose store has failed.
+        """
         with self.lock:
             before = self.doing
-            if before not in (None, _CLOSED) or (self.store is not None and self.store.failure):
+            if before not in (None, _CLOSED, _NOT_KEPT):
                 self._refuse()
             self.doing = _LOOKING
             try:
@@ -147,17 +156,35 @@ class EventRecorder:
             store = self.store
             if store is None:
                 return
-            if store.failure:
-                self._stop(self._not_kept(store.failure))
+            if store.failure and self.doing is not _NOT_KEPT:
+                self._stop(self._not_kept(store.failure), _NOT_KEPT)
             elif self.doing is None or self.doing is _LOOKING:
+                self._compact_if_cheap(store)
                 self.doing = _CLOSED
             self._refusal = self._refusal or f"{store} is closed. Open it again with recorded(...)."
             self.store = None
             try:
                 store.close()
             except Exception as error:
-                self._stop(f"{store} could not be closed: {error!r}.")
+                self._stop(f"{store} could not be closed: {error!r}.", _NOT_KEPT)
                 self._raise(error)
+
+    def _compact_if_cheap(self, store: Store) -> None:
+        """Let a snapshot be the last of a closed store: any later version can go on from it.
+
+        Only events are tied to the policy's choices. If this fails, they are there all the same.
+        """
+        cheap = len(self.game.tally) <= _CHEAP and getattr(store, "compact_on_close", True)
+        if self._unsaved and cheap and os.getpid() == self._process:
+            try:
+                store.save(snapshot(self.game))
+            except Exception as error:
+                if store.failure:
+                    store.close()
+                    self.store = None
+                    self._stop(self._not_kept(store.failure), _NOT_KEPT)
+                    self._raise(error)
+                _logger.warning("%s could not be compacted when it was closed: %r", store, error)
 
     def forked(self) -> None:
         """Give up the store after a fork. The lock is new: its owner stayed in the parent."""
@@ -172,9 +199,9 @@ class EventRecorder:
         elif self.doing is _LOOKING:
             self.doing = None
 
-    def _stop(self, refusal: str) -> None:
-        """Refuse all calls from now on."""
-        self.doing, self._refusal = _STOPPED, refusal
+    def _stop(self, refusal: str, how: str = _STOPPED) -> None:
+        """Refuse all calls from now on; `_NOT_KEPT` only those that would have to be recorded."""
+        self.doing, self._refusal = how, refusal
 
     def _raise(self, error: BaseException) -> NoReturn:
         if isinstance(error, Exception):

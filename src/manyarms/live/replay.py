@@ -10,6 +10,7 @@ from manyarms.errors import ParameterError, SavedFileError, TurnError, UnknownAr
 from manyarms.live import commands
 from manyarms.live.arms import ArmNames
 from manyarms.live.commands import Change
+from manyarms.live.control import OF_CONTROL
 from manyarms.live.game import LiveGame
 from manyarms.live.saving import blame_loaded_state
 from manyarms.live.store import EventKind, Events
@@ -40,6 +41,10 @@ def replay(game: LiveGame, events: Events, what: str) -> None:
 
 def _ask(game: LiveGame, number: int, arm: int, what: str) -> None:
     commands.check_horizon(game, 1)
+    control = game.control
+    if number >= OF_CONTROL or (control is not None and control.due):
+        _ask_control(game, number)
+        return
     if number != game.pulls:
         raise TurnError(f"Pull {number} was asked for, and the next one is {game.pulls}.")
     game.ask()
@@ -47,8 +52,16 @@ def _ask(game: LiveGame, number: int, arm: int, what: str) -> None:
     if chosen != arm:
         raise SavedFileError(
             f"{what} says that pull {number} was of arm {arm}, and {game.policy.label} now chooses "
-            f"arm {chosen}. Replay it with the version that wrote it."
+            f"arm {chosen}. Open it with the manyarms that wrote it, and call live.close() there: "
+            f"that keeps a snapshot, from which this one goes on."
         )
+
+
+def _ask_control(game: LiveGame, number: int) -> None:
+    control = game.control
+    if control is None or not control.due or number != OF_CONTROL + control.asked:
+        raise TurnError(f"Pull {number} was asked for, and it was not its turn.")
+    game.ask_control()
 
 
 def _tell(game: LiveGame, pull: int, arm: int, reward: float, names: Iterator[Any]) -> Any:

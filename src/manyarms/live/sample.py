@@ -126,6 +126,10 @@ class Sample:
         """Return the smallest sample that can be enough."""
         return _least(self.level, self.top, self.arms, self.error)
 
+    def draws_missing(self) -> float:
+        """Return how many arms must be drawn before the sample can be enough."""
+        return max(0, self.least() - len(self.open)) if self.top >= 1 else math.inf
+
     def allowed(self, size: int, error: float) -> int:
         """Return how many arms of `size` may be open; -1 if even none is too many."""
         return bisect_right(range(size), error, key=lambda few: self.likely(few, size)) - 1

@@ -31,7 +31,9 @@ from numpy.typing import NDArray
 from manyarms.core.checks import check_int, shown
 from manyarms.errors import ManyarmsError, SavedFileError
 from manyarms.live.arms import ArmNames, ArmNumbers, Seats, arms_of
-from manyarms.live.game import ArmTally, LiveGame, check_range
+from manyarms.live.control import OF_CONTROL, Control, check_control
+from manyarms.live.game import ArmTally, LiveGame, check_range, check_reward_name
+from manyarms.live.question import check_setting
 from manyarms.protocol.in_flight import InFlight
 from manyarms.protocol.policy import MOST_ARMS, Policy
 from manyarms.protocol.registry import described_policy, policy_from
@@ -46,6 +48,7 @@ from manyarms.protocol.state_dump import (
 MAGIC = b"\x89arms\r\n\x1a"  # as PNG's: a transfer that changes line ends is noticed
 JOURNAL_MAGIC = b"\x89armj\r\n\x1a"
 VERSION = 2  # 1 had another rule for ties; what it knows is read, and goes on by ours
+NEWEST = 3  # games with a control: an earlier manyarms would lose it
 # what reading raises where the checksum is right, and what it covers makes no sense
 MALFORMED_ERRORS = (
     *(ValueError, LookupError, TypeError, AttributeError, RecursionError),
@@ -69,11 +72,14 @@ def snapshot(game: LiveGame) -> bytes:
         **_dump_tally(game.tally),
         **_dump_flight(game.flight),
         **_dump_observed(game),
+        **_dump_control(game.control),
         **dump_state(game.state),
     }
     about = describe(game) | {"pulls": game.pulls}
     counts = {"returned": game.seats.count - game.arms.count, "skipped": game.skipped}
     about |= {name: count for name, count in counts.items() if count > 0}
+    if game.epsilon is not None:
+        about["epsilon"] = game.epsilon
     return pack(about, {name: c for name, c in columns.items() if len(c) > 0})
 
 
@@ -86,11 +92,14 @@ def restored(data: bytes, policy: Policy | None, what: str) -> LiveGame:
         game = LiveGame(policy, first, about["horizon"], about["seed"], about["reward_range"])
         game.arms = arms_of(about["arms"].get("count"), about["arms"].get("names"))
         game.pulls = check_int("pulls", about["pulls"])
+        game.epsilon = check_setting(about.get("epsilon"), game.reward_range)
         game.retired = set(_taken(columns, "retired"))
         game.abandoned = set(_taken(columns, "abandoned"))
         game.tally = _read_tally(columns)
         _read_flight(game.flight, columns)
         _read_observed(game, about, columns)
+        _read_control(game, about, columns)
+        game.reward = check_reward_name(about.get("reward", ""))
         restore_state(game.state, columns)
     except SavedFileError:
         raise
@@ -127,8 +136,11 @@ def blame_loaded_state(game: LiveGame, what: str) -> Iterator[None]:
 
 def describe(game: LiveGame) -> dict[str, Any]:
     """Return what was fixed when the game began, and its arms."""
-    arms = game.arms
-    return {
+    arms, control = game.arms, game.control
+    known: dict[str, Any] = {"reward": game.reward} if game.reward else {}
+    if control is not None:
+        known["control"] = [control.name, control.share]
+    return known | {
         "policy": described_policy(game.policy),
         "horizon": game.horizon,
         "seed": game.seed,
@@ -226,6 +238,37 @@ def _read_observed(game: LiveGame, about: dict[str, Any], columns: Columns) -> N
     game.seats = Seats.restored(game.arms.count, returned, seated, (begins, shifts))
 
 
+def _dump_control(control: Control | None) -> Columns:
+    if control is None:
+        return {}
+    return {
+        "control count": _whole((control.turns, control.asked, control.told)),
+        "control total": np.array([control.total], np.float64),
+        "control flight": _whole(control.flight),
+        "control abandoned": np.sort(_whole(control.abandoned)),
+    }
+
+
+def _read_control(game: LiveGame, about: dict[str, Any], columns: Columns) -> None:
+    if "control" not in about:
+        return
+    chosen = check_control(*about["control"])
+    if chosen is None:
+        raise ValueError("the control has no name")
+    control = Control(*chosen, game.seed)
+    control.turns, control.asked, control.told = _taken(columns, "control count")
+    (control.total,) = _taken(columns, "control total", np.float64)
+    flying, abandoned = (_taken(columns, f"control {name}") for name in ("flight", "abandoned"))
+    control.flight, control.abandoned = dict.fromkeys(flying), set(abandoned)
+    numbers = flying + abandoned
+    given = range(OF_CONTROL, OF_CONTROL + control.asked)
+    if not (control.turns >= control.asked >= 0 and control.told >= 0):
+        raise ValueError("the control has more pulls than there were")
+    if len({*numbers}) != len(numbers) or any(number not in given for number in numbers):
+        raise ValueError("the control has pulls that it was not given")
+    game.control = control
+
+
 def _taken(columns: Columns, name: str, kind: type[np.generic] = np.int64) -> list[Any]:
     """Remove a column and return it; a missing one is empty."""
     column = columns.pop(name, np.zeros(0, kind))
@@ -251,7 +294,8 @@ def pack(about: dict[str, Any], columns: Columns) -> bytes:
     if len(body) > _most(len(small)):  # so that it can be read: hardly anything but zeros
         small = zlib.compress(body, 0)
     rest = _LENGTH.pack(len(body)) + small
-    return _HEADER.pack(MAGIC, VERSION, _checksum(rest), len(body)) + rest[_LENGTH.size :]
+    version = NEWEST if "control" in about else VERSION
+    return _HEADER.pack(MAGIC, version, _checksum(rest), len(body)) + rest[_LENGTH.size :]
 
 
 def unpack(data: bytes, what: str) -> tuple[dict[str, Any], Columns]:
@@ -261,13 +305,16 @@ def unpack(data: bytes, what: str) -> tuple[dict[str, Any], Columns]:
     if len(data) < _HEADER.size:
         raise SavedFileError(f"{what} is cut off after {len(data)} bytes. Use a copy of it.")
     _, version, checksum, whole = _HEADER.unpack_from(data)
-    check_version(version, VERSION, what)
+    check_version(version, NEWEST, what)
     if _checksum(data[_CHECKED:]) != checksum:
         raise SavedFileError(
             f"{what} is damaged: its checksum is wrong. It was cut off or changed; use a copy."
         )
     try:
-        return _read_body(_inflated(data[_HEADER.size :], whole))
+        about, columns = _read_body(_inflated(data[_HEADER.size :], whole))
+        if ("control" in about) != (version == NEWEST):
+            raise ValueError(f"its format is not {version}")
+        return about, columns
     except (*MALFORMED_ERRORS, zlib.error) as error:
         raise SavedFileError(f"{what} was not written by manyarms: {error}.") from error
 

@@ -36,7 +36,10 @@ def next_season(
     check_first_draws(policy, again.count, horizon)
     new = LiveGame(policy, again, horizon, seed, game.reward_range)
     policy.check_rewards(new.reward_range)
-    new.met = _drawn(game)
+    if game.control is not None:
+        new.control = game.control.next_season(new.seed)
+    new.met, new.reward = _drawn(game), game.reward
+    new.epsilon = game.epsilon
     for arm, some in rewards.items():
         new.observe(arm, some)
     _retire_again(new, game)

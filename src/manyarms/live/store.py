@@ -122,11 +122,12 @@ class Store(Protocol):
     """Keeps what happens to one handle; `recorded` and the handle make the calls.
 
     They come one at a time, though from any thread. Once `append` has raised, or `failure` says
-    why, none but `close` comes any more: the handle refuses everything until its store is opened
+    why, none but `close` comes any more: the handle records nothing until its store is opened
     again. Errors may be of any class. `str(store)` names it in messages.
 
     A store may have a method `history()`, too, which returns all that was kept as a list of
-    `Contents`, oldest first; `live.events()` needs it.
+    `Contents`, oldest first; `live.events()` needs it. A store whose `compact_on_close` is false is
+    given no snapshot when the handle is closed.
 
     Attributes
     ----------

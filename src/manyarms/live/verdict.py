@@ -1,11 +1,18 @@
 r"""Whether a game may stop: how good the arm to deploy is, for sure, whenever one asks.
 
-Let N be the arms that the game began with, m = floor(q N) + 1, and c_q the mean of the m-th best:
-the best of all but the top q. Arm x is good enough if its mean is at least c_q - epsilon. Of the
-error delta a fifth is spent on limits, and the rest on the sample.
+*A target.* The k-th arm that is tried is chosen before any of its rewards is known, so its own
+limits ever fail with probability delta_k at most, and the delta_k sum to delta: with probability
+1 - delta no limit of any arm is ever wrong, also not that of the arm which was chosen for them. So
+if the lower limit of x is above a number, or above the upper limit of another arm, then so are the
+means. For a control, `live.uplift` has limits of the difference.
+
+*The best.* Let N be the arms that the game began with, m = floor(q N) + 1, and c_q the mean of the
+m-th best: the best of all but the top q. Arm x is good enough if its mean is at least
+c_q - epsilon; where epsilon is a share, at least (1 - epsilon) c_q. Of the error delta a fifth is
+spent on limits, and the rest on the sample.
 
 *Limits.* With probability 1 - delta/5 no lower limit of any arm is ever wrong. Let L be that of x,
-and c = L + epsilon. If x is not good enough, c is below c_q.
+and c = L + epsilon, or L / (1 - epsilon). If x is not good enough, c is below c_q.
 
 *The sample.* Fresh arms are drawn at random. Each draw brings one of the m best with probability
 (m - u - U)/N or more, if U of these were met before, and u could not be met by chance: they were
@@ -34,25 +41,29 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from html import escape
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from manyarms.core.checks import check_number
 from manyarms.core.confidence_sequences import (
     in_blocks,
     spent_error,
     surely_below,
 )
 from manyarms.core.tabular import plain
-from manyarms.live.estimates import count, rounded
+from manyarms.live.control import ARM
+from manyarms.live.estimates import count, promise, rounded
+from manyarms.live.game import LiveGame
 from manyarms.live.missing import (
-    OVER,
-    missing_at_the_end,
+    HANDLE,
+    Ways,
+    missing_for_target,
     missing_in_sample,
     missing_of_arms,
 )
+from manyarms.live.outlook import fresh_rate, last_pulls, pulls_missing, settled_share
+from manyarms.live.question import Question
 from manyarms.live.sample import (
     LEVELS,
     LIMITS,
@@ -63,9 +74,11 @@ from manyarms.live.sample import (
     of_arms_met,
 )
 from manyarms.live.tallies import Tallies
+from manyarms.live.uplift import uplift_of, why_no_uplift
 from manyarms.protocol.recommend import scale_of, sigma_of
 
-EPSILON, QUANTILE, CONFIDENCE = 0.1, 0.05, 0.95  # what is asked unless one says otherwise
+STOP, GO_ON, SETTLED = "stop", "go on", "settled"
+TOO_EARLY, OUT_OF_TRIES, STOPPED = "too early to say", "out of tries", "stopped"
 
 
 @dataclass(frozen=True)
@@ -77,13 +90,18 @@ class StopVerdict:
     arm
         The arm that `recommend()` returned.
     stop
-        Whether it is good enough: within `epsilon` of the best of all but the top `quantile` of
-        the arms, with probability `confidence`, whenever you ask. If `quantile` is less than one
-        arm, it is compared with the best of all arms.
-    epsilon, quantile, confidence
-        What was asked.
+        Whether it is good enough, with probability `confidence`, whenever you ask. Without a
+        `target`: within `epsilon` of the best of all but the top `quantile` of the arms. If
+        `quantile` is less than one arm, it is compared with the best of all arms.
+    outcome
+        "stop", "go on", "too early to say", "settled" (the policy keeps to the arm, and more pulls
+        will not bring a stop), "out of tries" (the horizon is over); for an experiment of a service
+        also "stopped".
+    epsilon, quantile, confidence, target, margin
+        What was asked; a share is written as "10%".
     limit
-        The lower limit of the arm's mean; it holds with probability `limit_confidence`.
+        The lower limit of the arm's mean; it holds with probability `confidence`, for all arms at
+        all times. At 95 % it is the one that `recommend()` shows.
     tried, beaten
         The number of arms with a known reward; and how many of them, including this one, are for
         sure not better than it by more than `epsilon`.
@@ -94,13 +112,12 @@ class StopVerdict:
     n_arms, at_first
         The number of arms that the statement is about; and whether these are the arms that the
         game began with, because arms came or went since.
-    missing
-        What is missing, in words; empty if nothing is.
-    limit_confidence
-        The probability with which lower limits hold, for all arms at all times. If the arm is
-        judged by a random sample of the arms, a fifth of the error is spent on limits: 99 % by
-        default. So `limit` is then lower than the limit that `recommend()` shows, which holds with
-        95 % confidence.
+    more
+        About how many more pulls it takes, if they go as the last ones did; None if that cannot be
+        said, or if it is not with this policy.
+    outlook, missing, advice, known
+        In words: what more pulls will bring, what is missing, what helps, and what is known of the
+        arm. Empty where there is nothing to say.
     warning
         If so many pulls have no reward that `stop` could be wrong because of it: how many, and what
         to make of it. Else it is empty.
@@ -109,24 +126,31 @@ class StopVerdict:
     --------
     >>> import manyarms as ma
     >>> live = ma.MOSS().live(arms=["red", "blue"], horizon=1000, seed=1)
-    >>> print(live.verdict(epsilon=0.1))
-    Go on: no reward has been told yet for any arm in play.
+    >>> print(live.verdict())
+    Too early to say: no reward has been told yet for any arm in play.
     >>> for pull in live.ask(200):
     ...     live.tell(pull, reward=float(pull.arm == "blue"))
-    >>> verdict = live.verdict(epsilon=0.1, quantile=0.0)
+    >>> verdict = live.verdict(epsilon=0.1)
     >>> verdict.stop
     True
     >>> print(verdict)
-    Stop: arm 'blue' is within 0.1 of the best of all 2 arms, with 95 % confidence.
-    Its mean is at least 0.925, with 95 % confidence. Of the 2 arms tried, none is better by more
-    than 0.1.
+    Stop and deploy arm 'blue': it is within 0.1 of the best of all 2 arms, 95 % sure.
+    Of the 2 arms tried, none is better by more than 0.1. Its mean is at least 0.925, 95 % sure for
+    all arms at all times.
+    >>> print(live.verdict(target=0.7).headline)
+    Stop and deploy arm 'blue': its mean is above 0.7, 95 % sure.
+    >>> print(live.verdict(target="red", margin="50%").headline)
+    Stop and deploy arm 'blue': it is better than 'red' by more than 50 %, 95 % sure.
     """
 
     arm: Any
     stop: bool
-    epsilon: float
+    outcome: str
+    epsilon: float | str
     quantile: float
     confidence: float
+    target: float | str | None
+    margin: float | str
     limit: float
     tried: int
     beaten: int
@@ -134,24 +158,60 @@ class StopVerdict:
     unsettled: int
     n_arms: int
     at_first: bool
+    more: int | None
+    outlook: str
     missing: str
-    limit_confidence: float = CONFIDENCE
+    advice: str
+    known: str
     warning: str = ""
 
     def __str__(self) -> str:
-        go_on = self.missing if self.missing.startswith(OVER) else f"Go on: {self.missing}"
+        return f"{self.headline}\n{self.why}".rstrip()
+
+    @property
+    def headline(self) -> str:
+        """What to do, in a line."""
         if self.arm is None:
-            return go_on
-        sure = f"with {100 * self.limit_confidence:g} % confidence"
-        limit = f"mean is at least {rounded(self.limit)}, {sure}"
-        if not self.stop:
-            return f"{go_on}\nThe best arm so far is {self._name}; its {limit}."
-        warning = f"\n{self.warning}" if self.warning else ""
-        return f"Stop: {self.statement}\nIts {limit}. {self._compared}{warning}"
+            return f"Too early to say: {self.missing}"
+        name = f"arm {plain(repr(self.arm))}"
+        if self.outcome == STOP:
+            it = "its mean" if isinstance(self.target, float) else "it"
+            return f"Stop and deploy {name}: {it} is {self.goal}, {100 * self.confidence:g} % sure."
+        if self.outcome == TOO_EARLY:
+            return "Too early to say: go on."
+        if self.outcome == SETTLED:
+            return f"Deploy {name}, or try others on purpose: the policy has settled on it."
+        if self.outcome == GO_ON:
+            return f"Go on: {name} is the best so far, and not yet shown to be {self.goal}."
+        short = self.goal.split(" of the best of ")[0]
+        return f"{self.outcome.capitalize()}. Best so far: {name} (not shown to be {short})."
+
+    @property
+    def why(self) -> str:
+        """The reasons for it, what helps, and what is known of the arm."""
+        return f"{self.reasons} {self.known}\n{self.warning}".strip()
+
+    @property
+    def reasons(self) -> str:
+        """The reasons for it, and what helps."""
+        if self.arm is None:
+            return ""
+        compared = self._compared if self.stop and self.target is None else ""
+        return " ".join(filter(None, (self.outlook, self.missing, self.advice, compared)))
+
+    @property
+    def goal(self) -> str:
+        """What the arm must be, for sure, so that one may stop."""
+        if isinstance(self.target, str):
+            more = f" by more than {_percent(self.margin)}" if self.margin else ""
+            return f"better than {plain(repr(self.target))}{more}"
+        if self.target is not None:
+            return f"above {self.target:g}"
+        return f"within {_percent(self.epsilon)} of the best of {self._rivals}"
 
     @property
     def _compared(self) -> str:
-        more = f"better by more than {self.epsilon:g}"
+        more = f"better by more than {_percent(self.epsilon)}"
         if self._all_arms or self.met == 0:
             rest = self.tried - self.beaten
             may = f"{rest} may be" if rest else "none is"
@@ -164,107 +224,265 @@ class StopVerdict:
         return math.floor(self.quantile * self.n_arms) == 0
 
     @property
-    def rivals(self) -> str:
+    def _rivals(self) -> str:
         """The arms that the arm is compared with, in words."""
         of = f"all {count(self.n_arms, 'arm')}"
         if not self._all_arms:
             of = f"all but the top {100 * self.quantile:g} % of {count(self.n_arms, 'arm')}"
         return f"{of} there were at first" if self.at_first else of
 
-    @property
-    def statement(self) -> str:
-        """What is claimed where `stop` is true."""
-        return (
-            f"arm {self._name} is within {self.epsilon:g} of the best of {self.rivals}, with "
-            f"{100 * self.confidence:g} % confidence."
-        )
-
-    @property
-    def _name(self) -> str:
-        return plain(repr(self.arm))
-
     def _repr_html_(self) -> str:
         """Return what a notebook shows."""
-        first, *rest = str(self).split("\n")
-        return f"<div><b>{escape(first)}</b><br/>{'<br/>'.join(map(escape, rest))}</div>"
+        rest = "<br/>".join(map(escape, self.why.split("\n")))
+        return f"<div><b>{escape(self.headline)}</b><br/>{rest}</div>"
 
 
-def check_question(epsilon: Any, quantile: Any, confidence: Any) -> tuple[float, float, float]:
-    """Return what is asked, as numbers, or raise."""
-    return (
-        check_number("epsilon", epsilon, above=0.0),
-        check_number("quantile", quantile, at_least=0.0, below=1.0),
-        check_number("confidence", confidence, above=0.0, below=1.0),
-    )
+def _percent(given: float | str) -> str:
+    return given.replace("%", " %") if isinstance(given, str) else f"{given:g}"
+
+
+class _Judged(NamedTuple):
+    """Whether an arm is good enough, and what that was decided by."""
+
+    stop: bool
+    slack: float  # how far its lower limit may be from the bar that others must not be above
+    share: float  # of the error, for limits
+    beaten: NDArray[np.bool_]
+    all_known: bool  # whether so many arms are beaten that no sample is needed
+    met: NDArray[np.int64]
+    samples: list[Sample]
+    bar: float
 
 
 def give_verdict(
     tallies: Tallies,
-    epsilon: float,
-    quantile: float,
-    confidence: float,
+    question: Question,
     *,
     name_of: Callable[[int], Any] | None = None,
+    stopped: bool = False,
+    ways: Ways = HANDLE,
 ) -> StopVerdict:
     """Return whether the recommended arm is good enough.
 
-    `name_of` says what an arm is called in words (default: as the game calls it).
+    Parameters
+    ----------
+    tallies, question
+        What is known, and what is asked.
+    name_of
+        What an arm is called in words (default: as the game calls it).
+    stopped
+        Whether somebody has ended the game.
+    ways
+        What helps, in the words of whoever asks.
     """
-    game, error = tallies.game, 1.0 - confidence
-    sampled = can_sample(game, quantile, error)
-    share = LIMITS * error if sampled else error
+    game = tallies.game
+    name_of = name_of or game.arms.name
     best = tallies.kept()
-    limit = -math.inf if best is None else float(tallies.limits_at(np.array([best]), share)[0][0])
-    bar = limit + epsilon
-    beaten = _beaten(tallies, best, bar, share)
-    better = game.n_arms - int((beaten & ~tallies.retired).sum())
-    settled = best is not None and better <= math.floor(quantile * game.n_arms)
-    present_only = settled or not sampled
-    met = met_by_chance(tallies)
-    against = evidence_against(tallies, met, best, bar)
-    samples = [Sample(game, against <= 1.0 / a, quantile, error - share, a) for a in LEVELS]
-    chance = best is not None and sampled
-    stop = settled or (chance and any(sample.small_enough() for sample in samples))
-    missing = ""
-
-    def called(place: int) -> str:
-        return plain(repr((name_of or game.arms.name)(int(tallies.arm[place]))), at_most=24)
-
-    if best is None:
-        missing = "no reward has been told yet for any arm in play."
-    elif not stop and sampled and int(tallies.present.sum()) < game.n_arms:
-        missing = missing_in_sample(game, called(best), bar, samples, quantile)
-    elif not stop:
-        missing = missing_of_arms(tallies, called, best, bar, share, beaten, quantile)
-    if missing and best is not None and game.pulls == game.horizon:
-        missing = missing_at_the_end(game, called(best), missing)
-    unsettled = ~of_arms_met(tallies, beaten, met)
-    if sampled:
-        unsettled &= samples[0].open
+    judged = _judge(tallies, best, question)
+    sampled = can_sample(game, question.quantile, 1.0 - question.confidence)
+    present_only = judged.all_known or not sampled
+    unsettled = ~of_arms_met(tallies, judged.beaten, judged.met)
+    if judged.samples:
+        unsettled &= judged.samples[0].open
+    told = nothing_known("no reward has been told yet for any arm in play.")
+    if best is not None:
+        told = _in_words(tallies, best, question, judged, name_of, stopped, ways)
     return StopVerdict(
-        arm=None if best is None else game.arms.name(int(tallies.arm[best])),
-        stop=stop,
-        epsilon=epsilon,
-        quantile=quantile,
-        confidence=confidence,
-        limit=limit,
+        arm=None if best is None else name_of(int(tallies.arm[best])),
+        stop=judged.stop,
+        epsilon=question.epsilon.given,
+        quantile=question.quantile,
+        confidence=question.confidence,
+        target=question.target,
+        margin=question.margin.given,
         tried=int((tallies.told > 0).sum()),
-        beaten=int(beaten.sum()),
-        met=len(met),
+        beaten=int(judged.beaten.sum()),
+        met=len(judged.met),
         unsettled=int(unsettled.sum()),
         n_arms=game.n_arms if present_only else game.first_arms,
         at_first=not present_only and (game.arms.count > game.first_arms or bool(game.retired)),
-        missing=missing,
-        limit_confidence=1.0 - share,
-        warning=_warning(tallies, best, called(best), epsilon) if stop and best is not None else "",
+        **told,
     )
 
 
-def _warning(tallies: Tallies, best: int, name: str, epsilon: float) -> str:
-    """Return how many pulls have no reward, if so many that the arm could be worse by `epsilon`.
+def nothing_known(why: str) -> dict[str, Any]:
+    """Return what is said where no arm can be recommended."""
+    known = {"limit": -math.inf, "more": None, "outlook": "", "advice": "", "known": ""}
+    return known | {"outcome": TOO_EARLY, "missing": why}
+
+
+def _judge(tallies: Tallies, best: int | None, question: Question) -> _Judged:
+    """Return whether an arm is good enough."""
+    game, error = tallies.game, 1.0 - question.confidence
+    nothing = np.zeros(tallies.size, np.bool_)
+    met = met_by_chance(tallies)
+    if best is None:
+        return _Judged(False, 0.0, error, nothing, False, met, [], math.inf)
+    if question.rival == ARM:
+        ahead = _ahead_of_control(tallies, question)
+        return _Judged(ahead > 0.0, ahead, error, nothing, True, met, [], math.inf)
+    if question.target is not None:
+        limit, bar = _lower(tallies, best, error), _target(tallies, best, question, error)
+        return _Judged(limit > bar, limit - bar, error, nothing, True, met, [], bar)
+    sampled = can_sample(game, question.quantile, error)
+    share = LIMITS * error if sampled else error
+    limit = _lower(tallies, best, share)
+    bar = question.epsilon.best(limit)
+    beaten = _beaten(tallies, best, bar, share)
+    better = game.n_arms - int((beaten & ~tallies.retired).sum())
+    all_known = better <= math.floor(question.quantile * game.n_arms)
+    samples = []
+    if sampled:
+        against = evidence_against(tallies, met, best, bar)
+        samples = [
+            Sample(game, against <= 1.0 / a, question.quantile, error - share, a) for a in LEVELS
+        ]
+    stop = all_known or any(sample.small_enough() for sample in samples)
+    return _Judged(stop, bar - limit, share, beaten, all_known, met, samples, bar)
+
+
+def _lower(tallies: Tallies, place: int, error: float) -> float:
+    return float(tallies.limits_at(np.array([place]), error)[0][0])
+
+
+def _target(tallies: Tallies, best: int, question: Question, error: float) -> float:
+    """Return what the arm's lower limit must exceed; infinity if nothing is known of the rival."""
+    if question.rival is None:
+        assert isinstance(question.target, float)
+        return question.target
+    place = tallies.place(question.rival)
+    if place is None or place == best or tallies.told[place] == 0:
+        return math.inf
+    return question.margin.more(float(tallies.limits_at(np.array([place]), error)[1][0]))
+
+
+def _ahead_of_control(tallies: Tallies, question: Question) -> float:
+    """Return by how much the arm is better than the control and the margin, at least.
+
+    If the margin is a share, so is this. The limits are those of `live.uplift`.
+    """
+    if why_no_uplift(tallies.game, tallies.kept()):
+        return -math.inf
+    uplift = uplift_of(tallies, question.confidence)
+    if uplift.arm == uplift.control:
+        return -math.inf
+    if question.margin.relative:
+        return uplift.ratio_interval[0] - 1.0 - question.margin.amount
+    return uplift.interval[0] - question.margin.amount
+
+
+# In words
+
+
+def _in_words(
+    tallies: Tallies,
+    best: int,
+    question: Question,
+    judged: _Judged,
+    name_of: Callable[[int], Any],
+    stopped: bool,
+    ways: Ways,
+) -> dict[str, Any]:
+    """Return the outcome and what is said about it."""
+    game = tallies.game
+    limit = _lower(tallies, best, 1.0 - question.confidence)
+
+    def called(place: int) -> str:
+        return plain(repr(name_of(int(tallies.arm[place]))), at_most=24)
+
+    sure = f"its mean is at least {rounded(limit)}, {promise(question.confidence)}."
+    told = nothing_known("") | {"limit": limit, "known": f"I{sure[1:]}"}
+    if judged.stop:
+        warning = _warning(tallies, best, called(best), judged.slack)
+        return told | {"outcome": STOP, "warning": warning}
+    missing, advice = _missing(tallies, best, question, judged, called, ways)
+    over = stopped or game.pulls == game.horizon
+    seen = int(tallies.told[best])
+    mean = float(tallies.total[best]) / seen
+    if over:
+        wait = ""
+        if game.flight:
+            wait = f"Tell the {count(len(game.flight), 'reward')} still missing. "
+        outcome, advice = STOPPED if stopped else OUT_OF_TRIES, f"{wait}{ways.over}"
+    elif _too_early(tallies, mean, limit):
+        outcome, advice = TOO_EARLY, ""
+        so_far = f"{rounded(mean)} on average after {count(seen, 'reward')}"
+        told["known"] = f"The best so far is arm {called(best)}, with {so_far}: {sure}"
+    else:
+        outcome, more, told["outlook"] = _outlook(tallies, best, question, judged)
+        if more is not None and more <= _left(game):
+            advice = ""
+        told["more"] = more
+    return told | {"outcome": outcome, "missing": missing, "advice": advice}
+
+
+def _missing(
+    tallies: Tallies,
+    best: int,
+    question: Question,
+    judged: _Judged,
+    called: Callable[[int], str],
+    ways: Ways,
+) -> tuple[str, str]:
+    game = tallies.game
+    if question.target is not None:
+        return missing_for_target(tallies, best, question, judged.bar), ways.target
+    if judged.samples and int(tallies.present.sum()) < game.n_arms:
+        few = all(sample.draws_missing() for sample in judged.samples)
+        missing = missing_in_sample(game, judged.samples, question)
+        return missing, ways.untried if few else ways.many
+    return missing_of_arms(
+        tallies, called, judged.beaten, judged.bar, judged.share, question
+    ), ways.few
+
+
+def _too_early(tallies: Tallies, mean: float, limit: float) -> bool:
+    """Whether hardly anything is known: the mean could be half of what it looks like."""
+    scale = scale_of(tallies.game.policy, tallies.game.reward_range)
+    if scale.width == 0.0:
+        return mean - limit > scale.sigma
+    return limit - scale.low <= (mean - scale.low) / 2.0
+
+
+def _outlook(
+    tallies: Tallies, best: int, question: Question, judged: _Judged
+) -> tuple[str, int | None, str]:
+    """Return whether to go on, for how many pulls if that can be said, and this in words."""
+    game = tallies.game
+    of, _ = last_pulls(tallies)
+    if question.rival == ARM:  # which gets its share whatever the policy does
+        return GO_ON, None, "More pulls help: the control gets its share of them."
+    draws = min((sample.draws_missing() for sample in judged.samples), default=0)
+    if draws:
+        rate = fresh_rate(tallies)
+        more = math.ceil(draws / rate) if rate and math.isfinite(draws) else None
+    else:
+        more = pulls_missing(tallies, lambda later: _judge(later, best, question).stop)
+    share = settled_share(tallies, best)
+    if more is None and share:
+        return SETTLED, None, (
+            f"The policy, {game.policy.label}, gave it {100 * share:.0f} % of the last {of} pulls. "
+            f"More pulls will not change this verdict."
+        )  # fmt: skip
+    if more is None:
+        return GO_ON, None, "How many more pulls it takes cannot be said yet."
+    about = "at least" if draws else "about"
+    much = (
+        f"It takes {about} {float(f'{more:.1g}'):.0f} more pulls, if they go as the last {of} did"
+    )
+    left = _left(game)
+    return GO_ON, more, f"{much}, and {left} are left." if more > left else f"{much}."
+
+
+def _left(game: LiveGame) -> float:
+    return math.inf if game.horizon is None else game.horizon - game.pulls
+
+
+def _warning(tallies: Tallies, best: int, name: str, slack: float) -> str:
+    """Return how many pulls have no reward, if so many that the arm could be worse by `slack`.
 
     If the share s of pulls has no reward, and all of these would have been as small as can be, the
-    mean is smaller by s times the range of rewards at most. Half of `epsilon` is worth a warning.
+    mean is smaller by s times the range of rewards at most. Half of `slack` is worth a warning.
     """
     game = tallies.game
     scale = scale_of(game.policy, game.reward_range)
@@ -272,7 +490,7 @@ def _warning(tallies: Tallies, best: int, name: str, epsilon: float) -> str:
     told = game.tally[int(tallies.arm[best])].told
     own = (asked - told) / asked if asked else 0.0
     all_pulls = (len(game.abandoned) + len(game.flight)) / game.pulls if game.pulls else 0.0
-    if max(own, all_pulls) * (scale.width or 2.0 * scale.sigma) < epsilon / 2.0:
+    if max(own, all_pulls) * (scale.width or 2.0 * scale.sigma) < slack / 2.0:
         return ""
     return (
         f"{100 * own:.0f} % of the pulls of arm {name}, and {100 * all_pulls:.0f} % of all pulls, "
@@ -281,10 +499,8 @@ def _warning(tallies: Tallies, best: int, name: str, epsilon: float) -> str:
     )
 
 
-def _beaten(tallies: Tallies, best: int | None, bar: float, error: float) -> NDArray[np.bool_]:
+def _beaten(tallies: Tallies, best: int, bar: float, error: float) -> NDArray[np.bool_]:
     """Return which arms are for sure not above `bar`, the best one among them."""
-    if best is None:
-        return np.zeros(tallies.size, np.bool_)
     beaten = np.empty(tallies.size, np.bool_)
     for part in in_blocks(tallies.size):
         beaten[part] = surely_below(

@@ -24,3 +24,8 @@ def tape_key(seed: int, replication: int) -> int:
 def memory_key(seed: int) -> int:
     """Return the key of the order in which a season observes rewards whose order is lost."""
     return draw(draw(run_key(seed), 0), 2)
+
+
+def control_key(seed: int) -> int:
+    """Return the key of the stream that decides which pulls of a live game are the control's."""
+    return draw(draw(run_key(seed), 0), 3)

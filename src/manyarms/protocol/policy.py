@@ -275,6 +275,10 @@ class Policy(ABC):
         horizon: int | None = None,
         seed: int | None = None,
         reward_range: tuple[float, float] | None = (0.0, 1.0),
+        control: str | int | None = None,
+        share: float = 0.05,
+        reward: str | None = None,
+        epsilon: float | str | None = None,
     ) -> Live:
         """Return a handle to use the policy on real arms: ask for pulls, tell rewards.
 
@@ -293,11 +297,30 @@ class Policy(ABC):
             The smallest and the largest reward there can be (default: 0 and 1). A `sigma` of 1/2,
             the default, becomes half their distance. None accepts all rewards up to 1e100, and
             leaves `sigma` as it is.
+        control
+            The name of what you have today, to compare with: `live.uplift()` says how much better
+            the recommended arm is (default: no control).
+        share
+            The share of the pulls that go to the control (default: 0.05).
+        reward
+            What rewards are, such as "clicks".
+        epsilon
+            How much worse than the best an arm may be, so that `verdict` says stop: a number, or a
+            share such as "20%" (default: "10%").
         """
         from manyarms.live.handle import Live  # one of the two imports that go up
 
         return Live(
-            self, n_arms=n_arms, arms=arms, horizon=horizon, seed=seed, reward_range=reward_range
+            self,
+            n_arms=n_arms,
+            arms=arms,
+            horizon=horizon,
+            seed=seed,
+            reward_range=reward_range,
+            control=control,
+            share=share,
+            reward=reward,
+            epsilon=epsilon,
         )
 
 

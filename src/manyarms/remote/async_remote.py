@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
+import time
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from typing import Any, ParamSpec, TypeVar, overload
 
 from manyarms.core.checks import by_name
-from manyarms.errors import MissingExtraError
+from manyarms.errors import MissingExtraError, ServiceError
 from manyarms.live.estimates import ArmEstimate, Progress
 from manyarms.live.game import Pull
-from manyarms.live.verdict import CONFIDENCE, EPSILON, QUANTILE, StopVerdict
+from manyarms.live.question import CONFIDENCE
+from manyarms.live.syncing import SyncedArms
+from manyarms.live.uplift import Uplift
+from manyarms.live.verdict import StopVerdict
 from manyarms.remote.calls import Answer, Call, Plan
 from manyarms.remote.client import Address, Client, Lost, Run
+from manyarms.remote.fallback import check_fallback
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -63,13 +69,35 @@ class AsyncRemote(Client):
         )
 
     @overload
-    async def ask(self) -> Pull: ...
+    async def ask(
+        self, *, timeout: float | None = None, fallback: bool | str | int | None = None
+    ) -> Pull: ...
     @overload
-    async def ask(self, k: int) -> list[Pull]: ...
+    async def ask(
+        self, k: int, *, timeout: float | None = None, fallback: bool | str | int | None = None
+    ) -> list[Pull]: ...
 
-    async def ask(self, k: int | None = None) -> Pull | list[Pull]:
+    async def ask(
+        self,
+        k: int | None = None,
+        *,
+        timeout: float | None = None,
+        fallback: bool | str | int | None = None,
+    ) -> Pull | list[Pull]:
         """Return the arm to pull next, or a list of the next `k`. As `Remote.ask`."""
-        return await self._run(self._calls.ask(k))
+        within, instead = check_fallback(timeout, fallback)
+        end = None if within is None else time.monotonic() + within
+        try:
+            pulls = await self._run(self._calls.ask(k), within)
+        except ServiceError as error:
+            if instead is None:
+                raise
+            return self._fallback.pulls(k, instead, error)
+        if instead is True and self._fallback.stale:
+            left = self._attempt_within(end)
+            with contextlib.suppress(ServiceError):
+                self._fallback.remember(await self._run(self._calls.best(), left))
+        return pulls
 
     async def tell(self, pull: Pull | int, reward: float, *, again: str = "refuse") -> None:
         """Report the reward of a pull. As `Remote.tell`."""
@@ -88,6 +116,10 @@ class AsyncRemote(Client):
     async def add_arms(self, arms: int | Iterable[str | int]) -> Sequence[Any]:
         """Add arms; return their names. As `Remote.add_arms`."""
         return await self._run(self._calls.add_arms(arms))
+
+    async def sync_arms(self, names: Iterable[str | int]) -> SyncedArms:
+        """Let exactly these arms be in play. As `Remote.sync_arms`."""
+        return await self._run(self._calls.sync_arms(names))
 
     async def retire(self, arm: str | int) -> None:
         """Never ask for an arm again. As `Remote.retire`."""
@@ -115,7 +147,9 @@ class AsyncRemote(Client):
 
     async def recommend(self) -> ArmEstimate:
         """Return the arm to deploy. As `Remote.recommend`."""
-        return await self._run(self._calls.recommend())
+        best = await self._run(self._calls.recommend())
+        self._fallback.remember(best.arm)
+        return best
 
     async def top(self, k: int) -> list[ArmEstimate]:
         """Return the `k` best arms. As `Remote.top`."""
@@ -125,12 +159,31 @@ class AsyncRemote(Client):
     async def verdict(
         self,
         *,
-        epsilon: float = EPSILON,
-        quantile: float = QUANTILE,
-        confidence: float = CONFIDENCE,
+        epsilon: float | str | None = None,
+        quantile: float | None = None,
+        confidence: float | None = None,
+        target: float | str | None = None,
+        margin: float | str | None = None,
     ) -> StopVerdict:
         """Return whether the recommended arm is good enough to stop. As `Remote.verdict`."""
-        return await self._run(self._calls.verdict(epsilon, quantile, confidence))
+        return await self._run(
+            self._calls.verdict(
+                epsilon=epsilon,
+                quantile=quantile,
+                confidence=confidence,
+                target=target,
+                margin=margin,
+            )
+        )
+
+    async def change(self, **settings: float | str | None) -> None:
+        """Change settings of the experiment. As `Remote.change`."""
+        await self._run(self._calls.change_settings(**settings))
+
+    @_by_name
+    async def uplift(self, *, confidence: float = CONFIDENCE) -> Uplift:
+        """Return how much better the recommended arm is than the control. As `Remote.uplift`."""
+        return await self._run(self._calls.uplift(confidence))
 
     async def arms(self) -> list[ArmEstimate]:
         """Return what is known of every arm that was pulled, those of most pulls first."""
@@ -148,22 +201,24 @@ class AsyncRemote(Client):
         """Return all that the service says of the experiment at a glance."""
         return await self._run(self._calls.summary())
 
-    async def _run(self, plan: Plan[T]) -> T:
-        run = Run(plan, self._addresses, self._patience)
+    async def _run(self, plan: Plan[T], within: float | None = None) -> T:
+        run = Run(plan, self._addresses, self._patience if within is None else within)
+        end = None if within is None else time.monotonic() + within
         for step in run:
             if isinstance(step, Call):
-                run.came = await self._attempt(step, self._addresses.all[run.at])
+                seconds = self._attempt_within(end)
+                run.came = await self._attempt(step, self._addresses.all[run.at], seconds)
             else:
                 await asyncio.sleep(step)
         return run.result
 
-    async def _attempt(self, call: Call, to: Address) -> Answer | Lost:
+    async def _attempt(self, call: Call, to: Address, seconds: float) -> Answer | Lost:
         import httpx
 
         url = f"{to.scheme}://{to.host}{to.prefix}{call.path}"
         try:
             response = await self._client.request(
-                call.method, url, content=call.body, headers=call.headers
+                call.method, url, content=call.body, headers=call.headers, timeout=seconds
             )
         except httpx.TransportError as error:
             sent = not isinstance(error, httpx.ConnectError | httpx.ConnectTimeout)

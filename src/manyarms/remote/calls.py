@@ -24,9 +24,11 @@ from manyarms.errors import (
     UnknownArmError,
 )
 from manyarms.live.commands import check_reward, in_list, pairs_of
-from manyarms.live.estimates import ArmEstimate, Progress
+from manyarms.live.estimates import ArmEstimate, Progress, is_rate
 from manyarms.live.game import Pull
-from manyarms.live.verdict import StopVerdict, check_question
+from manyarms.live.syncing import SyncedArms
+from manyarms.live.uplift import Uplift, check_confidence
+from manyarms.live.verdict import StopVerdict
 from manyarms.protocol.policy import Policy
 from manyarms.protocol.registry import described_policy
 
@@ -140,7 +142,10 @@ class Calls:
     def tell(self, pull: Pull | int, reward: float, again: str) -> Plan[None]:
         """Tell a reward."""
         check_choice("again", again, ("refuse", "ignore"))
-        tell = {"pull": _number(pull), "reward": check_reward(reward, None)}
+        value = check_reward(reward, None)
+        if _is_fallback(pull):
+            return
+        tell = {"pull": _number(pull), "reward": value}
         yield from self._ended("tells", {"tells": [tell]}, again)
 
     def tell_many(self, rewards: Iterable[tuple[Pull | int, float]], again: str) -> Plan[None]:
@@ -149,7 +154,9 @@ class Calls:
         tells = []
         for place, (pull, reward) in enumerate(pairs_of(rewards)):
             try:
-                tells.append({"pull": _number(pull), "reward": check_reward(reward, None)})
+                value = check_reward(reward, None)
+                if not _is_fallback(pull):
+                    tells.append({"pull": _number(pull), "reward": value})
             except ParameterError as error:
                 raise error.framed(f"{in_list(place, pull)}: ", " Nothing was told.") from None
         wrong: list[tuple[int, ManyarmsError]] = []
@@ -166,6 +173,8 @@ class Calls:
     def abandon(self, pull: Pull | int, again: str) -> Plan[None]:
         """Abandon a pull."""
         check_choice("again", again, ("refuse", "ignore"))
+        if _is_fallback(pull):
+            return
         yield from self._ended("abandons", {"pulls": [_number(pull)]}, again)
 
     def _ended(self, where: str, content: dict[str, Any], again: str) -> Plan[None]:
@@ -178,11 +187,18 @@ class Calls:
         names = None if isinstance(arms, int) else [str(arm) for arm in arms]
         body, headers = _json({"count": arms})
         if names is not None:
-            body = "".join(f"{json.dumps(name)}\n" for name in names).encode()
-            headers = {"Content-Type": _NDJSON}
+            body, headers = _lines(names)
         answer = yield Call("POST", f"{self._path}/arms", body, headers, once=True)
         there, added = answer.body["n_arms"], answer.body["added"]
         return range(there - added, there) if names is None else names
+
+    def sync_arms(self, names: Iterable[str | int]) -> Plan[SyncedArms]:
+        """Let exactly these arms be in play. Sent twice it does the same."""
+        if isinstance(names, str | bytes | int):
+            raise ParameterError(f"`names` must be a list of names, got {names!r}.")
+        body, headers = _lines(map(str, names))
+        seen = (yield Call("PUT", f"{self._path}/arms", body, headers)).body
+        return SyncedArms(seen["added"], seen["restored"], seen["retired"], seen["n_arms"])
 
     def retire(self, arm: str | int) -> Plan[None]:
         """Retire an arm."""
@@ -221,7 +237,15 @@ class Calls:
         seen = yield from self.summary()
         known = {one.name: seen[one.name] for one in fields(Progress) if one.name in seen}
         mean = math.nan if seen["mean_reward"] is None else seen["mean_reward"]
+        spec = seen.get("spec", {})
+        name = spec.get("reward") or ""
+        known |= {"reward_name": name, "rate": is_rate(name, spec.get("reward_range"))}
         return Progress(**known | {"mean_reward": mean})
+
+    def best(self) -> Plan[Any]:
+        """Look which arm is recommended; None if none is."""
+        seen = (yield Call("GET", f"{self._path}/leaders{_query(k=1)}")).body["arms"]
+        return seen[0]["arm"] if seen else None
 
     def recommend(self) -> Plan[ArmEstimate]:
         """Look at the best arm."""
@@ -237,15 +261,38 @@ class Calls:
             )
         return [arm_of(seen) for seen in answer.body["arms"]]
 
-    def verdict(self, epsilon: float, quantile: float, confidence: float) -> Plan[StopVerdict]:
+    def verdict(self, *, target: float | str | None, **question: Any) -> Plan[StopVerdict]:
         """Look whether to stop."""
-        asked = check_question(epsilon, quantile, confidence)
-        query = _query(**dict(zip(("epsilon", "quantile", "confidence"), asked, strict=True)))
-        seen = (yield Call("GET", f"{self._path}/verdict{query}")).body
-        names = [one.name for one in fields(StopVerdict) if one.name in seen]
-        known = {name: seen[name] for name in names}
+        question["target_arm" if isinstance(target, str) else "target"] = target
+        given = {name: value for name, value in question.items() if value is not None}
+        seen = (yield Call("GET", f"{self._path}/verdict{_query(**given)}")).body
+        known = {one.name: seen[one.name] for one in fields(StopVerdict)}
         limit = -math.inf if seen["limit"] is None else seen["limit"]
         return StopVerdict(**known | {"limit": limit})
+
+    def uplift(self, confidence: float) -> Plan[Uplift]:
+        """Look how much better the recommended arm is than the control."""
+        query = _query(confidence=check_confidence(confidence))
+        seen = (yield Call("GET", f"{self._path}/uplift{query}")).body
+        if seen["missing"]:
+            raise TurnError(f"Cannot compare with a control: {seen['missing']}")
+        known = {one.name: seen[one.name] for one in fields(Uplift) if one.name in seen}
+        none, most = seen["ratio"] is None, math.inf
+        return Uplift(
+            **known
+            | {
+                "interval": (_limit(seen["low"], -most), _limit(seen["high"], most)),
+                "ratio": math.nan if none else seen["ratio"],
+                "ratio_interval": (
+                    _limit(seen["ratio_low"], -most),
+                    _limit(seen["ratio_high"], most),
+                ),
+            }
+        )
+
+    def change_settings(self, **settings: Any) -> Plan[None]:
+        """Change settings."""
+        yield Call("PATCH", self._path, *_json(settings))
 
     def pending(self) -> Plan[list[Pull]]:
         """Look at what is waited for."""
@@ -293,8 +340,18 @@ def _json(content: Any) -> tuple[bytes, dict[str, str]]:
     return json.dumps(content).encode(), {"Content-Type": "application/json"}
 
 
+def _lines(names: Iterable[str]) -> tuple[bytes, dict[str, str]]:
+    text = "".join(f"{json.dumps(name)}\n" for name in names)
+    return text.encode(), {"Content-Type": _NDJSON}
+
+
 def _query(**given: Any) -> str:
     return f"?{urlencode(given)}"
+
+
+def _is_fallback(pull: Pull | int) -> bool:
+    """Whether no game gave this pull, so that its reward is nobody's."""
+    return isinstance(pull, Pull) and pull.is_fallback
 
 
 def _number(pull: Pull | int) -> int:
@@ -318,6 +375,10 @@ def arm_of(seen: dict[str, Any]) -> ArmEstimate:
     )
 
 
+def _limit(seen: float | None, endless: float) -> float:
+    return endless if seen is None else seen
+
+
 def error_of(answer: Answer) -> ManyarmsError:
     """Return the error that a handle would have raised."""
     body = answer.body
@@ -326,7 +387,7 @@ def error_of(answer: Answer) -> ManyarmsError:
         return StoppedError(message, body["recommended"] and arm_of(body["recommended"]))
     if code == "unknown_arm":
         return UnknownArmError(message)
-    if code in ("exists", "key_exists"):
+    if code in ("exists", "key_exists", "twice"):
         return DuplicateNameError(message)
     if answer.status in (409, 410) or code == "unknown_pull":
         return TurnError(message)

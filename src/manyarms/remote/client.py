@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 from manyarms.core.checks import check_number
 from manyarms.errors import ManyarmsError, ParameterError, ServiceError
 from manyarms.remote.calls import Answer, Call, Calls, Plan, error_of
+from manyarms.remote.fallback import Fallback
 
 T = TypeVar("T")
 _AGAIN = frozenset({429, 502, 503, 504})  # answers after which a request is sent again
@@ -213,7 +214,14 @@ class Client:
         token = token or os.environ.get("MANYARMS_TOKEN")
         self._headers = {"Authorization": f"Bearer {token}"} if token else {}
         self._timeout, self._patience = timeout, patience
+        self._fallback = Fallback()
         self._open()
+
+    def _attempt_within(self, end: float | None) -> float:
+        """Return the seconds that an attempt may take if all must be done at a time."""
+        if end is None:
+            return self._timeout
+        return min(self._timeout, max(0.001, end - time.monotonic()))
 
     def _open(self) -> None:
         """Make what connections need."""

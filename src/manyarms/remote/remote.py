@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import os
 import threading
@@ -12,13 +13,18 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from manyarms.core.checks import by_name
+from manyarms.errors import ServiceError
 from manyarms.live.estimates import ArmEstimate, Progress, count
 from manyarms.live.game import Pull
 from manyarms.live.handle import Live
-from manyarms.live.verdict import CONFIDENCE, EPSILON, QUANTILE, StopVerdict
+from manyarms.live.question import CONFIDENCE
+from manyarms.live.syncing import SyncedArms
+from manyarms.live.uplift import Uplift
+from manyarms.live.verdict import StopVerdict
 from manyarms.protocol.policy import Policy
 from manyarms.remote.calls import Answer, Call, Plan, spec_of
 from manyarms.remote.client import Client, Lost, Run
+from manyarms.remote.fallback import check_fallback
 
 if TYPE_CHECKING:
     import pandas
@@ -99,8 +105,10 @@ class Remote(Client):
             Names of the arms instead. If the experiment has arms already, none is added, and they
             must be among those; it warns if there are others.
         spec
-            `horizon`, `seed`, `reward_range` as for `Live`; `window` (seconds that a reward may
-            take), `missing` ("abandon" or a reward), `early` ("tell" or "hold").
+            `horizon`, `seed`, `reward_range`, `control`, `share`, `reward` as for `Live`; `window`
+            (seconds that a reward may take), `missing` ("abandon" or a reward), `early` ("tell" or
+            "hold"), `epsilon` and `target` (for verdicts). What `change` can change is left as it
+            is if the experiment is there.
         """
         remote = cls(url, experiment, token=token)
         others = remote._run(remote._calls.create(spec_of(policy, n_arms, **spec), arms))
@@ -130,11 +138,21 @@ class Remote(Client):
     # What changes the game
 
     @overload
-    def ask(self) -> Pull: ...
+    def ask(
+        self, *, timeout: float | None = None, fallback: bool | str | int | None = None
+    ) -> Pull: ...
     @overload
-    def ask(self, k: int) -> list[Pull]: ...
+    def ask(
+        self, k: int, *, timeout: float | None = None, fallback: bool | str | int | None = None
+    ) -> list[Pull]: ...
 
-    def ask(self, k: int | None = None) -> Pull | list[Pull]:
+    def ask(
+        self,
+        k: int | None = None,
+        *,
+        timeout: float | None = None,
+        fallback: bool | str | int | None = None,
+    ) -> Pull | list[Pull]:
         """Return the arm to pull next, or a list of the next `k`.
 
         Past the horizon, or after a stop, it raises `StoppedError`, which has the arm to deploy.
@@ -144,8 +162,27 @@ class Remote(Client):
         k
             The number of pulls, at most 10,000. Without it, one `Pull` is returned instead of a
             list.
+        timeout
+            The seconds that all of it may take (default: the handle's `timeout` and `patience`).
+        fallback
+            What to return if the service cannot be reached in time: the name of an arm, such as
+            the control's, or True for the last recommended one that this handle has heard of,
+            which it then asks for once a minute. Such a pull has `is_fallback`, and to tell its
+            reward does nothing (default: raise `ServiceError`).
         """
-        return self._run(self._calls.ask(k))
+        within, instead = check_fallback(timeout, fallback)
+        end = None if within is None else time.monotonic() + within
+        try:
+            pulls = self._run(self._calls.ask(k), within)
+        except ServiceError as error:
+            if instead is None:
+                raise
+            return self._fallback.pulls(k, instead, error)
+        if instead is True and self._fallback.stale:
+            left = self._attempt_within(end)
+            with contextlib.suppress(ServiceError):
+                self._fallback.remember(self._run(self._calls.best(), left))
+        return pulls
 
     def tell(self, pull: Pull | int, reward: float, *, again: str = "refuse") -> None:
         """Report the reward of a pull, now or later, in any order. As `Live.tell`.
@@ -188,6 +225,19 @@ class Remote(Client):
             The number of new arms if arms have numbers, or their names if they have names.
         """
         return self._run(self._calls.add_arms(arms))
+
+    def sync_arms(self, names: Iterable[str | int]) -> SyncedArms:
+        """Let exactly these arms be in play, as `Live.sync_arms`.
+
+        The token needs the role operator. New arms come first, and all at once. Arms then go some
+        at a time: if the service ends midway, the same call does the rest.
+
+        Parameters
+        ----------
+        names
+            The names of all arms.
+        """
+        return self._run(self._calls.sync_arms(names))
 
     def retire(self, arm: str | int) -> None:
         """Never ask for an arm again, as `Live.retire`. The token needs the role operator.
@@ -258,7 +308,9 @@ class Remote(Client):
 
     def recommend(self) -> ArmEstimate:
         """Return the arm to deploy, as `Live.recommend` does."""
-        return self._run(self._calls.recommend())
+        best = self._run(self._calls.recommend())
+        self._fallback.remember(best.arm)
+        return best
 
     def top(self, k: int) -> list[ArmEstimate]:
         """Return the `k` best arms, or fewer if fewer are known, as `Live.top` does.
@@ -274,18 +326,52 @@ class Remote(Client):
     def verdict(
         self,
         *,
-        epsilon: float = EPSILON,
-        quantile: float = QUANTILE,
-        confidence: float = CONFIDENCE,
+        epsilon: float | str | None = None,
+        quantile: float | None = None,
+        confidence: float | None = None,
+        target: float | str | None = None,
+        margin: float | str | None = None,
     ) -> StopVerdict:
         """Return whether the recommended arm is good enough to stop, as `Live.verdict` does.
 
         Parameters
         ----------
-        epsilon, quantile, confidence
-            As for `Live.verdict` (default: 0.1, 0.05 and 0.95).
+        epsilon, quantile, confidence, target, margin
+            As for `Live.verdict` (default: the experiment's `target`, or else its `epsilon`, 0.05
+            and 0.95).
         """
-        return self._run(self._calls.verdict(epsilon, quantile, confidence))
+        return self._run(
+            self._calls.verdict(
+                epsilon=epsilon,
+                quantile=quantile,
+                confidence=confidence,
+                target=target,
+                margin=margin,
+            )
+        )
+
+    def change(self, **settings: float | str | None) -> None:
+        """Change settings of the experiment. The token needs the role operator.
+
+        Parameters
+        ----------
+        settings
+            `epsilon`: how much worse than the best an arm may be, so that verdicts say stop, as a
+            number or a share such as "20%"; None is the default. `target`: the mean that it must
+            exceed instead; None for no target.
+        """
+        self._run(self._calls.change_settings(**settings))
+
+    @by_name
+    def uplift(self, *, confidence: float = CONFIDENCE) -> Uplift:
+        """Return how much better the recommended arm is than the control, as `Live.uplift` does.
+
+        Parameters
+        ----------
+        confidence
+            As for `Live.uplift` (default: 0.95).
+        """
+        return self._run(self._calls.uplift(confidence))
 
     def arms(self) -> list[ArmEstimate]:
         """Return what is known about every arm that was pulled, those with most pulls first."""
@@ -309,19 +395,23 @@ class Remote(Client):
 
     # How
 
-    def _run(self, plan: Plan[T]) -> T:
-        run = Run(plan, self._addresses, self._patience)
+    def _run(self, plan: Plan[T], within: float | None = None) -> T:
+        run = Run(plan, self._addresses, self._patience if within is None else within)
+        end = None if within is None else time.monotonic() + within
         for step in run:
             if isinstance(step, Call):
-                run.came = self._attempt(step, run.at)
+                run.came = self._attempt(step, run.at, self._attempt_within(end))
             else:
                 time.sleep(step)
         return run.result
 
-    def _attempt(self, call: Call, at: int) -> Answer | Lost:
+    def _attempt(self, call: Call, at: int, seconds: float) -> Answer | Lost:
         kept = None if call.once else self._kept(at)  # which may have been closed by the service
         to = self._addresses.all[at]
-        connection = kept or _CONNECTIONS[to.scheme](to.host, timeout=self._timeout)
+        connection = kept or _CONNECTIONS[to.scheme](to.host, timeout=seconds)
+        if kept is not None and kept.sock is not None:
+            kept.timeout = seconds
+            kept.sock.settimeout(seconds)
         path, headers = to.prefix + call.path, self._headers | call.headers
         sent = False
         try:

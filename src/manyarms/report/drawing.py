@@ -29,6 +29,7 @@ from matplotlib.ticker import MaxNLocator, MultipleLocator
 __all__ = ["Axes", "Figure", "Line2D", "MaxNLocator", "MultipleLocator", "Patch"]
 __all__ += ["drawing", "look", "rendered", "save_figure"]
 
+_NOTEBOOK = 96  # pixels of a screen for an inch
 # Dates are left out: a figure drawn again from the same results is the same file.
 _METADATA: dict[str, dict[str, Any]] = {
     "pdf": {"CreationDate": None},
@@ -42,6 +43,15 @@ def look() -> AbstractContextManager[None]:
     return matplotlib_style.context(["default", LOOK])
 
 
+class _ShownFigure(Figure):
+    """A figure that a notebook shows as it is saved, without pyplot or `%matplotlib`."""
+
+    def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
+        width, height = self.get_size_inches()
+        size = {"width": round(_NOTEBOOK * width), "height": round(_NOTEBOOK * height)}
+        return rendered(self, "png"), size
+
+
 @contextmanager
 def drawing(width: float, height: float) -> Iterator[Figure]:
     """Draw a figure of this size, in inches, within this.
@@ -50,7 +60,7 @@ def drawing(width: float, height: float) -> Iterator[Figure]:
     After a change of texts, `figure.set_layout_engine("constrained")` lays it out again.
     """
     with look():
-        figure = Figure(figsize=(width, height))
+        figure = _ShownFigure(figsize=(width, height))
         yield figure
         figure.draw_without_rendering()
         figure.set_layout_engine("none")

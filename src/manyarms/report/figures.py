@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -13,7 +12,6 @@ from numpy.typing import NDArray
 
 from manyarms.core.checks import check_number, check_probability
 from manyarms.core.statistics import Interval
-from manyarms.core.theme import LIGHT
 from manyarms.errors import ParameterError
 from manyarms.lab.results import Result
 from manyarms.lab.tables import ResultsFolder
@@ -23,14 +21,23 @@ from manyarms.report.drawing import (
     Line2D,
     MaxNLocator,
     MultipleLocator,
-    Patch,
     drawing,
     save_figure,
 )
+from manyarms.report.frame import (
+    Band,
+    LegendPlace,
+    Width,
+    check_band,
+    draw_band,
+    draw_legend,
+    framed,
+    label_axes,
+    mean_and_band,
+    ticks_in,
+)
 from manyarms.report.style import (
     ALPHA,
-    BAND_OPACITY,
-    BAND_WIDTH,
     HARDNESS,
     MINIMAX_LINE,
     NARROW,
@@ -48,8 +55,6 @@ from manyarms.theory.pareto import Rate, rate_on_grid
 from manyarms.theory.rates import minimax_rate, moss_plus_plus_rate, quantile_rate, subset_rate
 
 _MARKS = 10  # markers on a line over time: enough to tell it, not so many as to hide it
-_LINE = 0.16  # inches, of a title or a line of a note
-_NOTE_WIDTH = 105  # characters
 _TICKS = 10  # up to this many hardnesses get a tick each
 _CELLS = 24  # that are drawn over time, at most
 _ALPHAS: NDArray[np.float64] = np.linspace(0.0, 1.0, 1001)
@@ -60,15 +65,23 @@ _NONE: Mapping[str, Rate] = MappingProxyType({})
 Numbers = NDArray[np.float64]
 
 
-def regret_against_hardness(results: Mapping[float, Result], *, title: str | None = None) -> Figure:
-    """Draw Figure 2(a): mean final regret of each policy against hardness.
+def regret_against_hardness(
+    results: Mapping[float, Result],
+    *,
+    width: Width | None = None,
+    ax: Axes | None = None,
+    band: Band = "95%",
+    legend: LegendPlace | None = None,
+    title: str | None = None,
+) -> Figure:
+    """Draw mean final regret of each policy against hardness, as Figure 2(a) does.
 
     Parameters
     ----------
     results
         What was measured, by hardness; all with the same horizon.
-    title
-        A text above the plot (default: none).
+    width, ax, band, legend, title
+        As for `regret_over_time`.
 
     Examples
     --------
@@ -81,38 +94,59 @@ def regret_against_hardness(results: Mapping[float, Result], *, title: str | Non
     >>> [line.get_label() for line in figure.axes[0].lines]
     ['MOSS', 'MOSS++']
     """
-    ordered = _check_results(results)
-    with drawing(*WIDE) as figure:
-        axes = _plot(figure, title)
+    ordered, band = _check_results(results), check_band(band)
+    with framed(width, ax, legend, title=title) as (figure, axes):
         pulls = thousands(next(iter(ordered.values())).horizon)
-        axes.set(xlabel=HARDNESS, ylabel=f"mean pseudo-regret after {pulls} pulls")
-        lines = []
+        label_axes(axes, HARDNESS, f"mean pseudo-regret after {pulls} pulls")
+        lines: list[Line2D] = []
         styles = policy_styles(name for result in ordered.values() for name in result.policies)
         for label, style in styles.items():
             # a policy may have been left out at some hardnesses
             played = {a: result for a, result in ordered.items() if label in result.policies}
-            final = [_mean_and_band(result.of(label)[:, -1:]) for result in played.values()]
-            means, bands = (np.concatenate(column) for column in zip(*final, strict=True))
+            final = [mean_and_band(result, label, band) for result in played.values()]
+            means, *ends = (
+                np.array([each[-1] for each in column]) for column in zip(*final, strict=True)
+            )
             options = style.options(label=policy_title(label))
-            lines.append(_draw(axes, np.array(list(played)), means, bands, options))
+            lines += axes.plot(list(played), means, **options)
+            draw_band(axes, list(played), ends, style.colour, band=band)
         if len(ordered) <= _TICKS:
             axes.set_xticks(list(ordered), [f"{alpha:g}" for alpha in ordered])
         _from_zero(axes)
-        _legend(figure, lines, ordered.values())
+        draw_legend(axes, lines, ordered.values(), band=band, legend=legend, ax=ax)
     return figure
 
 
 def regret_over_time(
-    result: Result, *, title: str | None = None, note: str | None = None
+    result: Result,
+    *,
+    width: Width | None = None,
+    ax: Axes | None = None,
+    band: Band = "95%",
+    legend: LegendPlace | None = None,
+    title: str | None = None,
+    note: str | None = None,
 ) -> Figure:
     """Draw mean regret against time, as Figures 2(b) and 3 do.
 
-    The legend lists the lines in their order at the end.
+    The legend lists the lines in their order at the end. A notebook shows the figure.
 
     Parameters
     ----------
     result
         What was measured.
+    width
+        How wide the figure is: "column" (3.3 inches, one of two columns), "page" (6.8 inches), or
+        a number of inches (default: 5).
+    ax
+        Axes of your own to draw on, instead of a new figure.
+    band
+        What is shaded: "95%", the interval of the mean that tables show (default); "sd", one
+        standard deviation above and below the mean, or a number of them; "quantiles", from 5 % to
+        95 % of the runs; or None.
+    legend
+        "beside" the plot or "inside" (default: inside, if the figure is narrower than 4.5 inches or
+        `ax` is given).
     title, note
         Texts above the plot, and below it in small print, such as "stand-in data" (default:
         none).
@@ -122,27 +156,29 @@ def regret_over_time(
     >>> import manyarms as ma
     >>> instance = ma.instances.planted(n=500, alpha=0.2, horizon=1000)
     >>> result = ma.simulate(ma.MOSSPlusPlus(), instance, horizon=1000, replications=3)
-    >>> regret_over_time(result, note="a first try").axes[0].get_xlabel()
+    >>> figure = regret_over_time(result, width="column", note="a first try")
+    >>> figure.axes[0].get_xlabel()
     'time t (pulls)'
     """
-    with drawing(*WIDE) as figure:
-        axes = _plot(figure, title, note)
-        axes.set(xlabel="time t (pulls)", ylabel="mean pseudo-regret up to time t")
+    band = check_band(band)
+    with framed(width, ax, legend, title=title, note=note) as (figure, axes):
+        label_axes(axes, "time t (pulls)", "mean pseudo-regret up to time t")
         times = np.concatenate([[0], result.times])  # when nothing is lost yet
         step = max(1, len(times) // _MARKS)
-        lines = []
+        lines: list[Line2D] = []
         for k, (label, style) in enumerate(policy_styles(result.policies).items()):
-            means, bands = (np.concatenate([[0.0], v]) for v in _mean_and_band(result.of(label)))
+            means, *ends = (np.concatenate([[0.0], v]) for v in mean_and_band(result, label, band))
             # each line's markers at other times than its neighbours'
             start = step - 1 - k * step // len(result.policies)
             options = style.options(label=policy_title(label), markevery=(start, step))
-            lines.append(_draw(axes, times, means, bands, options))
+            lines += axes.plot(times, means, **options)
+            draw_band(axes, times, ends, style.colour, band=band)
         axes.set_xlim(0, 1.01 * result.horizon)
-        axes.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
+        axes.xaxis.set_major_locator(MaxNLocator(ticks_in(axes, legend), steps=[1, 2, 5, 10]))
         axes.xaxis.set_major_formatter(thousands)
         _from_zero(axes)
         lines.sort(key=lambda line: -float(np.asarray(line.get_ydata())[-1]))
-        _legend(figure, lines, [result])
+        draw_legend(axes, lines, [result], band=band, legend=legend, ax=ax)
     return figure
 
 
@@ -156,13 +192,20 @@ def draw_cells(results: ResultsFolder, folder: Path) -> tuple[list[Path], int]:
     """
     cells = results.cells
     files = []
-    if all(list(each.parameters) == ["alpha"] for each in cells):
-        by_alpha = {float(each.parameters["alpha"]): each for each in cells}
+    by_alpha: dict[Any, Result] = {
+        each.parameters.get("alpha"): each for each in cells if len(each.parameters) == 1
+    }
+    same_horizon = len({each.horizon for each in cells}) == 1
+    if len(by_alpha) == len(cells) and all(map(_is_hardness, by_alpha)) and same_horizon:
         files += save_figure(regret_against_hardness(by_alpha), folder / "hardness")
     for number, each in enumerate(cells[:_CELLS], 1):
         title = ", ".join(f"{name} = {value}" for name, value in each.parameters.items()) or None
         files += save_figure(regret_over_time(each, title=title), folder / f"over_time_{number}")
     return files, max(0, len(cells) - _CELLS)
+
+
+def _is_hardness(alpha: Any) -> bool:
+    return isinstance(alpha, float | int) and alpha >= 0
 
 
 def draw_means(axes: Axes, x: Any, means: Iterable[Interval], options: dict[str, Any]) -> Line2D:
@@ -171,15 +214,6 @@ def draw_means(axes: Axes, x: Any, means: Iterable[Interval], options: dict[str,
     (line,) = axes.plot(x, estimates, **options)
     axes.vlines(x, low, high, colors=options["color"], linewidth=0.8, zorder=1.5)
     return line
-
-
-def legend_beside(figure: Figure, lines: Sequence[Line2D], notes: Sequence[Patch]) -> None:
-    """Put a legend beside the plots, with notes below it in small print."""
-    legend = figure.legend(handles=[*lines, *notes], loc="outside right upper")
-    for text in legend.get_texts():  # names are text: a $ in one is no formula
-        text.set_parse_math(False)
-    for text in legend.get_texts()[-len(notes) :]:
-        text.set(fontsize=NOTE_SIZE, linespacing=1.1)
 
 
 def name_place(
@@ -204,19 +238,6 @@ def _check_results(results: Mapping[float, Result]) -> dict[float, Result]:
     return ordered
 
 
-def _plot(figure: Figure, title: str | None, note: str | None = None) -> Axes:
-    """Begin a plot; the figure grows by its title and note, so that the plot keeps its size."""
-    lines = textwrap.wrap(note or "", _NOTE_WIDTH)
-    if lines:
-        note = "\n".join(lines)
-        figure.supxlabel(note, fontsize=NOTE_SIZE, color=LIGHT["soft"], parse_math=False)
-    width, height = WIDE
-    figure.set_size_inches(width, height + _LINE * (bool(title) + len(lines)))
-    axes = figure.add_subplot()
-    axes.set_title(title or "", parse_math=False)
-    return axes
-
-
 def _from_zero(axes: Axes) -> None:
     locator = MaxNLocator(6, steps=[1, 2, 5, 10])
     needed = 1.03 * axes.dataLim.ymax if axes.dataLim.ymax > 0 else 1.0  # room for a marker
@@ -224,35 +245,6 @@ def _from_zero(axes: Axes) -> None:
     axes.set_ylim(0.0, half_step * np.ceil(needed / half_step))
     axes.yaxis.set_major_locator(locator)
     axes.yaxis.set_major_formatter(thousands)
-
-
-def _mean_and_band(regret: Numbers) -> tuple[Numbers, Numbers]:
-    """Return mean and half the height of the band, by checkpoint."""
-    means = regret.mean(axis=0)
-    if len(regret) == 1:  # no spread to speak of
-        return means, np.zeros_like(means)
-    return means, BAND_WIDTH * regret.std(axis=0, ddof=1)
-
-
-def _draw(axes: Axes, x: Any, means: Any, bands: Any, options: dict[str, Any]) -> Line2D:
-    (line,) = axes.plot(x, means, **options)
-    # bands that overlap are told apart in grey by their edges
-    face, edge = ((options["color"], opacity) for opacity in (BAND_OPACITY, 2 * BAND_OPACITY))
-    axes.fill_between(
-        x, means - bands, means + bands, facecolor=face, edgecolor=edge, linewidth=0.4
-    )
-    return line
-
-
-def _legend(figure: Figure, lines: list[Line2D], results: Iterable[Result]) -> None:
-    numbers = sorted({result.replications for result in results})
-    if numbers == [1]:
-        band = Patch(alpha=0.0, label="1 replication")
-    else:
-        several = f"{numbers[0]}" if len(numbers) == 1 else f"{numbers[0]} to {numbers[-1]}"
-        text = f"shaded: mean ± {BAND_WIDTH:g} standard deviation of {several} replications"
-        band = Patch(color="black", alpha=BAND_OPACITY, linewidth=0, label=textwrap.fill(text, 22))
-    legend_beside(figure, lines, [band])
 
 
 def figure_1(

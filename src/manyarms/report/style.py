@@ -89,11 +89,20 @@ _DARK, _LIGHT = (8, 48, 107), (158, 202, 235)
 ALPHA = "\N{GREEK SMALL LETTER ALPHA}"
 HARDNESS = f"hardness {ALPHA}"
 
-BAND_WIDTH = 0.25  # in standard deviations, above and below the mean: the authors' code
+PAPER_BAND = 0.25  # in standard deviations, above and below the mean: the authors' code
 BAND_OPACITY = 0.18
 NARROW = (3.4, 2.6)  # inches: one of two columns
+COLUMN, PAGE = 3.3, 6.8  # inches: widths of a page with two columns
 WIDE = (5.0, 2.8)  # inches: one column, or a plot with its legend beside it
 NOTE_SIZE = 6  # points
+INSIDE_LEGEND: dict[str, Any] = {  # it covers some of the plot, so it is small
+    "fontsize": 6.5,
+    "handlelength": 2.6,
+    "labelspacing": 0.35,
+    "frameon": True,
+    "framealpha": 0.8,
+    "edgecolor": "none",
+}
 
 _TICKS = {
     "labelsize": 7,

@@ -12,6 +12,7 @@ from typing import Any
 
 from manyarms.core.files import replace_file
 from manyarms.core.statistics import Interval
+from manyarms.core.tabular import markdown_table
 from manyarms.report.style import thousands
 
 
@@ -37,10 +38,7 @@ class Table:
 
     def markdown(self) -> str:
         """Return the table as Markdown, without the title."""
-        lines = [self.head, ["---"] * len(self.head), *self.rows]
-        return "\n".join(
-            f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines
-        )
+        return markdown_table(self.head, self.rows)
 
 
 Block = str | Table

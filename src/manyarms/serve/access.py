@@ -18,9 +18,11 @@ import msgspec
 
 from manyarms.errors import ParameterError
 from manyarms.live.databases import Database
+from manyarms.serve import clock
 from manyarms.serve.errors import RefusedError, refuse
-from manyarms.serve.messages import Failure, NewToken, Spec, Token, TooMany
+from manyarms.serve.messages import Failure, Spec, TooMany
 from manyarms.serve.routes import may
+from manyarms.serve.token_messages import NewToken, Token
 
 COOKIE = "manyarms_session"
 LONGEST_TOKEN = 200  # characters
@@ -48,7 +50,7 @@ class Caller(NamedTuple):
     @property
     def expired(self) -> bool:
         """Whether its time is over."""
-        return self.expires is not None and self.expires <= time.time()
+        return self.expires is not None and self.expires <= clock.now()
 
 
 def new_token() -> str:
@@ -143,7 +145,7 @@ class Access:
 
     def session_cookie(self, caller: Caller, *, path: str, secure: bool) -> str:
         """Return the header that begins a session."""
-        until = time.time() + _SESSION
+        until = clock.now() + _SESSION
         words = json.dumps([caller.name, caller.role, caller.experiment, until, caller.mark])
         text = words.encode().hex()
         value = f"{text}.{self._sign('session', text)}"
@@ -157,7 +159,7 @@ class Access:
             text, _, signature = value.partition(".")
             if name == COOKIE and _same(signature, self._sign("session", text)):
                 who, role, experiment, until, *mark = json.loads(bytes.fromhex(text))
-                if until > time.time():
+                if until > clock.now():
                     known = mark[0] if mark else ""  # those of older versions have none
                     own = Caller(who, role, experiment, expires=until, cookie=True, mark=known)
                     return own._replace(session=signature)
@@ -315,6 +317,6 @@ def add_token(database: Database, new: NewToken, token: str) -> bool:
         experiment=new.experiment,
         origins=json.dumps(new.origins),
         rate=new.rate,
-        expires=None if new.expires is None else time.time() + new.expires,
+        expires=None if new.expires is None else clock.now() + new.expires,
     )
     return bool(rows)

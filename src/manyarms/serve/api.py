@@ -14,6 +14,7 @@ from manyarms.live.databases import Database
 from manyarms.protocol.registry import policy_names
 from manyarms.serve import access, tables
 from manyarms.serve import messages as m
+from manyarms.serve import token_messages as t
 from manyarms.serve.errors import (
     RefusedError,
     as_refusals,
@@ -31,6 +32,8 @@ from manyarms.serve.playing import abandon, ask, tell
 from manyarms.serve.requests import Handler, Request, Response, answered
 from manyarms.serve.routes import description
 from manyarms.serve.service import Service
+from manyarms.serve.settings import change_settings, same_but_settings
+from manyarms.serve.syncing import sync_arms
 from manyarms.serve.views import SORTS
 
 # Experiments
@@ -75,7 +78,17 @@ async def put(service: Service, request: Request) -> Response:
 
 def _same(theirs: str, ours: m.Spec) -> bool:
     """Whether a spec is that of an experiment; an earlier version may have kept fewer fields."""
-    return msgspec.json.decode(theirs, type=m.Spec | None) == ours  # null: it is a handle's
+    there = msgspec.json.decode(theirs, type=m.Spec | None)  # null: it is a handle's
+    return there is not None and same_but_settings(there, ours)
+
+
+async def change(service: Service, request: Request) -> Response:
+    """Change settings of an experiment."""
+    changes: m.Changes = await request.read(m.Changes)
+    name = request.experiment
+    await service.apply(name, lambda one: change_settings(one, changes))
+    await service.note(request.caller, name, f"change {msgspec.json.encode(changes).decode()}")
+    return answered(await service.view("summary", name))
 
 
 def _difference(theirs: str, ours: str) -> str:
@@ -101,7 +114,7 @@ async def delete(service: Service, request: Request) -> Response:
     with contextlib.ExitStack() as meanwhile:
 
         def check(experiment: Experiment) -> None:
-            if experiment.live is not None and experiment.state != "stopped":
+            if experiment.live is not None and experiment.phase not in ("stopped", "finished"):
                 raise refuse(409, "not_stopped", f"{name!r} must be stopped before it is deleted.")
             meanwhile.enter_context(leader.burying(name))
 
@@ -140,7 +153,7 @@ def _set_state(action: str, state: m.State) -> Handler:
         if state != "running":  # what follows may be an upgrade, or a long rest
             service.leader.in_background(service.leader.snapshots.save(experiment))
         await service.note(request.caller, name, action)
-        return answered(m.Done(name, state))
+        return answered(m.Done(name, experiment.phase))
 
     return handler
 
@@ -166,7 +179,7 @@ async def _come_or_gone(
     experiment, applied, _ = await service.apply(request.experiment, change)
     if applied:
         await service.note(request.caller, request.experiment, action)
-    return answered(m.ComeOrGone(experiment.name, experiment.state, applied))  # type: ignore[arg-type]
+    return answered(m.ComeOrGone(experiment.name, experiment.phase, applied))
 
 
 async def observe(service: Service, request: Request) -> Response:
@@ -177,7 +190,7 @@ async def observe(service: Service, request: Request) -> Response:
         request.experiment, lambda one: one.observe(number, wanted.rewards)
     )
     await service.note(request.caller, request.experiment, f"observe {wanted.arm}: {kept}")
-    return answered(m.Observed(experiment.name, experiment.state, kept))  # type: ignore[arg-type]
+    return answered(m.Observed(experiment.name, experiment.phase, kept))
 
 
 # Views
@@ -212,6 +225,10 @@ def _number(name: str, text: str) -> float:
         raise invalid(said) from None
 
 
+def _slack(name: str, text: str) -> float | str:
+    return text if "%" in text else _number(name, text)
+
+
 def _sort(name: str, text: str) -> str:
     if text not in SORTS:
         raise invalid(f"`{name}` must be one of {', '.join(SORTS)}, got {text!r}.")
@@ -230,6 +247,24 @@ async def arm(service: Service, request: Request) -> Response:
     return answered(found)
 
 
+_QUESTION: dict[str, Callable[[str, str], Any]] = {
+    "epsilon": _slack, "quantile": _number, "confidence": _number, "target": _number,
+    "target_arm": _text, "margin": _slack,
+}  # fmt: skip
+
+
+async def verdict(service: Service, request: Request) -> Response:
+    """Say whether the recommended arm is good enough to stop."""
+    query, name = request.query, request.experiment
+    chosen = {
+        field: read(field, query[field]) for field, read in _QUESTION.items() if field in query
+    }
+    said = await service.view("verdict", name, **chosen)
+    if said is None:
+        raise refuse(409, "no_arms", f"{name} has no arms yet. POST some to .../arms first.")
+    return answered(said)
+
+
 async def health(service: Service, request: Request) -> Response:
     """Return how it is doing."""
     return answered(await service.health(request.experiment))
@@ -240,12 +275,12 @@ async def health(service: Service, request: Request) -> Response:
 
 async def list_tokens(service: Service, request: Request) -> Response:
     """Return all tokens, without the tokens."""
-    return answered(m.TokenList(await service.leader.read(access.tokens_in)))
+    return answered(t.TokenList(await service.leader.read(access.tokens_in)))
 
 
 async def add_token(service: Service, request: Request) -> Response:
     """Make a token."""
-    wanted: m.NewToken = await request.read(m.NewToken)
+    wanted: t.NewToken = await request.read(t.NewToken)
     token = access.new_token()
     with as_refusals():
         made = await service.leader.write(lambda db: access.add_token(db, wanted, token))
@@ -253,7 +288,7 @@ async def add_token(service: Service, request: Request) -> Response:
         raise refuse(409, "exists", f"There is a token {wanted.name!r}. Choose another name.")
     service.access.forget()
     await service.note(request.caller, wanted.experiment, f"add token {wanted.name}")
-    return answered(m.AddedToken(wanted.name, token), 201)
+    return answered(t.AddedToken(wanted.name, token), 201)
 
 
 async def drop_token(service: Service, request: Request) -> Response:
@@ -275,7 +310,7 @@ async def session(service: Service, request: Request) -> Response:
     """Say who is asking."""
     caller = request.caller
     assert caller is not None
-    return answered(m.Session(caller.name, caller.role, caller.experiment))  # type: ignore[arg-type]
+    return answered(t.Session(caller.name, caller.role, caller.experiment))  # type: ignore[arg-type]
 
 
 async def healthz(service: Service, request: Request) -> Response:
@@ -302,12 +337,14 @@ async def openapi(service: Service, request: Request) -> Response:
 HANDLERS: dict[str, Handler] = {
     "list_all": list_all,
     "put": put,
+    "change": change,
     "get": _view("summary"),
     "delete": delete,
     "ask": ask,
     "tell": tell,
     "abandon": abandon,
     "add_arms": add_arms,
+    "sync_arms": sync_arms,
     "retire": retire,
     "restore": restore,
     "observe": observe,
@@ -318,7 +355,8 @@ HANDLERS: dict[str, Handler] = {
     "arms": _view("arms", search=_text, sort=_sort, cursor=_text, limit=_up_to(1000)),
     "arm": arm,
     "leaders": _view("leaders", k=_up_to(1000)),
-    "verdict": _view("verdict", epsilon=_number, quantile=_number, confidence=_number),
+    "uplift": _view("uplift", confidence=_number),
+    "verdict": verdict,
     "minutes": _view("minutes"),
     "in_flight": _view("in_flight", limit=_up_to(m.MOST_PULLS)),
     "exploring": _view("exploring"),

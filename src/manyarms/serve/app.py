@@ -70,7 +70,7 @@ class App:
     def __init__(self, service: Service) -> None:
         self.service = service
         self._pages: Starlette | None = None
-        self._clock = BodyClock()
+        self._clock = BodyClock(service.settings.connections // 2)
         self._root = service.root_path
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
@@ -103,7 +103,13 @@ class App:
         except Exception:
             response = refused(failed(name))
         response.headers |= more
-        await response.send(send, receive)
+        try:
+            await response.send(send, receive)
+        except RuntimeError:  # uvloop's word for a connection that was cut off
+            raise
+        except Exception:
+            failed(name)  # in the middle of an answer
+            raise
         self.service.metrics.count(name, response.status, time.perf_counter() - begun)
 
     def _route(self, method: str, path: str) -> tuple[Route, dict[str, str]] | None:
@@ -133,17 +139,29 @@ class App:
         if route is _PREFLIGHT:
             return await self._preflight(request, more)
         if route.right != "public":
+            origin = request.headers.get(b"origin", b"").decode("latin-1")
+            if origin and await self._is_known(origin):
+                more |= _allowed(origin)  # so that its pages can read why they are refused
             self.service.leader.check_leads()
             header = request.headers.get(b"authorization", b"")
             caller = self.service.access.known(header) or await self.service.caller(request.scope)
             request.caller = caller
+            if caller is not None and (caller.role != "browser" or origin not in caller.origins):
+                more.clear()
             experiment = request.arguments.get("experiment")
             if caller is not None and route.name in ("list_all", "session"):
                 experiment = caller.experiment
             self.service.access.check(caller, route.right, experiment, request.scope)
             if caller is not None and caller.role == "browser":
-                more |= _allowed(request.headers[b"origin"].decode("latin-1"))
+                more |= _allowed(origin)
         return await HANDLERS[route.name](self.service, request)
+
+    async def _is_known(self, origin: str) -> bool:
+        """Whether pages of an origin have a token, as far as the database can be asked."""
+        try:
+            return origin in await self.service.origins()
+        except RefusedError:
+            return False
 
     async def _preflight(self, request: Request, more: dict[str, str]) -> Response:
         """Let pages of known origins ask: what they may do is seen when they do it."""
@@ -166,14 +184,25 @@ class App:
 
         from starlette.datastructures import MutableHeaders
 
+        gone: list[Any] = []  # messages that could not be sent
+
         async def with_headers(message: Any) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 for name, value in _PAGE.items():
                     headers.setdefault(name, value)
-            await send(message)
+            try:
+                await send(message)
+            except RuntimeError:  # as above
+                gone.append(message)
+                raise
 
-        await self._pages(request.scope, await request.read_first(), with_headers)
+        receive = await request.read_first()
+        try:
+            await self._pages(request.scope, receive, with_headers)
+        except Exception:
+            if not gone:
+                failed(request.scope["path"])  # Starlette has answered
 
 
 _PREFLIGHT = Route("preflight", "OPTIONS", "", "public", None, None, "")

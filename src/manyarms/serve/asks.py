@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from operator import eq
 from typing import NamedTuple
 
+from manyarms.live.control import ARM
+from manyarms.live.game import LiveGame
 from manyarms.serve.batch import Batch
 
 
@@ -19,6 +21,15 @@ def compact(numbers: Sequence[int]) -> Sequence[int]:
     first = numbers[0] if numbers else 0
     whole = range(first, first + len(numbers))
     return whole if all(map(eq, numbers, whole)) else numbers
+
+
+def in_flight(live: LiveGame, pulls: Iterable[int]) -> dict[int, int]:
+    """Return the arms of those pulls that are in flight."""
+    if live.control is None:
+        flight = live.flight
+        return {pull: flight[pull].arm for pull in pulls if pull in flight}
+    found = ((pull, live.flying(pull)) for pull in pulls)
+    return {pull: arm for pull, arm in found if arm is not None}
 
 
 class AskedBefore(NamedTuple):
@@ -57,19 +68,29 @@ class GivenPulls(NamedTuple):
         The arms of those that are in flight.
     names
         Keys of arms, as far as they were known; None if arms are numbers.
+    control
+        What the control is called, if there is one.
     """
 
     pulls: Sequence[int]
     again: int
     arms: dict[int, int]
     names: dict[int, str] | None
+    control: str | int | None = None
 
     def named(self, batch: Batch) -> list[tuple[int, str | int]]:
         """Return each pull with what the user calls its arm, once the batch is committed."""
         arms, names = self.arms, self.names
         if batch.ended:
             arms = arms | {pull: end[2] for pull, end in batch.ended.items()}
+        if self.control is not None:
+            return [(pull, self._called(arms[pull], batch)) for pull in self.pulls]
         if names is None:
             return [(pull, arms[pull]) for pull in self.pulls]
         found = batch.names
         return [(pull, names.get(arms[pull]) or found[arms[pull]]) for pull in self.pulls]
+
+    def _called(self, arm: int, batch: Batch) -> str | int:
+        if arm == ARM and self.control is not None:
+            return self.control
+        return arm if self.names is None else self.names.get(arm) or batch.names[arm]

@@ -134,8 +134,8 @@ def failure_of_body(error: msgspec.ValidationError, kind: Any) -> Failure:
     ...     msgspec.json.decode(b'{"horizn": 9}', type=Spec)
     ... except msgspec.ValidationError as error:
     ...     print(failure_of_body(error, Spec).message)
-    There is no field `horizn`. Did you mean 'horizon'? Known: early, horizon, in_flight, missing, \
-n_arms, policy, reward_range, seed, window.
+    There is no field `horizn`. Did you mean 'horizon'? Known: control, early, epsilon, horizon, \
+in_flight, missing, n_arms, policy, reward, reward_range, seed, share, target, window.
     """
     text = str(error)
     found = _WHERE.search(text)

@@ -19,12 +19,13 @@ from typing import Any
 from manyarms import __version__
 from manyarms.errors import ManyarmsError, TurnError
 from manyarms.live import commands
+from manyarms.live.control import ARM, OF_CONTROL
 from manyarms.live.databases import Database, ExperimentRow, LogRow
 from manyarms.live.databases.database import packed
 from manyarms.live.game import LiveGame, check_first_draws
 from manyarms.live.store import EventKind
 from manyarms.serve import tables
-from manyarms.serve.asks import AskedBefore, GivenPulls, compact
+from manyarms.serve.asks import AskedBefore, GivenPulls, compact, in_flight
 from manyarms.serve.batch import Batch, LostError
 from manyarms.serve.errors import (
     BrokenError,
@@ -161,11 +162,11 @@ class Experiment(Game):
         if count:
             self._check_room(count)
             fresh = self._ask_new(live, count, worker)
-        flight = live.flight
-        arms = {pull: flight[pull].arm for pull in (*earlier, *fresh)}
+        arms = in_flight(live, (*earlier, *fresh))
         if key is not None:
             self._remember(key, AskedBefore(compact([*arms]), len(earlier), body), worker)
-        return GivenPulls([*arms], len(earlier), arms, self._named(arms.values()))
+        names = self._named(arms.values())
+        return GivenPulls([*arms], len(earlier), arms, names, self.spec.control)
 
     def _check_room(self, count: int) -> None:
         """Refuse pulls beyond those that may be in flight: each takes memory, and time to load."""
@@ -203,12 +204,12 @@ class Experiment(Game):
             raise refuse(
                 422, "key_reused", "This Idempotency-Key was used for another ask. Use a new one."
             )
-        flight = self._there().flight
-        arms = {pull: flight[pull].arm for pull in before.pulls if pull in flight}
+        arms = in_flight(self._there(), before.pulls)
         batch = self.touch()
         batch.repeated.update(pull for pull in before.pulls if pull not in arms)
         batch.names_repeated |= self.keyed
-        return GivenPulls(before.pulls, before.again, arms, self._named(arms.values()))
+        names = self._named(arms.values())
+        return GivenPulls(before.pulls, before.again, arms, names, self.spec.control)
 
     def _remember(self, key: str, asked: AskedBefore, worker: str | None) -> None:
         self._batch.keys.append((key, *asked.columns(), worker, self.now))
@@ -223,7 +224,7 @@ class Experiment(Game):
         if not self.keyed:
             return None
         known = {n: self._names[n] for n in numbers if n in self._names}
-        batch.unnamed.update(n for n in numbers if n not in known)
+        batch.unnamed.update(n for n in numbers if n not in known and n != ARM)
         return known
 
     def learn(self, names: dict[int, str]) -> None:
@@ -252,7 +253,7 @@ class Experiment(Game):
             if self.held[pull] == reward:
                 return Told(pull, applied=False, held=True)
             return refused_tell(pull, other_reward(pull, self.held[pull]))
-        self._note([(EventKind.REPORTED, pull, live.flight[pull].arm, reward)], None)
+        self._note([(EventKind.REPORTED, pull, live.flying(pull), reward)], None)
         return Told(pull, applied=True, held=True)
 
     def abandon(self, pull: int) -> Told | None:
@@ -369,6 +370,7 @@ class Experiment(Game):
         if self.live is None:
             raise refuse(409, "no_arms", f"{self.name} has no arms yet. Add some.")
         self.state = state
+        self.look.judge_anew()
         self.touch().columns["state"] = state
 
     # How
@@ -417,7 +419,9 @@ class Experiment(Game):
             head += 1
             kind, pull, arm, reward = event[:4]
             more = None
-            if kind == EventKind.ASKED:
+            if pull >= OF_CONTROL:  # minutes are the policy's
+                more = asked_by if kind == EventKind.ASKED else None
+            elif kind == EventKind.ASKED:
                 minute[0] += 1
                 more = asked_by
             elif kind in (EventKind.TOLD, EventKind.ANSWERED):

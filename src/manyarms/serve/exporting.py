@@ -23,12 +23,14 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from manyarms.errors import ManyarmsError, MissingExtraError, StoreError
+from manyarms.live.control import ARM
 from manyarms.live.databases import Database, ExperimentRow, UnreachableError
 from manyarms.live.store import EventKind
 from manyarms.serve import tables
 from manyarms.serve.errors import invalid, refuse, unavailable, unknown_experiment
 from manyarms.serve.game import Game, ReplayError
 from manyarms.serve.look import Look
+from manyarms.serve.messages import Spec
 from manyarms.serve.requests import Request, Response
 
 if TYPE_CHECKING:
@@ -54,6 +56,7 @@ def _event_rows(database: Database, row: ExperimentRow) -> Iterator[tuple[Any, .
         x=row.id,
         head=row.head,
     )
+    control = msgspec.json.decode(row.spec, type=Spec).control
     for seq, kind, pull, arm, key, reward, at in events:
         has_reward = kind in (EventKind.TOLD, EventKind.REPORTED)
         yield (
@@ -61,7 +64,7 @@ def _event_rows(database: Database, row: ExperimentRow) -> Iterator[tuple[Any, .
             _WORDS.get(kind, str(kind)),
             pull if pull >= 0 else None,
             arm,
-            key,
+            str(control) if arm == ARM else key,
             reward if has_reward else None,
             at,
         )

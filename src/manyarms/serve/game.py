@@ -10,9 +10,7 @@ import contextlib
 import hashlib
 import json
 import logging
-import time
 from bisect import bisect_right
-from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
@@ -22,19 +20,21 @@ from manyarms.core.gc_pause import gc_paused
 from manyarms.errors import ManyarmsError, ParameterError
 from manyarms.live.arms import ArmNumbers
 from manyarms.live.commands import check_reward
+from manyarms.live.control import Control, check_control
 from manyarms.live.databases import Database, ExperimentRow, LogRow
 from manyarms.live.databases.store import columns_of
-from manyarms.live.game import LiveGame, check_first_draws, check_range
+from manyarms.live.game import LiveGame, check_first_draws, check_range, check_reward_name
+from manyarms.live.question import check_setting
 from manyarms.live.replay import replay
 from manyarms.live.saving import restored, snapshot
 from manyarms.live.store import EventKind
 from manyarms.protocol.policy import Policy
 from manyarms.protocol.registry import policy as policy_named
-from manyarms.serve.messages import PolicySpec, Spec
+from manyarms.serve import clock
+from manyarms.serve.messages import PolicySpec, Spec, State
 
 G = TypeVar("G", bound="Game")
 SHORTEST_WINDOW = 0.1  # seconds: shorter ones would keep the service busy
-_RECENT = 1000  # pulls whose arms are remembered, for views
 _AT_ONCE = 20_000  # rows that are replayed at a time
 _logger = logging.getLogger("manyarms.serve")
 DELAYS = (1.0, 10.0, 60.0, 600.0, 3600.0, 6 * 3600.0, 24 * 3600.0)  # ends of bins, seconds
@@ -79,12 +79,26 @@ def begun(spec: Spec, n_arms: int) -> LiveGame:
     limits = check_range(spec.reward_range)
     policy = policy_of(spec.policy).with_reward_range(limits)
     policy.check_rewards(limits)
-    return LiveGame(policy, ArmNumbers(n_arms), spec.horizon, spec.seed or 0, limits)
+    game = LiveGame(policy, ArmNumbers(n_arms), spec.horizon, spec.seed or 0, limits)
+    game.reward = check_reward_name(spec.reward)
+    if (compared := check_control(spec.control, spec.share)) is not None:
+        game.control = Control(*compared, game.seed)
+    return game
 
 
 def _drawn_seed(secret: str) -> int:
     """Return the seed of an experiment that was given none, a different one for each."""
     return int(hashlib.sha256(f"seed:{secret}".encode()).hexdigest()[:12], 16)
+
+
+def phase_of(state: str, pulls: int, horizon: int | None) -> State:
+    """Return a state as people see it.
+
+    >>> phase_of("running", 9, 10), phase_of("running", 10, 10), phase_of("stopped", 10, 10)
+    ('running', 'finished', 'stopped')
+    """
+    finished = state == "running" and horizon is not None and pulls >= horizon
+    return "finished" if finished else state  # type: ignore[return-value]  # one of them
 
 
 def check_spec(spec: Spec) -> None:
@@ -102,6 +116,7 @@ def check_spec(spec: Spec) -> None:
         )
     check_first_draws(policy, spec.n_arms or 1, spec.horizon)
     game = begun(spec, spec.n_arms or 1)
+    check_setting(spec.epsilon, game.reward_range)
     if spec.missing != "abandon":
         check_reward(spec.missing, game.reward_range)
 
@@ -122,6 +137,7 @@ class Game:
     def __init__(self, row: ExperimentRow) -> None:
         self.id, self.name = row.id, row.name
         spec = msgspec.json.decode(row.spec, type=Spec)
+        self.given = spec  # as it was given: perhaps without a seed
         drawn = _drawn_seed(row.secret) if spec.seed is None else spec.seed
         self.spec = msgspec.structs.replace(spec, seed=drawn)
         self.version = row.version
@@ -131,7 +147,6 @@ class Game:
         self.live: LiveGame | None = None
         self.waiting: dict[int, tuple[float, str | None]] = {}
         self.held: dict[int, float] = {}
-        self.recent: deque[int] = deque(maxlen=_RECENT)
         self.expired = 0
         self.delays = [[0, 0.0, 0.0] for _ in range(len(DELAYS) + 1)]  # count, sum, sum of squares
 
@@ -211,7 +226,6 @@ class Game:
             if kind == EventKind.ASKED:
                 worker = None if row.more is None else json.loads(row.more)["worker"]
                 waiting[row.pull] = row.at, worker
-                self.recent.append(row.arm)
             elif kind == EventKind.ANSWERED:
                 del waiting[row.pull]
             elif kind == EventKind.TOLD:
@@ -226,6 +240,16 @@ class Game:
             elif kind == EventKind.REPORTED:
                 held[row.pull] = row.reward
                 self._delayed(row.at - waiting[row.pull][0], row.reward)
+
+    @property
+    def recent(self) -> Sequence[int]:
+        """The arms of the last pulls."""
+        return () if self.live is None else self.live.recent
+
+    @property
+    def phase(self) -> State:
+        """The state as people see it: a running game whose horizon is over is finished."""
+        return phase_of(self.state, 0 if self.live is None else self.live.pulls, self.spec.horizon)
 
     def _delayed(self, delay: float, reward: float) -> None:
         seen = self.delays[bisect_right(DELAYS, delay)]
@@ -253,7 +277,7 @@ class Game:
         known = msgspec.msgpack.decode(more)
         self.waiting = {pull: (at, worker) for pull, at, worker in known["waiting"]}
         self.held = dict(map(tuple, known["held"]))
-        self.recent.extend(known["recent"])
+        self.live.recent.extend(known["recent"])
         self.expired = known["expired"]
         self.delays = known["delays"]
         self.head = head
@@ -261,4 +285,4 @@ class Game:
     @property
     def now(self) -> float:
         """The time, as logs have it."""
-        return time.time()
+        return clock.now()

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import csv
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -22,6 +24,8 @@ from manyarms.serve.service import Service
 
 _MOST_KEY = 1000  # characters
 _MOST_LINE = 1 << 20
+_MOST_IGNORED = 20  # columns that an answer names
+_AT_ONCE = 50  # arms that come back or go in one commit: some 20 ms
 _line = msgspec.json.Decoder(str | dict[str, Any]).decode
 
 
@@ -53,21 +57,44 @@ async def add_arms(service: Service, request: Request) -> Response:
 
     Keys are written beyond the arms there are, where nobody sees them; one commit publishes them.
     """
-    kind = request.headers.get(b"content-type", b"application/json").split(b";")[0].strip()
-    stream: Callable[[AsyncIterator[bytes]], AsyncIterator[list[str]]] | None = {
-        b"application/x-ndjson": _ndjson,
-        b"text/csv": _csv,
-    }.get(kind)
-    if stream is None:
+    upsert, ignored = _upsert_in(request), dict[str, None]()
+    keys = keys_in(request, ignored)
+    if keys is None:
         wanted: _Count = await request.read(_Count)
         if wanted.count and not wanted.keys:
             added = await _count(service, request, wanted.count)
         else:
-            added = await _import(service, request, _once(wanted.keys))
+            added = await _import(service, request, _once(wanted.keys), upsert)
     else:
-        added = await _import(service, request, stream(request.pieces()))
+        added = await _import(service, request, keys, upsert)
+    added.ignored = list(ignored)
     await service.note(request.caller, request.experiment, f"add {count(added.added, 'arm')}")
     return Response(msgspec.json.encode(added))
+
+
+def _upsert_in(request: Request) -> bool:
+    given = request.query.get("upsert", "false")
+    if given not in ("true", "false"):
+        raise invalid(f"`upsert` must be true or false, got {given[:100]!r}.")
+    return given == "true"
+
+
+def keys_in(request: Request, ignored: dict[str, None]) -> AsyncIterator[list[str]] | None:
+    """Return the keys of a request that is a stream; None if it is JSON.
+
+    What is not read, columns or fields, is noted in `ignored`.
+    """
+    kind = request.headers.get(b"content-type", b"application/json").split(b";")[0].strip()
+    read = {b"application/x-ndjson": _ndjson, b"text/csv": _csv}.get(kind)
+    return None if read is None else read(request.pieces(), ignored)
+
+
+async def keys_of_json(request: Request) -> AsyncIterator[list[str]]:
+    """Return the keys of a request that is {"keys": [...]}."""
+    wanted: _Count = await request.read(_Count)
+    if wanted.count:
+        raise invalid("`count` adds arms that are called by number; give `keys`.")
+    return _once(wanted.keys)
 
 
 async def _once(keys: list[str]) -> AsyncIterator[list[str]]:
@@ -89,56 +116,126 @@ async def _count(service: Service, request: Request, count: int) -> m.AddedArms:
 
 
 async def _import(
-    service: Service, request: Request, batches: AsyncIterator[list[str]]
+    service: Service, request: Request, batches: AsyncIterator[list[str]], upsert: bool
 ) -> m.AddedArms:
-    experiment = await service.leader.find(request.experiment)
-    name = experiment.name
+    found: set[int] | None = set() if upsert else None
+    async with importing(service, request.experiment) as experiment:
+        staged = await publish(service, experiment, batches, found)
+        back = [] if found is None else sorted(found & retired_in(experiment))
+        await in_pieces(service, experiment, back, [])
+    there = 0 if found is None else len(found)
+    return m.AddedArms(len(staged), _arms_of(experiment), there, len(back))
+
+
+@contextlib.asynccontextmanager
+async def importing(service: Service, name: str) -> AsyncIterator[Experiment]:
+    """Let one request at a time bring keys; if it fails, delete what it has left."""
+    experiment = await service.leader.find(name)
     if not experiment.keyed:
         raise refuse(422, "numbers", f"The arms of {name} are numbers: give a `count`.")
-    experiment.check_can_add()
     if experiment.importing.locked():
         raise refuse(409, "importing", f"Arms are being added to {name}. Wait for them.")
     async with experiment.importing:
         if experiment.tidying is not None:
             await asyncio.shield(experiment.tidying)
         try:
-            added = await _stage(service, experiment, batches)
-
-            def publish(one: Experiment) -> int:
-                if one is not experiment:
-                    raise LostError("the experiment was loaded anew")
-                return one.add_arms(added) if added else _arms_of(one)
-
-            _, there, _ = await service.apply(name, publish)
+            yield experiment
         except BaseException:  # also if whoever sends them goes away
             if not experiment.gone:
                 service.leader.tidy(experiment)
             raise
-    return m.AddedArms(added, there)
+
+
+async def publish(
+    service: Service,
+    experiment: Experiment,
+    batches: AsyncIterator[list[str]],
+    found: set[int] | None,
+    check: Callable[[int], None] = lambda added: None,
+) -> range:
+    """Add the arms of new keys; return their numbers.
+
+    A key that is there already is refused; if `found` is a set, its number is put there instead.
+    `check` may refuse when all keys are read, and nothing has changed.
+    """
+    if found is None:
+        experiment.check_can_add()
+    staged = await _stage(service, experiment, batches, found)
+    if staged and found is not None:
+        experiment.check_can_add()
+    check(len(staged))
+
+    def change(one: Experiment) -> None:
+        if one is not experiment:
+            raise LostError("the experiment was loaded anew")
+        if staged:
+            one.add_arms(len(staged))
+
+    await service.apply(experiment.name, change)
+    return staged
+
+
+def retired_in(experiment: Experiment) -> set[int]:
+    """Return the arms that are retired."""
+    return set() if experiment.live is None else experiment.live.retired
+
+
+async def in_pieces(
+    service: Service, experiment: Experiment, back: Sequence[int], gone: Sequence[int]
+) -> None:
+    """Let arms come back, and let others go, some in each commit: others have their turn."""
+    for begin in range(0, len(back), _AT_ONCE):
+        some = back[begin : begin + _AT_ONCE]
+        await service.apply(experiment.name, lambda one, some=some: [*map(one.restore, some)])  # type: ignore[misc]
+    for begin in range(0, len(gone), _AT_ONCE):
+        some = gone[begin : begin + _AT_ONCE]
+        await service.apply(experiment.name, lambda one, some=some: [*map(one.retire, some)])  # type: ignore[misc]
 
 
 async def _stage(
-    service: Service, experiment: Experiment, batches: AsyncIterator[list[str]]
-) -> int:
-    """Write keys beyond the arms there are; return how many."""
+    service: Service,
+    experiment: Experiment,
+    batches: AsyncIterator[list[str]],
+    found: set[int] | None,
+) -> range:
+    """Write keys beyond the arms there are; return their numbers."""
     x = experiment.id
     begin = number = _arms_of(experiment)
     try:
         async for keys in batches:
             for k in range(0, len(keys), SOME_ARMS):
                 some = keys[k : k + SOME_ARMS]
+                if found is not None:
+                    some = await _unknown(service, x, some, begin, found)
                 rows = [(number + place, key) for place, key in enumerate(some)]
                 await service.leader.write(lambda db, rows=rows: tables.add_arms(db, x, rows))  # type: ignore[misc]
                 number += len(some)
     except tables.KeyTakenError as error:
         raise _twice(str(error)) from error
-    return number - begin
+    return range(begin, number)
+
+
+async def _unknown(
+    service: Service, x: int, keys: list[str], begin: int, found: set[int]
+) -> list[str]:
+    """Return the keys that are new; the numbers of the others are put into `found`."""
+    there = await service.leader.read(lambda db: tables.numbers_of(db, x, keys))
+    new = []
+    for key in keys:
+        number = there.get(key)
+        if number is None:
+            new.append(key)
+        elif number in found or number >= begin:
+            raise refuse(409, "twice", f"The key {key[:100]!r} came twice. Nothing has changed.")
+        else:
+            found.add(number)
+    return new
 
 
 def _twice(key: str) -> RefusedError:
     return refuse(
         409, "key_exists", f"There is an arm {key[:100]!r} already, and a key can be added "
-        f"only once. No arm was added.",
+        f"only once. No arm was added. With `?upsert=true`, those that are there are passed over.",
     )  # fmt: skip
 
 
@@ -164,7 +261,9 @@ async def _lines(pieces: AsyncIterator[bytes]) -> AsyncIterator[list[bytes]]:
         yield [rest]
 
 
-async def _ndjson(pieces: AsyncIterator[bytes]) -> AsyncIterator[list[str]]:
+async def _ndjson(
+    pieces: AsyncIterator[bytes], ignored: dict[str, None]
+) -> AsyncIterator[list[str]]:
     count = 0
     async for lines in _lines(pieces):
         keys = []
@@ -176,12 +275,20 @@ async def _ndjson(pieces: AsyncIterator[bytes]) -> AsyncIterator[list[str]]:
                 value = _line(line)
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
                 raise invalid(f"Line {count}: {error}. No arm was added.") from error
-            key = value.get("key") if isinstance(value, dict) else value
+            key = value
+            if isinstance(value, dict):
+                key = value.pop("key", None)
+                _note(ignored, value)
             keys.append(_checked(key, f"Line {count}"))
         yield keys
 
 
-async def _csv(pieces: AsyncIterator[bytes]) -> AsyncIterator[list[str]]:
+def _note(ignored: dict[str, None], names: Iterable[str]) -> None:
+    if len(ignored) < _MOST_IGNORED:
+        ignored |= dict.fromkeys(name[:100] for name in islice(names, _MOST_IGNORED))
+
+
+async def _csv(pieces: AsyncIterator[bytes], ignored: dict[str, None]) -> AsyncIterator[list[str]]:
     column, count = -1, 0  # where the keys are; lines before these
     rest: list[str] = []  # the begin of a row that goes on in the next piece: it has a quoted line
     async for lines in _lines(pieces):
@@ -197,7 +304,9 @@ async def _csv(pieces: AsyncIterator[bytes]) -> AsyncIterator[list[str]]:
         if rows and column < 0:
             if "key" not in rows[0]:
                 raise invalid("The first line of the CSV must name a column `key`.")
-            column = rows.pop(0).index("key")
+            names = rows.pop(0)
+            column = names.index("key")
+            _note(ignored, (name for at, name in enumerate(names) if at != column))
             ends.pop(0)
         yield [
             _checked(row[column] if column < len(row) else None, f"Line {count + end}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import time
 from collections.abc import Callable, Sequence
@@ -9,12 +10,15 @@ from typing import Any
 
 from manyarms.errors import ParameterError
 from manyarms.live import estimates
+from manyarms.live.control import ARM
 from manyarms.live.databases import Database
 from manyarms.live.estimates import ArmEstimate, Progress
+from manyarms.live.missing import SERVICE
+from manyarms.live.question import asked, names_control
 from manyarms.live.tallies import Tallies, tallies_of
-from manyarms.live.verdict import CONFIDENCE, EPSILON, QUANTILE, StopVerdict, give_verdict
-from manyarms.protocol.recommend import sigma_of
-from manyarms.serve import tables
+from manyarms.live.uplift import Uplift, uplift_of, why_no_uplift
+from manyarms.live.verdict import StopVerdict, give_verdict
+from manyarms.serve import clock, tables
 from manyarms.serve.game import Game, policy_of
 
 _MOST_NAMES = 100_000  # keys that are remembered
@@ -58,7 +62,7 @@ class Look:
         self.answers: dict[str, Any] = {}
         self.policy = policy_of(game.spec.policy).label
         self._cache: dict[str, tuple[int, Any]] = {}
-        self._judged: tuple[float, StopVerdict] | None = None
+        self._judged: tuple[float, int | None, StopVerdict] | None = None
 
     @property
     def n_arms(self) -> int:
@@ -101,27 +105,64 @@ class Look:
         return how
 
     def verdict(self) -> StopVerdict | None:
-        """Return whether the game may stop, by the defaults of `Live.verdict`.
+        """Return whether the game may stop, by the experiment's settings.
 
-        With very many arms it takes time, so it is given anew only after a rest.
+        It takes time in proportion to the arms tried, so it is given anew only after a rest, or if
+        another arm is recommended.
         """
-        live, begun = self.game.live, time.monotonic()
-        if live is None:
-            return None
-        if self._judged is None or begun > self._judged[0]:
-            low, high = live.reward_range or (0.0, 2.0 * sigma_of(live.policy))
-            said = self.judged(EPSILON * (high - low), QUANTILE, CONFIDENCE)
-            assert said is not None
+        begun, tallies = time.monotonic(), self.tallies
+        best = None if tallies is None else tallies.kept()
+        if self._judged is None or begun > self._judged[0] or best != self._judged[1]:
+            said = self.judged()
+            if said is None:
+                return None
             ended = time.monotonic()
-            self._judged = ended + _REST * (ended - begun), said
-        return self._judged[1]
+            self._judged = ended + _REST * (ended - begun), best, said
+        return self._judged[2]
 
-    def judged(self, epsilon: float, quantile: float, confidence: float) -> StopVerdict | None:
+    def judge_anew(self) -> None:
+        """Forget the verdict: it was given by other settings, or in another state."""
+        self._judged = None
+
+    def judged(
+        self, epsilon: Any = None, target_arm: str | None = None, **others: Any
+    ) -> StopVerdict | None:
         """Return the answer to one's own question; None without arms."""
+        live, tallies = self.game.live, self.tallies
+        if live is None or tallies is None:
+            return None
+        if epsilon is None and target_arm is None and others.get("target") is None:
+            epsilon = self.game.spec.epsilon
+            if "quantile" not in others:  # nothing was asked that a target would contradict
+                others["target"] = self.game.spec.target
+                epsilon = None if others["target"] is not None else epsilon
+        if target_arm is not None:
+            rival = ARM if names_control(live, target_arm) else self.number(target_arm)
+            if rival is None:
+                raise ParameterError(f"`target_arm` must be an arm, got {target_arm[:100]!r}.")
+            others |= {"target": target_arm, "rival": rival}
+        return give_verdict(
+            tallies,
+            asked(live, epsilon=epsilon, **others),
+            name_of=self._name,
+            stopped=self.game.state == "stopped",
+            ways=SERVICE,
+        )
+
+    def uplift(self, confidence: float) -> Uplift | str:
+        """Return how much better the recommended arm is than the control, or why that is unknown.
+
+        It is computed once for each head, because it takes ten milliseconds.
+        """
         tallies = self.tallies
         if tallies is None:
-            return None
-        return give_verdict(tallies, epsilon, quantile, confidence, name_of=self._name)
+            return "there are no arms yet."
+        if missing := why_no_uplift(tallies.game, tallies.kept()):
+            return missing
+        compared: Uplift = self._once(
+            f"uplift {confidence}", lambda: uplift_of(tallies, confidence)
+        )
+        return dataclasses.replace(compared, arm=self._name(compared.arm))
 
     def of_arm(self, number: int) -> ArmEstimate:
         """Return what is known of an arm, tried or not."""
@@ -135,6 +176,9 @@ class Look:
 
     def names(self, numbers: Sequence[int]) -> dict[int, str | int]:
         """Return what the user calls arms."""
+        if ARM in numbers:
+            others = self.names([number for number in numbers if number != ARM])
+            return others | {ARM: self.game.spec.control or ""}
         if not self.game.keyed:
             return {number: number for number in numbers}
         known = {number: self._names[number] for number in numbers if number in self._names}
@@ -205,7 +249,7 @@ class Look:
 
     def last_hour(self) -> tuple[int, float]:
         """Return how many rewards were told in the last hour, and their sum."""
-        x, since = self.game.id, int(time.time() // 60) - 60
+        x, since = self.game.id, int(clock.now() // 60) - 60
         rows = self._ask(
             "last hour",
             lambda db: db.run(

@@ -5,7 +5,6 @@ The same types check requests, write answers, and make the page `/openapi.json`.
 
 from __future__ import annotations
 
-import re
 from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
@@ -13,10 +12,8 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 MOST_PULLS = 10_000  # of one request
 _NO_NUL = r"^[^\u0000]*$"  # which PostgreSQL has no place for
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$(?!\n)"  # a $ alone lets a last newline through
-_ORIGIN = re.compile(r"https?://[^\s/*?#@\x00-\x20]+", re.IGNORECASE)
 
-Role = Literal["admin", "operator", "viewer", "client", "browser"]
-State = Literal["empty", "running", "paused", "stopped"]
+State = Literal["empty", "running", "paused", "finished", "stopped"]
 
 
 # Requests
@@ -41,6 +38,21 @@ class Spec(Struct, forbid_unknown_fields=True):
     missing: Literal["abandon"] | float = "abandon"  # what follows when it has not come
     early: Literal["tell", "hold"] = "tell"  # hold: a reward counts at the end of its window
     in_flight: Annotated[int, Meta(ge=1, le=1_000_000)] = 100_000  # pulls that may wait at once
+    # the name of what there is today, to compare with
+    control: Annotated[str, Meta(min_length=1, max_length=1000, pattern=_NO_NUL)] | int | None = (
+        None
+    )
+    share: Annotated[float, Meta(gt=0, le=0.5)] = 0.05  # of the pulls, for the control
+    reward: str | None = None  # what rewards are, such as clicks
+    epsilon: float | str | None = None  # how much worse than the best an arm may be, such as "10%"
+    target: float | None = None  # or: the mean that an arm must exceed
+
+
+class Changes(Struct, forbid_unknown_fields=True):
+    """Settings of an experiment that may be changed while it runs; others are left as they are."""
+
+    epsilon: float | str | UnsetType | None = UNSET
+    target: float | UnsetType | None = UNSET
 
 
 class Ask(Struct, forbid_unknown_fields=True):
@@ -84,31 +96,6 @@ class Observe(Struct, forbid_unknown_fields=True):
     rewards: Annotated[list[float], Meta(min_length=1, max_length=MOST_PULLS)]
 
 
-class NewToken(Struct, forbid_unknown_fields=True):
-    """A token to be made, for one experiment or for all."""
-
-    name: Annotated[str, Meta(pattern=NAME)]
-    role: Role
-    experiment: Annotated[str, Meta(pattern=NAME)] | None = None
-    origins: list[str] = []  # of the pages that may use it, for role browser
-    rate: Annotated[float, Meta(gt=0)] | None = None  # requests a second
-    expires: Annotated[float, Meta(gt=0)] | None = None  # seconds from now
-
-    def __post_init__(self) -> None:
-        """Refuse what everybody could use without bounds."""
-        for origin in self.origins:
-            if not _ORIGIN.fullmatch(origin):
-                raise ValueError(
-                    f"an origin is how a page's address begins, such as https://shop.example, got "
-                    f"{origin[:100]!r}"
-                )
-        if self.role == "browser" and not (self.origins and self.rate and self.experiment):
-            raise ValueError(
-                "a token of role browser needs an experiment, origins and a rate, because "
-                "everybody who sees the page has it"
-            )
-
-
 # Answers
 
 
@@ -144,11 +131,24 @@ class ToldMany(Struct):
     results: list[Told]
 
 
-class AddedArms(Struct):
-    """The number of arms that were added, and of all arms now."""
+class AddedArms(Struct, omit_defaults=True):
+    """The number of arms that were added, and of all arms that ever came."""
 
     added: int
     n_arms: int
+    there: int = 0  # with `upsert`: how many were there already
+    restored: int = 0  # with `upsert`: how many of these were retired, and came back
+    ignored: list[str] = []  # columns or fields that were not read
+
+
+class SyncedKeys(Struct, omit_defaults=True):
+    """The keys of the arms that came, came back and went, and the number of arms in play now."""
+
+    added: list[str]
+    restored: list[str]
+    retired: list[str]
+    n_arms: int
+    ignored: list[str] = []  # columns or fields that were not read
 
 
 class Done(Struct):
@@ -168,30 +168,6 @@ class Observed(Done):
     """The experiment's state now, and how many rewards were kept."""
 
     kept: int
-
-
-class AddedToken(Struct):
-    """The token. It is not shown again."""
-
-    name: str
-    token: str
-
-
-class Token(Struct):
-    """What is known about a token, without the token itself."""
-
-    name: str
-    role: Role
-    experiment: str | None
-    origins: list[str]
-    rate: float | None
-    expires: float | None
-
-
-class TokenList(Struct):
-    """All tokens."""
-
-    tokens: list[Token]
 
 
 class Failure(Struct, omit_defaults=True):
@@ -222,14 +198,6 @@ class TooMany(Struct):
 
 
 Failures = Failure | StoppedFailure | TooMany
-
-
-class Session(Struct):
-    """Who is asking."""
-
-    name: str
-    role: Role
-    experiment: str | None = None
 
 
 class Ready(Struct):
@@ -280,7 +248,9 @@ class ExperimentSummary(Struct, kw_only=True):
     rivals: int = 0  # tried arms whose upper limit is above the recommended arm's lower one
     untried: int = 0
     may_stop: bool | None = None  # None: not decided
-    advice: str = ""  # keep on or may stop, in words
+    outcome: str = ""  # as `Live.verdict` says: "stop", "go on", …
+    headline: str = ""  # what to do, in a line
+    advice: str = ""  # and why
     last_hour: float | None = None  # mean reward of the last hour
     head: int = 0
     alarm: str = ""  # what is wrong with the experiment, if something is
@@ -305,9 +275,12 @@ class VerdictView(Struct):
 
     arm: str | int | None
     stop: bool
-    epsilon: float
+    outcome: str
+    epsilon: float | str
     quantile: float
     confidence: float
+    target: float | str | None
+    margin: float | str
     limit: float | None  # the lower limit of the arm's mean; None: none is known
     tried: int
     beaten: int
@@ -315,9 +288,14 @@ class VerdictView(Struct):
     unsettled: int
     n_arms: int
     at_first: bool
-    missing: str  # what is missing, in words
-    limit_confidence: float  # with which the limit holds
+    more: int | None  # about how many pulls it takes; None: that cannot be said
+    outlook: str  # in words: what more pulls bring,
+    missing: str  # what is missing,
+    advice: str  # what helps,
+    known: str  # and what is known
     warning: str  # set if so many pulls have no reward that `stop` could be wrong
+    headline: str  # what to do, in a line
+    why: str  # all that is said about it
     head: int
 
 

@@ -88,19 +88,23 @@ async def _until_gone(receive: Any) -> None:
 
 
 class BodyClock:
-    """Ends the wait for bodies that do not come.
+    """Ends the wait for bodies that do not come, and for the oldest if there are too many.
 
     One timer looks at all of them: one for each would cost an ask a tenth of its time.
     """
 
-    def __init__(self) -> None:
-        self._until: dict[asyncio.Task[Any], float] = {}  # 0: its time is over
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._until: dict[asyncio.Task[Any], float] = {}  # who has waited longest comes first
+        self._over: set[asyncio.Task[Any]] = set()
         self._looking = False
 
     async def wait(self, receive: Any) -> Any:
         """Return what comes next. Raises a `TimeoutError` if nothing does."""
         task = asyncio.current_task()
         assert task is not None
+        if len(self._until) >= self._most:
+            self._end(next(iter(self._until)))
         self._until[task] = time.monotonic() + SLOWEST
         if not self._looking:
             self._looking = True
@@ -108,18 +112,23 @@ class BodyClock:
         try:
             return await receive()
         except asyncio.CancelledError:
-            if self._until[task] or task.uncancel():
+            if task not in self._over or task.uncancel():
                 raise  # the process is about to end
             raise TimeoutError from None
         finally:
-            del self._until[task]
+            self._until.pop(task, None)
+            self._over.discard(task)
+
+    def _end(self, task: asyncio.Task[Any]) -> None:
+        del self._until[task]
+        self._over.add(task)
+        task.cancel()
 
     def _look(self) -> None:
         now, self._looking = time.monotonic(), bool(self._until)
         for task, until in list(self._until.items()):
             if until < now:
-                self._until[task] = 0.0
-                task.cancel()
+                self._end(task)
         if self._looking:
             asyncio.get_running_loop().call_later(SLOWEST / 4, self._look)
 
@@ -164,7 +173,7 @@ class Request:
         try:
             message = await self._clock.wait(self._receive)
         except TimeoutError:
-            raise _last(408, "slow", f"No data came for {SLOWEST:g} seconds.") from None
+            raise _last(408, "slow", "The body did not come in time.") from None
         if message["type"] == "http.disconnect":
             raise _last(400, "gone", "The client has gone.")
         piece, more = message.get("body", b""), message.get("more_body", False)

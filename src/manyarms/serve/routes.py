@@ -14,6 +14,8 @@ import msgspec
 
 from manyarms import __version__
 from manyarms.serve import messages as m
+from manyarms.serve import token_messages as t
+from manyarms.serve.uplift import UpliftView
 
 # what each role may do; in `ROUTES`, "public" needs nobody
 ROLES: dict[str, frozenset[str]] = {
@@ -49,13 +51,18 @@ ROUTES: tuple[Route, ...] = (
     Route("list_all", "GET", "/v1/experiments", "view", None, m.Listing,
           "A page of experiments.", ("cursor",)),
     Route("put", "PUT", _X, "administer", m.Spec, m.ExperimentSummary, "Create an experiment."),
+    Route("change", "PATCH", _X, "operate", m.Changes, m.ExperimentSummary,
+          "Change settings: `epsilon`, `target`."),
     Route("get", "GET", _X, "view", None, m.ExperimentSummary, "An experiment at a glance."),
     Route("delete", "DELETE", _X, "administer", None, m.Done, "Delete a stopped experiment."),
     Route("ask", "POST", f"{_X}/asks", "ask", m.Ask, m.Asked, "Ask for pulls."),
     Route("tell", "POST", f"{_X}/tells", "tell", m.Tells, m.ToldMany, "Tell rewards."),
     Route("abandon", "POST", f"{_X}/abandons", "tell", m.Abandons, m.ToldMany, "Abandon pulls."),
     Route("add_arms", "POST", f"{_X}/arms", "operate", None, m.AddedArms,
-          'Add arms: a stream of NDJSON or CSV with a key a line, or {"count": n}.'),
+          'Add arms: a stream of NDJSON or CSV with a key a line, or {"count": n}. With '
+          "`upsert=true`, keys that are there already are no mistake.", ("upsert",)),
+    Route("sync_arms", "PUT", f"{_X}/arms", "operate", None, m.SyncedKeys,
+          "Let exactly these arms be in play: a stream of NDJSON or CSV with a key a line."),
     Route("retire", "DELETE", f"{_X}/arms/{{key}}", "operate", None, m.ComeOrGone,
           "Retire an arm."),
     Route("restore", "POST", f"{_X}/restores", "operate", m.Restore, m.ComeOrGone,
@@ -73,18 +80,20 @@ ROUTES: tuple[Route, ...] = (
     Route("leaders", "GET", f"{_X}/leaders", "view", None, m.Leaders, "The best arms.", ("k",)),
     Route("verdict", "GET", f"{_X}/verdict", "view", None, m.VerdictView,
           "Whether the recommended arm is good enough to stop.",
-          ("epsilon", "quantile", "confidence")),
+          ("epsilon", "quantile", "confidence", "target", "target_arm", "margin")),
+    Route("uplift", "GET", f"{_X}/uplift", "view", None, UpliftView,
+          "How much better the recommended arm is than the control.", ("confidence",)),
     Route("minutes", "GET", f"{_X}/minutes", "view", None, m.Minutes, "What happened when."),
     Route("in_flight", "GET", f"{_X}/in-flight", "view", None, m.InFlightView,
           "What is in flight.", ("limit",)),
     Route("exploring", "GET", f"{_X}/exploring", "view", None, m.Exploring, "Where pulls went."),
     Route("health", "GET", f"{_X}/health", "view", None, m.Health, "How it is doing."),
-    Route("list_tokens", "GET", "/v1/tokens", "administer", None, m.TokenList, "List tokens."),
-    Route("add_token", "POST", "/v1/tokens", "administer", m.NewToken, m.AddedToken,
+    Route("list_tokens", "GET", "/v1/tokens", "administer", None, t.TokenList, "List tokens."),
+    Route("add_token", "POST", "/v1/tokens", "administer", t.NewToken, t.AddedToken,
           "Make a token; it is shown this once."),
     Route("drop_token", "DELETE", "/v1/tokens/{token}", "administer", None, m.Done,
           "Revoke a token."),
-    Route("session", "GET", "/v1/session", "view", None, m.Session, "Who is asking."),
+    Route("session", "GET", "/v1/session", "view", None, t.Session, "Who is asking."),
     Route("healthz", "GET", "/healthz", "public", None, m.Ready, "Whether the process runs."),
     Route("readyz", "GET", "/readyz", "public", None, m.Ready,
           "Whether it leads, and answers requests."),
@@ -98,6 +107,7 @@ ROUTES: tuple[Route, ...] = (
 
 _STREAMS = {
     "add_arms": ("application/x-ndjson", "text/csv", "application/json"),
+    "sync_arms": ("application/x-ndjson", "text/csv", "application/json"),
     "export": ("application/x-ndjson", "text/csv", "application/vnd.apache.parquet"),
     "metrics": ("text/plain",),
 }
@@ -168,6 +178,6 @@ def _operation(route: Route, schemas: dict[Any, Any]) -> dict[str, Any]:
     if route.request is not None:
         body = {"application/json": {"schema": schemas[route.request]}}
         operation["requestBody"] = {"content": body}
-    elif streams and route.method == "POST":
+    elif streams and route.method in ("POST", "PUT"):
         operation["requestBody"] = {"content": plain}
     return operation

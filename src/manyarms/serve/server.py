@@ -15,14 +15,15 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import msgspec
 import uvicorn
 
 from manyarms.errors import ParameterError, PathError, StoreError
-from manyarms.live.databases import UnreachableError, database_of
-from manyarms.serve import tables
+from manyarms.live.databases import Database, UnreachableError, database_of
+from manyarms.serve import local_token, tables
 from manyarms.serve.access import (
     LONGEST_TOKEN,
     Caller,
@@ -33,8 +34,9 @@ from manyarms.serve.access import (
     new_token,
 )
 from manyarms.serve.app import App
-from manyarms.serve.messages import NewToken
+from manyarms.serve.connections import protocol_of
 from manyarms.serve.service import Service, Settings, is_wildcard, joined, local_host
+from manyarms.serve.token_messages import NewToken
 
 _logger = logging.getLogger("manyarms.serve")
 _STARTING = 30.0  # seconds that a database is waited for
@@ -79,6 +81,8 @@ def run(settings: Settings, say: Callable[[str], None], *, quiet: bool = False) 
     logger = logging.getLogger("manyarms")
     logger.addHandler(handler)
     logger.setLevel(logging.WARNING if quiet else logging.INFO)
+    # else whoever can reach us writes a line for each bad request; `App` logs what is our fault
+    logging.getLogger("uvicorn").setLevel(logging.CRITICAL)
     gc.set_threshold(100_000, 50, 1000)  # full collections would stop everything for long
     gc.freeze()
     _raise_open_files(settings.connections)
@@ -127,7 +131,7 @@ async def serve(
     listener = _bound(settings.host, settings.port)
     settings = replace(settings, port=listener.getsockname()[1])
     try:
-        secret, token = await _prepared(settings)
+        secret, entry = await _prepared(settings)
         service = Service(settings, secret)
         server = _Server(config(App(service), settings))
         await service.start()
@@ -144,7 +148,7 @@ async def serve(
         def listening() -> None:
             why_not = service.not_ready()
             how = f"not ready: {why_not}" if why_not else f"ready in {time.time() - began:.2f} s"
-            for line in _greeting(service, token, how, secretly=secretly):
+            for line in _greeting(service, entry, how, secretly=secretly):
                 say(line)
             if ready is not None:
                 ready(lambda: loop.call_soon_threadsafe(_end, server, service))  # type: ignore[arg-type]
@@ -173,10 +177,11 @@ def config(app: Any, settings: Settings) -> uvicorn.Config:
         log_config=None,
         server_header=False,
         date_header=False,
-        http="httptools",
+        http=protocol_of(settings.connections),
         ws="none",
         backlog=2048,
-        limit_concurrency=settings.connections,
+        # uvicorn counts those that gave way, too, until the next turns of the loop
+        limit_concurrency=settings.connections + 2 * _ACCEPTED,
         timeout_keep_alive=settings.idle_seconds,
         timeout_graceful_shutdown=3,
         proxy_headers=bool(settings.trusted_proxies),
@@ -211,8 +216,16 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-async def _prepared(settings: Settings) -> tuple[str, str | None]:
-    """Open the database, within half a minute; return its secret, and the token to get in by.
+class _Entry(NamedTuple):
+    """How to get in: a token, its name, and the file that it lies in, if it does."""
+
+    token: str | None = None
+    name: str = ""
+    file: Path | None = None
+
+
+async def _prepared(settings: Settings) -> tuple[str, _Entry]:
+    """Open the database, within half a minute; return its secret, and how to get in.
 
     Refuses to be reached by everybody.
     """
@@ -228,7 +241,7 @@ async def _prepared(settings: Settings) -> tuple[str, str | None]:
             pause = min(1.0, 2 * pause)
 
 
-def _prepare(settings: Settings) -> tuple[str, str | None]:
+def _prepare(settings: Settings) -> tuple[str, _Entry]:
     given = os.environ.get("MANYARMS_TOKEN", "")
     loopback = is_loopback(settings.host)
     here = f"local-{settings.port}"
@@ -240,38 +253,67 @@ def _prepare(settings: Settings) -> tuple[str, str | None]:
                 f"`--host` {settings.host} can be reached by others, and there is no token. Set "
                 f"MANYARMS_TOKEN to one for an admin, or make one with `manyarms token add`."
             )
-        token = (given or new_token()) if loopback or given else None
-        _check_token(token)
-        new = NewToken("environment" if given else here, "admin")
+        _check_token(given)
+        path = local_token.token_file(database)
+        if loopback and given and path is not None and local_token.read_token(path) == given:
+            given = ""  # it was exported from an earlier start
         with database.transaction():
             database.run("DELETE FROM tokens WHERE name IN ('environment', :here)", here=here)
-            if token is not None and not add_token(database, new, token):
-                _refuse_if_taken(find_caller(database, "sha256", digest_of(token)), new.name)
+            if not loopback:
+                database.run("DELETE FROM tokens WHERE name = :name", name=local_token.NAME)
+            entry = _Entry(given, "environment") if given else _Entry()
+            if loopback and not given:
+                entry = _local(path, here)
+            if entry.token:
+                _keep(database, entry)
         if settings.restored:
             tables.after_restore(database)
             tables.note(database, "", None, "restored from a backup: raised all generations")
-        return tables.setting(database, "secret", secrets.token_hex(32)), token
+        return tables.setting(database, "secret", secrets.token_hex(32)), entry
 
 
-def _greeting(service: Service, token: str | None, how: str, *, secretly: bool) -> list[str]:
+def _local(path: Path | None, here: str) -> _Entry:
+    """Return the token that lies beside the database; where none can, one for this start."""
+    if path is not None:
+        try:
+            return _Entry(local_token.kept_token(path), local_token.NAME, path)
+        except OSError as error:
+            _logger.warning(
+                "%s cannot be written (%s): the token ends with this start", path, error
+            )
+    return _Entry(new_token(), here)
+
+
+def _keep(database: Database, entry: _Entry) -> None:
+    assert entry.token is not None
+    holder = find_caller(database, "sha256", digest_of(entry.token))
+    if holder is not None and holder.name == entry.name:
+        return
+    database.run("DELETE FROM tokens WHERE name = :name", name=entry.name)
+    if not add_token(database, NewToken(entry.name, "admin"), entry.token):
+        _refuse_if_taken(holder, entry.name)
+
+
+def _greeting(service: Service, entry: _Entry, how: str, *, secretly: bool) -> list[str]:
     """Return where the service is, and how to get in."""
-    settings, given = service.settings, os.environ.get("MANYARMS_TOKEN", "")
+    settings, given = service.settings, entry.name == "environment"
     host = local_host(settings.host) if is_wildcard(settings.host) else settings.host
     url = f"http://{joined(host, settings.port)}{settings.root_path}"
     lines = [f"manyarms serves {database_of(settings.store)} at {url} ({how})"]
     if secretly:
-        made = "MANYARMS_TOKEN" if given else "one that `manyarms token add me --role admin` makes"
+        made = "one that `manyarms token add me --role admin` makes"
+        made = "MANYARMS_TOKEN" if given else f"the token in {entry.file}" if entry.file else made
         why = "no link and no token are printed, because this is no terminal"
         return [*lines, f"  sign in at    {url}/login, with {made}", f"                ({why})"]
-    if token is None:
+    if entry.token is None:
         return lines
-    name = "environment" if given else f"local-{settings.port}"
-    code = service.access.login_code(Caller(name, "admin", mark=mark_of(digest_of(token))))
+    code = service.access.login_code(_caller(entry))
     lines.append(f"  in a browser  {url}/login?code={code}")
     lines.append("                (this link works once, within ten minutes)")
     if not given:
-        lines.append(f"  for programs  export MANYARMS_TOKEN={token}")
-        lines.append("                (this token is good until the next start)")
+        until = f"it is kept in {entry.file}" if entry.file else "it is good until the next start"
+        lines.append(f"  for programs  export MANYARMS_TOKEN={entry.token}")
+        lines.append(f"                ({until})")
     else:
         lines.append("  for programs  the token in MANYARMS_TOKEN, which has the role admin")
         if not is_loopback(settings.host):
@@ -279,6 +321,11 @@ def _greeting(service: Service, token: str | None, how: str, *, secretly: bool) 
                 f"                (others can reach {settings.host}; this token makes them admin)"
             )
     return lines
+
+
+def _caller(entry: _Entry) -> Caller:
+    assert entry.token is not None
+    return Caller(entry.name, "admin", mark=mark_of(digest_of(entry.token)))
 
 
 def _refuse_if_taken(holder: Caller | None, name: str) -> None:
@@ -291,8 +338,8 @@ def _refuse_if_taken(holder: Caller | None, name: str) -> None:
         )
 
 
-def _check_token(token: str | None) -> None:
-    if token is not None and len(token) < 16:
+def _check_token(token: str) -> None:
+    if token and len(token) < 16:
         raise ParameterError("`MANYARMS_TOKEN` must have at least 16 characters.")
-    if token is not None and len(token) > LONGEST_TOKEN:
+    if len(token) > LONGEST_TOKEN:
         raise ParameterError(f"`MANYARMS_TOKEN` must have at most {LONGEST_TOKEN} characters.")

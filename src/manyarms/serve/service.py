@@ -31,7 +31,7 @@ from manyarms.serve.errors import (
     unknown_experiment,
 )
 from manyarms.serve.experiment import Experiment
-from manyarms.serve.game import policy_of
+from manyarms.serve.game import phase_of, policy_of
 from manyarms.serve.leader import Leader
 from manyarms.serve.look import MissingError
 from manyarms.serve.metrics import Metrics
@@ -395,7 +395,8 @@ def _unloaded(
     asked, told, abandoned, reward, fresh = sums or (0, 0, 0, 0.0, 0)
     summary = msgspec.structs.replace(
         summary,
-        state=row.state,
+        state=phase_of(row.state, int(asked), spec.horizon),
+        spec=spec,
         horizon=spec.horizon,
         head=row.head,
         pulls=int(asked),

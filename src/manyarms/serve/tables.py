@@ -6,7 +6,6 @@ Every function is given a `Database` and belongs to the thread that has it.
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Sequence
 from itertools import chain
 from typing import Any
@@ -14,6 +13,7 @@ from typing import Any
 from manyarms.live.databases import Database, UnreachableError, database_of
 from manyarms.live.databases.postgres import PostgreSQL
 from manyarms.live.databases.sqlite import SQLite
+from manyarms.serve import clock
 
 _AT_ONCE = 2000  # rows that are deleted
 _MOST_ROWS = 256  # of one statement
@@ -137,15 +137,18 @@ def add_arms(database: Database, experiment: int, arms: list[tuple[int, str]]) -
 
 def _taken(database: Database, experiment: int, keys: list[str]) -> str | None:
     """Return the first of some keys that is there already."""
+    there = numbers_of(database, experiment, keys)
+    return next((key for key in keys if key in there), None)
+
+
+def numbers_of(database: Database, experiment: int, keys: list[str]) -> dict[str, int]:
+    """Return the numbers of the arms that are there, by their keys."""
     among = "= ANY(:keys)"
     values: Any = keys
     if isinstance(database, SQLite):
         among, values = "IN (SELECT value FROM json_each(:keys))", json.dumps(keys)
-    rows = database.run(
-        f"SELECT key FROM arms WHERE experiment = :x AND key {among}", x=experiment, keys=values
-    )
-    there = {key for (key,) in rows}
-    return next((key for key in keys if key in there), None)
+    sql = f"SELECT key, number FROM arms WHERE experiment = :x AND key {among}"
+    return dict(database.run(sql, x=experiment, keys=values))
 
 
 def end_of_arms(database: Database, experiment: int) -> int:
@@ -181,7 +184,7 @@ def setting(database: Database, name: str, fresh: str) -> str:
 def end_session(database: Database, session: str, until: float) -> None:
     """Note that a session has ended, for as long as its cookie would be good."""
     database.run(
-        "DELETE FROM settings WHERE name LIKE 'ended %' AND value < :now", now=f"{time.time():.0f}"
+        "DELETE FROM settings WHERE name LIKE 'ended %' AND value < :now", now=f"{clock.now():.0f}"
     )
     set_setting(database, f"ended {session}", f"{until:.0f}")
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import time
 from collections import Counter
 from itertools import islice
 from typing import Any
@@ -15,16 +14,11 @@ from typing import Any
 import numpy as np
 
 from manyarms.live.estimates import ArmEstimate
-from manyarms.live.verdict import (
-    CONFIDENCE,
-    EPSILON,
-    QUANTILE,
-    StopVerdict,
-    check_question,
-)
+from manyarms.serve import clock
 from manyarms.serve import messages as m
 from manyarms.serve.game import DELAYS
 from manyarms.serve.look import Look, place_of
+from manyarms.serve.uplift import number_or_none, uplift
 
 SORTS = ("low", "estimate", "pulls", "told", "arm")  # of arms
 _POINTS = 300  # of a series, at most
@@ -36,7 +30,7 @@ def summary(look: Look) -> m.ExperimentSummary:
     game = look.game
     about: dict[str, Any] = {
         "name": game.name,
-        "state": game.state,
+        "state": game.phase,
         "policy": look.policy,
         "spec": game.spec,
         "keyed": game.keyed,
@@ -50,30 +44,21 @@ def summary(look: Look) -> m.ExperimentSummary:
     assert tallies is not None
     best = tallies.best(1)
     kept = tallies.at(best[0]) if best else None
-    verdict = None if kept is None else look.verdict()
+    verdict = look.verdict()
     told, reward = look.last_hour()
     shown = m.ExperimentSummary.__struct_fields__
     known = {name: value for name, value in dataclasses.asdict(how).items() if name in shown}
     return m.ExperimentSummary(
-        **about | known | {"mean_reward": _number(how.mean_reward)},
+        **about | known | {"mean_reward": number_or_none(how.mean_reward)},
         recommended=None if kept is None else _seen(look, [kept])[0],
         rivals=tallies.rivals(best[0]) if best else 0,
         untried=how.n_arms - int((~tallies.retired).sum()),
         may_stop=None if verdict is None else verdict.stop,
-        advice="" if verdict is None else _advice(verdict),
+        outcome="" if verdict is None else verdict.outcome,
+        headline="" if verdict is None else verdict.headline,
+        advice="" if verdict is None else f"{verdict.reasons} {verdict.warning}".strip(),
         last_hour=reward / told if told else None,
     )
-
-
-def _advice(verdict: StopVerdict) -> str:
-    """Return why to go on, or what holds where one may stop."""
-    if not verdict.stop:
-        return verdict.missing[:1].upper() + verdict.missing[1:]
-    said = (
-        f"With {100 * verdict.confidence:g} % confidence it is within {verdict.epsilon:g} of the "
-        f"best of {verdict.rivals}."
-    )
-    return f"{said} {verdict.warning}".rstrip()
 
 
 def leaders(look: Look, k: int = 20) -> m.Leaders:
@@ -83,26 +68,16 @@ def leaders(look: Look, k: int = 20) -> m.Leaders:
     return m.Leaders(_seen(look, best), look.game.head)
 
 
-def verdict(
-    look: Look,
-    epsilon: float = EPSILON,
-    quantile: float = QUANTILE,
-    confidence: float = CONFIDENCE,
-) -> m.VerdictView:
-    """Return whether the recommended arm is good enough, as `Live.verdict` does."""
-    asked = check_question(epsilon, quantile, confidence)
-    said = look.judged(*asked)
+def verdict(look: Look, **question: Any) -> m.VerdictView | None:
+    """Return whether the recommended arm is good enough, as `Live.verdict`; None without arms.
+
+    `target_arm` is the arm that `Live.verdict` takes as a `target`.
+    """
+    said = look.judged(**question)
     if said is None:
-        why = "there are no arms yet."
-        said = StopVerdict(None, False, *asked, -math.inf, 0, 0, 0, 0, 0, False, why)
-    known = dataclasses.asdict(said) | {
-        "limit": _number(said.limit),
-        "limit_confidence": said.limit_confidence,
-        "head": look.game.head,
-    }
-    if said.arm is not None:
-        known["arm"] = look.names([said.arm])[said.arm]
-    return m.VerdictView(**known)
+        return None
+    words = {"headline": said.headline, "why": said.why, "head": look.game.head}
+    return m.VerdictView(**dataclasses.asdict(said) | {"limit": number_or_none(said.limit)} | words)
 
 
 def arms(
@@ -163,7 +138,7 @@ def minutes(look: Look) -> m.Minutes:
 
 def in_flight(look: Look, limit: int = 20) -> m.InFlightView:
     """Return what is waited for, and how long rewards took."""
-    game, now = look.game, time.time()
+    game, now = look.game, clock.now()
     ages = [0] * (len(DELAYS) + 1)
     for at, _ in game.waiting.values():
         ages[sum(now - at >= end for end in DELAYS)] += 1
@@ -174,8 +149,9 @@ def in_flight(look: Look, limit: int = 20) -> m.InFlightView:
         for k, (count, total, _) in enumerate(game.delays)
     ]
     oldest = [(pull, *game.waiting[pull]) for pull in islice(game.waiting, limit)]
-    flight = {} if game.live is None else game.live.flight
-    numbers = {pull: flight[pull].arm for pull, _, _ in oldest if pull in flight}
+    live = game.live
+    found = ((pull, None if live is None else live.flying(pull)) for pull, _, _ in oldest)
+    numbers = {pull: arm for pull, arm in found if arm is not None}
     names = look.names(list(numbers.values()))
     shown = [
         m.WaitingPull(pull, names[numbers[pull]], now - at, worker)
@@ -240,9 +216,9 @@ def _seen(look: Look, some: list[ArmEstimate]) -> list[m.ArmView]:
             number=a.arm,
             pulls=a.pulls,
             told=a.told,
-            estimate=_number(a.estimate),
-            low=_number(a.interval[0]),
-            high=_number(a.interval[1]),
+            estimate=number_or_none(a.estimate),
+            low=number_or_none(a.interval[0]),
+            high=number_or_none(a.interval[1]),
             retired=a.retired,
             recent=recent[a.arm] / of,
         )
@@ -250,11 +226,10 @@ def _seen(look: Look, some: list[ArmEstimate]) -> list[m.ArmView]:
     ]
 
 
-def _number(value: float) -> float | None:
-    return value if math.isfinite(value) else None
-
-
 VIEWS = {
     view.__name__: view
-    for view in (summary, leaders, verdict, arms, arm, arm_at, minutes, in_flight, exploring)
+    for view in (
+        *(summary, leaders, verdict, uplift, arms, arm, arm_at),
+        *(minutes, in_flight, exploring),
+    )
 }

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from typing import TYPE_CHECKING
 
-from manyarms.serve import tables
+from manyarms.serve import clock, tables
 from manyarms.serve.errors import BrokenError, RefusedError
 from manyarms.serve.game import SHORTEST_WINDOW
 
@@ -52,8 +51,8 @@ class Windows:
             return
         if at is None:
             first = next(iter(experiment.waiting.values()), None)
-            at = time.time() + window if first is None else first[0] + window
-        pause = min(max(SHORTEST_WINDOW / 2, at - time.time()), _LONGEST_PAUSE)
+            at = clock.now() + window if first is None else first[0] + window
+        pause = min(max(SHORTEST_WINDOW / 2, at - clock.now()), _LONGEST_PAUSE)
         loop = asyncio.get_running_loop()
         experiment.deadline = loop.call_later(pause, self._expire, experiment)
 
@@ -62,7 +61,7 @@ class Windows:
         if leader.closing or experiment.gone or not leader.leads:
             return
         try:
-            at = experiment.expire(time.time())
+            at = experiment.expire(clock.now())
         except BrokenError as error:
             leader.broke(experiment, error)
             return

@@ -17,7 +17,8 @@ from manyarms.lab.experiment import Cell, Experiment, cell
 from manyarms.lab.players import Player
 from manyarms.lab.results import Result
 from manyarms.report.drawing import Axes, Figure, Line2D, Patch, drawing, save_figure
-from manyarms.report.figures import draw_means, legend_beside
+from manyarms.report.figures import draw_means
+from manyarms.report.frame import legend_beside
 from manyarms.report.style import policy_styles, policy_title, thousands
 from manyarms.report.text import Table, interval_text, write_text
 from manyarms.studies.paper import about_intervals, six_policies

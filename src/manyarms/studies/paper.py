@@ -27,6 +27,7 @@ from manyarms.report.style import (
     ALPHA,
     HARDNESS,
     MINIMAX_LINE,
+    PAPER_BAND,
     QUANTILE_LINE,
     SUBSET_LINE,
     LineStyle,
@@ -137,7 +138,7 @@ def _report_fig2a(results: Results, out: Path) -> Report:
         [[f"{alpha}", *map(_regret_text, summary)] for alpha, summary in rows.items()],
         "Figure 2(a): mean final regret, its 95 % interval, and (the median)",
     )
-    files = save_figure(regret_against_hardness(by_alpha), out / "fig2a")
+    files = save_figure(regret_against_hardness(by_alpha, band=PAPER_BAND), out / "fig2a")
     return Report(
         files, [table, about_intervals(by_alpha.values())], presentation(results, ["fig2a"])
     )
@@ -159,7 +160,7 @@ def _regret_text(row: PolicySummary) -> str:
 def _over_time(name: str, results: Results, out: Path) -> Report:
     result = results[name].cells[0]
     note = result.instance if result.is_stand_in else None
-    files = save_figure(regret_over_time(result, note=note), out / name)
+    files = save_figure(regret_over_time(result, band=PAPER_BAND, note=note), out / name)
     shown = [] if note is None else [f"Figure 3 shows a {note}, not the contest. {_GET}"]
     return Report(files, [*shown], presentation(results, [name]))
 

@@ -13,9 +13,11 @@ from markupsafe import Markup
 
 from manyarms.core import theme
 from manyarms.core.tabular import plain
+from manyarms.live.estimates import is_rate
 from manyarms.remote.verdict import Judgement, thousands, verdict
 from manyarms.serve import messages as m
 from manyarms.serve.dashboard import charts
+from manyarms.serve.uplift import UpliftView
 from manyarms.serve.views import SORTS
 
 if TYPE_CHECKING:
@@ -29,6 +31,7 @@ _ARMS = 25
 _UNITS = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
 _ENOUGH = 30  # rewards of a delay, before its mean is compared
 _LONGEST = 80  # characters of an arm's name in a table
+_LAST = 253_402_300_799  # the last moment that a date can be
 
 
 @functools.cache
@@ -44,6 +47,7 @@ def _environment() -> Environment:
         "thousands": thousands,
         "count": count,
         "number": number,
+        "mean": mean,
         "duration": duration,
         "moment": moment,
         "arm": arm_name,
@@ -51,6 +55,7 @@ def _environment() -> Environment:
     made.globals |= {
         "mark": Markup(theme.MARK),
         "share": share,
+        "mean_of": mean_of,
         "delay_range": delay_range,
         "verdict": verdict,
     }
@@ -81,6 +86,7 @@ async def draw_experiment(service: Service, name: str, kept: dict[str, Any]) -> 
         kept["leaders"] = await service.view("leaders", name, k=_LEADERS)
         kept["minutes"] = await service.view("minutes", name)
         kept["exploring"] = await service.view("exploring", name)
+        kept["uplift"] = await service.view("uplift", name)
         kept["head"] = summary.head, summary.n_arms
     looked = {
         "summary": summary,
@@ -91,6 +97,7 @@ async def draw_experiment(service: Service, name: str, kept: dict[str, Any]) -> 
         "root": service.root_path,
     }
     looked |= _reckoned(looked, kept["minutes"])
+    looked["uplift"] = uplift_in_words(kept["uplift"])
     drawn = {panel: template(f"panels/{panel}", **looked) for panel in PANELS}
     return drawn | {"state": summary.state}
 
@@ -98,7 +105,7 @@ async def draw_experiment(service: Service, name: str, kept: dict[str, Any]) -> 
 def _reckoned(looked: dict[str, Any], minutes: m.Minutes) -> dict[str, Any]:
     """Return what templates show and views do not say."""
     summary, exploring, flight = looked["summary"], looked["exploring"], looked["flight"]
-    cost, how = cost_of_exploring(exploring, summary.told)
+    cost, how = cost_of_exploring(exploring, summary.told, summary.spec.reward or "")
     return {
         "cost": cost,
         "cost_how": how,
@@ -145,7 +152,8 @@ async def arms_panel(
         "cursor": chosen.get("cursor", ""),
     }
     page: m.ArmPage = await service.view("arms", name, **asked, limit=_ARMS)
-    about = {"name": name, "may_retire": may_retire, "root": service.root_path}
+    spec = (await service.leader.find(name)).spec
+    about = {"name": name, "may_retire": may_retire, "root": service.root_path, "spec": spec}
     return template("panels/arms", page=page, scale=common_scale(page.arms), **asked, **about)
 
 
@@ -167,6 +175,25 @@ def number(value: float | None) -> str:
     else:
         text = f"{value:.4f}".rstrip("0").rstrip(".")
     return text.replace("-", "−")
+
+
+def mean(value: float | None, spec: m.Spec) -> str:
+    r"""Return a mean of rewards; in percent if it is a rate, of clicks or the like.
+
+    >>> clicks = m.Spec(reward="clicks")
+    >>> mean(0.03125, clicks), mean(0.03125, m.Spec()), mean(None, clicks)
+    ('3.12\xa0%', '0.0312', '–')
+    """
+    if value is None or not is_rate(spec.reward, spec.reward_range):
+        return number(value)
+    return f"{number(100 * value)}\u00a0%"
+
+
+def mean_of(spec: m.Spec, otherwise: str = "Mean reward") -> str:
+    """Return what a mean of rewards is called."""
+    if not spec.reward:
+        return otherwise
+    return spec.reward if is_rate(spec.reward, spec.reward_range) else f"{spec.reward} a pull"
 
 
 def count(of: int, what: str) -> str:
@@ -216,7 +243,7 @@ def delay_range(low: float, high: float | None) -> str:
 
 def moment(at: float, form: str = "time") -> Markup:
     """Return a moment; the page's script writes it in the reader's own time zone."""
-    when = datetime.fromtimestamp(at, UTC)
+    when = datetime.fromtimestamp(min(at, _LAST), UTC)
     shown = when.strftime("%H:%M UTC" if form == "time" else "%Y-%m-%d %H:%M UTC")
     return Markup('<time datetime="{}" data-form="{}">{}</time>').format(
         when.isoformat(timespec="seconds"), form, shown
@@ -234,16 +261,35 @@ def arm_name(arm: str | int, longest: int = _LONGEST) -> str:
     return plain(arm, at_most=longest) if arm.strip() else "(blank)"
 
 
-def cost_of_exploring(exploring: m.Exploring, told: int) -> tuple[str, str]:
+def cost_of_exploring(exploring: m.Exploring, told: int, reward: str = "") -> tuple[str, str]:
     """Return what exploring has cost so far, and how that was reckoned."""
     if exploring.given_up is None:
         return "Not known yet", "It takes a recommended arm with an interval."
     low, high = exploring.given_up
     always = f"if the recommended arm had been pulled all {thousands(told)} times"
+    if high <= 0 and reward:
+        return "Nothing", f"There would be no more {reward} {always}."
     if high <= 0:
         return "Nothing", f"The sum of rewards would be no larger {always}."
-    much = f"At most {number(high)}" if low <= 0 else f"{number(low)} to {number(high)}"
+    shown = thousands if reward and high >= 10 else number
+    much = f"At most {shown(high)}" if low <= 0 else f"{shown(low)} to {shown(high)}"
+    if reward:
+        return f"{much} {reward}", f"There would be so many more {always}."
     return much, f"The sum of rewards would be larger by this {always}."
+
+
+def uplift_in_words(uplift: UpliftView) -> Judgement | None:
+    """Return whether the arm to deploy is better than the control; None without a control."""
+    if uplift.control is None:
+        return None
+    if uplift.missing:
+        return Judgement("open", "Not compared yet:", uplift.missing)
+    amount, over, rest = uplift.text.partition(" over ")
+    if not over:
+        return Judgement("open", uplift.text, "")
+    kind = "good" if uplift.better else "open" if uplift.better is None else "bad"
+    unsure = "" if uplift.better is not None else " It may be better or worse."
+    return Judgement(kind, amount, f"over {rest}.{unsure}")
 
 
 def delays_in_words(flight: m.InFlightView) -> Judgement:

@@ -207,7 +207,7 @@ def paper_claims(played: Paper, facts: Sequence[Part]) -> list[Claim]:
 
 def paper_claim(number: int, played: Paper, facts: Sequence[Part]) -> Claim:
     """Decide one claim; if the contest is a stand-in, the claim says so."""
-    text, reading, ask, beside = SENTENCES[number - 1]
+    text, place, reading, ask, beside = SENTENCES[number - 1]
     said = text
     if only(played["fig3"]).is_stand_in:
         said = re.sub("contest 652", r"\g<0> (stand-in)", said, flags=re.IGNORECASE)
@@ -216,7 +216,7 @@ def paper_claim(number: int, played: Paper, facts: Sequence[Part]) -> Claim:
         said,
         decided(facts if ask is None else ask(played)),
         max(each.replications for own in played.values() for each in own.values()),
-        reading,
+        f"{place}. {reading}",
         () if beside is None else tuple(beside(played)),
         stand_in=said != text,
     )

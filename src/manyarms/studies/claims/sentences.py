@@ -53,14 +53,17 @@ SMALL, HARD = 0.3, 0.7  # hardnesses below the one, and from the other on
 ADAPTIVE = ("moss++", "empmoss++")
 NEXT_BEST = 0.5  # of the paper's means: 0.1, …, 0.5 beside the best, 0.9
 
+_FIG_2A, _FIG_2B, _FIG_3 = (f"Section 6, Figure {figure}" for figure in ("2(a)", "2(b)", "3"))
+
 Paper = Mapping[str, Mapping[float, Result]]  # by experiment and hardness
 Parts = Iterator[Part | Ask]
 
 
 class Sentence(NamedTuple):
-    """A claim, how its words are read, what is asked, and what else the runs say."""
+    """A claim, where the paper has it, how its words are read, what is asked, what else is seen."""
 
     text: str
+    place: str
     reading: str
     ask: Callable[[Paper], Parts] | None  # None: facts that no run is needed for
     beside: Callable[[Paper], Iterator[str]] | None = None
@@ -324,80 +327,95 @@ def _quantile_is_moss(played: Paper) -> Parts:
 SENTENCES = (
     Sentence(
         "Every policy's regret grows with the hardness.",
+        _FIG_2A,
         "From each hardness to the next, up to the plateau of 20000 that the paper names.",
         _grows,
     ),
     Sentence(
         "MOSS is far from satisfying on n = 20000, T = 50000.",
+        _FIG_2A,
         "It loses to MOSS++ and to empMOSS++ at every hardness.",
         _moss_is_far,
     ),
     Sentence(
         "Quantile is good at hardness 0.1, and much worse beyond.",
+        _FIG_2A,
         "At most 1.5 times MOSS++ at 0.1; then 2 times the better of MOSS++ and empMOSS++.",
         _quantile_good_then_bad,
         _quantile_wins_when_hard,
     ),
     Sentence(
         "Quantile flattens at about 20000.",
+        _FIG_2A,
         "From hardness 0.7 on it is within 1.5 times of that.",
         _quantile_flattens_at_20000,
     ),
     Sentence(
         "Parallel suffers the regret of its 11 subroutines.",
+        _FIG_2A,
         "A mechanism: it loses to MOSS Oracle, which is its best subroutine alone.",
         _parallel_pays_for_all,
         _oracle_is_moss,
     ),
     Sentence(
         "empMOSS++ is comparable to MOSS Oracle on easy problems.",
+        _FIG_2A,
         "Within 1.5 times at hardness 0.1, 0.2 and 0.25.",
         _emp_is_comparable_when_easy,
     ),
     Sentence(
         "empMOSS++ is best of all from hardness 0.3 on.",
+        _FIG_2A,
         "It has less regret than each of the other five, MOSS Oracle among them.",
         _emp_is_best_when_hard,
         _emp_among_the_untold,
     ),
     Sentence(
         "From hardness 0.7 on MOSS Oracle explores most arms, which hurts it.",
+        _FIG_2A,
         "Its set is more than half of the arms, and it loses to empMOSS++.",
         _oracle_explores_all_when_hard,
     ),
     Sentence(
         "At hardness 0.25: who beats whom, who flattens, who varies (Fig. 2b).",
+        _FIG_2B,
         "Flat: the last fifth of the horizon adds less than 5 %.",
         _figure_2b,
     ),
     Sentence(
         "Contest 652: n = 10025, m = 54, others in [0, 0.8], hardness 0.43.",
+        _FIG_3,
         "The hardness by the paper's own definition.",
         None,
     ),
     Sentence(
         "Contest 652: who flattens; MOSS 7 and Quantile 9 times empMOSS++.",
+        _FIG_3,
         "More than 7 and more than 9 times its mean regret.",
         _figure_3,
         _authors_log,
     ),
     Sentence(
         "Contest 652: empMOSS++ beats MOSS Oracle.",
+        _FIG_3,
         "It has less regret.",
         _emp_beats_oracle_on_the_contest,
     ),
     Sentence(
         "A larger beta is worse on easy problems, better on hard ones.",
+        "Section 6, on beta",
         "Beta 0.6, 0.75 and 0.9 against 0.5, one by one; the paper says “generally”.",
         _larger_beta,
     ),
     Sentence(
         "MOSS Oracle's set is larger than contest 652 needs.",
+        _FIG_3,
         "A smaller set, chosen on one half of the runs, has less regret on the other.",
         _oracle_set_too_large,
     ),
     Sentence(
         "Quantile is roughly MOSS on T^0.347 random arms.",
+        _FIG_2A,
         "Within 1.5 times at every hardness.",
         _quantile_is_moss,
     ),

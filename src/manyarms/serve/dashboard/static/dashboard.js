@@ -122,6 +122,12 @@ async function armsOf(file, text) {
 }
 
 const given = (value) => (value === "" || value === null ? undefined : Number(value));
+/** A number, a share such as 20%, or nothing. What is none of these, the service refuses. */
+const slack = (value) => {
+  const text = value.trim();
+  if (text === "") return null;
+  return Number.isNaN(Number(text)) ? text : Number(text);
+};
 const hasFile = (form) => form.get("file") instanceof File && form.get("file").size > 0;
 
 const SEND = {
@@ -142,9 +148,18 @@ const SEND = {
       reward_range: low === undefined || high === undefined ? null : [low, high],
       window: given(form.get("window")), early: form.get("early"),
       missing: missing === "abandon" ? missing : Number(missing),
+      reward: form.get("reward").trim() || undefined,
+      ...(form.get("control") ? { control: form.get("control"), share: given(form.get("share")) } : {}),
+      epsilon: slack(form.get("epsilon")), target: slack(form.get("target")),
     });
     if (file) await send("POST", `${path}/arms`, ...await armsOf(form.get("file"), ""));
     window.location.assign(`${page.root}/experiments/${name}`);
+  },
+  async settings(form) {
+    await send("PATCH", experiment(), {
+      epsilon: slack(form.get("epsilon")), target: slack(form.get("target")),
+    });
+    say("Changed.");
   },
   async token(form) {
     const days = given(form.get("days"));

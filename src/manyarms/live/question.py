@@ -1,0 +1,165 @@
+"""What a verdict is asked: how good is good enough, compared with what, and how sure."""
+
+from __future__ import annotations
+
+import numbers
+import re
+from typing import Any, NamedTuple
+
+from manyarms.core.checks import check_number, shown
+from manyarms.errors import ParameterError, UnknownArmError
+from manyarms.live.arms import ArmNumbers
+from manyarms.live.control import ARM
+from manyarms.live.game import LiveGame
+from manyarms.protocol.recommend import sigma_of
+
+QUANTILE, CONFIDENCE = 0.05, 0.95  # what is asked unless one says otherwise
+_SHARE = 0.1  # of the best mean that the arm may be worse by: or of the range of rewards
+_PERCENT = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*%\s*")
+
+
+class Slack(NamedTuple):
+    """A difference of means: a number, or a share of a mean.
+
+    >>> print(Slack(0.1, relative=True), Slack(0.1, relative=False))
+    10 % 0.1
+    """
+
+    amount: float
+    relative: bool
+
+    def best(self, mean: float) -> float:
+        """Return the largest mean that a given one is still within this of."""
+        return mean / (1.0 - self.amount) if self.relative else mean + self.amount
+
+    def more(self, mean: float) -> float:
+        """Return a mean that is larger by this."""
+        return mean * (1.0 + self.amount) if self.relative else mean + self.amount
+
+    @property
+    def given(self) -> float | str:
+        """As one would write it: 0.1, or "10%"."""
+        return f"{100 * self.amount:g}%" if self.relative else self.amount
+
+    def __str__(self) -> str:
+        return f"{100 * self.amount:g} %" if self.relative else f"{self.amount:g}"
+
+
+class Question(NamedTuple):
+    """What is asked. With a `target`, `epsilon` and `quantile` do not matter.
+
+    `rival` is the number of the arm that `target` names, or `control.ARM`.
+    """
+
+    epsilon: Slack
+    quantile: float
+    confidence: float
+    target: float | str | None
+    margin: Slack
+    rival: int | None
+
+
+def asked(
+    game: LiveGame,
+    *,
+    epsilon: Any = None,
+    quantile: Any = None,
+    confidence: Any = None,
+    target: Any = None,
+    margin: Any = None,
+    rival: int | None = None,
+) -> Question:
+    """Return a question, or raise. What is None is not asked for: defaults hold.
+
+    `rival` is the arm that `target` names, for callers that know it; others leave it out.
+    """
+    for name, value in (("epsilon", epsilon), ("quantile", quantile)):
+        if target is not None and value is not None:
+            raise ParameterError(
+                f"`{name}` must be left out where `target` is given, got {value!r}: the arm is "
+                f"compared with the target alone."
+            )
+    if margin is not None and not isinstance(target, str):
+        raise ParameterError(
+            f"`margin` must be left out unless `target` names an arm, got {margin!r}. To be above "
+            f"a number by a margin, add them up."
+        )
+    if isinstance(target, str):
+        rival = rival_of(game, target) if rival is None else rival
+    elif target is not None:
+        target = check_number("target", target)
+    slack = game.epsilon if epsilon is None else epsilon
+    return Question(
+        _default(game) if slack is None else check_epsilon(slack, game.reward_range),
+        check_number(
+            "quantile", QUANTILE if quantile is None else quantile, at_least=0.0, below=1.0
+        ),
+        check_number(
+            "confidence", CONFIDENCE if confidence is None else confidence, above=0.0, below=1.0
+        ),
+        target,
+        _slack("margin", 0.0 if margin is None else margin, game.reward_range),
+        rival,
+    )
+
+
+def names_control(game: LiveGame, target: str) -> bool:
+    """Whether a target is the control of a game: by its name, or as "control"."""
+    return game.control is not None and target in ("control", str(game.control.name))
+
+
+def rival_of(game: LiveGame, target: str) -> int:
+    """Return the number of the arm that a target names, or `control.ARM`."""
+    arms = game.arms
+    if names_control(game, target):
+        return ARM
+    if isinstance(arms, ArmNumbers):
+        return arms.number(int(target) if target.isdecimal() else target)
+    try:
+        return arms.number(target)
+    except UnknownArmError:
+        if target.isdecimal():  # names may be integers
+            return arms.number(int(target))
+        raise
+
+
+def check_epsilon(epsilon: Any, reward_range: tuple[float, float] | None) -> Slack:
+    """Return how much worse an arm may be, or raise."""
+    slack = _slack("epsilon", epsilon, reward_range)
+    if slack.amount > 0.0 and not (slack.relative and slack.amount >= 1.0):
+        return slack
+    raise ParameterError(
+        f"`epsilon` must be a number > 0, or a percentage between 0 and 100 such as '10%', got "
+        f"{shown(epsilon)}."
+    )
+
+
+def check_setting(epsilon: Any, reward_range: tuple[float, float] | None) -> float | str | None:
+    """Return the `epsilon` of a game, as it was given, or raise; None is the default."""
+    return None if epsilon is None else check_epsilon(epsilon, reward_range).given
+
+
+def _slack(name: str, given: Any, reward_range: tuple[float, float] | None) -> Slack:
+    found = _PERCENT.fullmatch(given) if isinstance(given, str) and len(given) < 100 else None
+    if found is not None:
+        if reward_range is None or reward_range[0] < 0.0:
+            raise ParameterError(
+                f"`{name}` must be a number where rewards may be negative, got {given!r}: a share "
+                f"of a mean makes sense only if no mean is below 0."
+            )
+        return Slack(float(found[1]) / 100.0, relative=True)
+    if not isinstance(given, numbers.Real):
+        raise ParameterError(
+            f"`{name}` must be a number, or a percentage such as '10%', got {shown(given)}."
+        )
+    return Slack(check_number(name, given, at_least=0.0), relative=False)
+
+
+def _default(game: LiveGame) -> Slack:
+    """Return 10 %; where rewards may be negative, a tenth of their range, or of two sigma."""
+    limits = game.reward_range
+    if limits is None:
+        return Slack(_SHARE * 2.0 * sigma_of(game.policy), relative=False)
+    if limits[0] < 0.0:
+        return Slack(_SHARE * (limits[1] - limits[0]), relative=False)
+    return Slack(_SHARE, relative=True)

@@ -1,0 +1,221 @@
+"""A control gets its share of the pulls, and the policy plays as if there were none."""
+
+from __future__ import annotations
+
+import math
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import manyarms as ma
+from manyarms.core.rng import draw, unit
+from manyarms.live.control import OF_CONTROL
+from manyarms.live.replay import replay
+from manyarms.live.saving import NEWEST, VERSION, pack, unpack, version_of
+from manyarms.live.store import Events
+from manyarms.protocol.keys import control_key
+from tests.helpers import ALL_POLICIES, label
+from tests.live.stores import MAKERS, on_shelf
+
+NAMES = [f"item {k}" for k in range(12)]
+
+
+def begun(control: str | None = "current", **given: Any) -> ma.Live:
+    chosen: dict[str, Any] = {} if control is None else {"control": control, "share": 0.25}
+    return ma.MOSS().live(arms=NAMES, horizon=500, seed=4, **chosen, **given)
+
+
+def play(live: ma.Live, pulls: int, seed: int = 0) -> None:
+    """Play with rewards in batches, late, in any order, and some never."""
+    dice = random.Random(seed)
+    for _ in range(pulls):
+        live.ask(dice.randint(1, 3))
+        for pull in live.pending:
+            if dice.random() < 0.6:
+                live.tell(pull, float(dice.random() < 0.4))
+            elif dice.random() < 0.1:
+                live.abandon(pull)
+
+
+@pytest.mark.parametrize("policy", ALL_POLICIES, ids=label)
+def test_the_policy_plays_as_if_there_were_none(policy: ma.Policy) -> None:
+    plain = policy.live(arms=NAMES, horizon=300, seed=3)
+    with_control = policy.live(arms=NAMES, horizon=300, seed=3, control="current", share=0.3)
+    dice = random.Random(1)
+    for _ in range(60):
+        batch = with_control.ask(dice.randint(1, 4))
+        ours = [pull for pull in batch if pull.id < OF_CONTROL]
+        assert all(pull.arm == "current" for pull in batch if pull not in ours)
+        if ours:
+            assert plain.ask(len(ours)) == ours
+        for pull in dice.sample(batch, len(batch)):
+            reward = float(dice.random() < 0.5)
+            if dice.random() < 0.8:
+                with_control.tell(pull, reward)
+                if pull in ours:
+                    plain.tell(pull, reward)
+    assert plain.arms() == with_control.arms()
+    assert plain.progress() == with_control.progress()
+    with_control._game.control = None
+    assert plain.to_bytes() == with_control.to_bytes()
+
+
+def test_which_pulls_are_its_own_follows_from_the_seed() -> None:
+    live = begun()
+    pulls = [*live.ask(40), *(live.ask() for _ in range(60))]
+    key = control_key(4)
+    assert [pull.id >= OF_CONTROL for pull in pulls] == [
+        unit(draw(key, k)) < 0.25 for k in range(100)
+    ]
+    assert [pull.id for pull in pulls if pull.arm == "current"] == [
+        OF_CONTROL + k for k in range(sum(pull.arm == "current" for pull in pulls))
+    ]
+    assert live.pulls + sum(pull.arm == "current" for pull in pulls) == 100
+
+
+def test_observed_rewards_take_no_turn_of_it() -> None:
+    live = begun()
+    live.observe("item 3", [1.0] * 30)
+    pulls = live.ask(60)
+    key = control_key(4)
+    assert [pull.id >= OF_CONTROL for pull in pulls] == [
+        unit(draw(key, k)) < 0.25 for k in range(60)
+    ]
+
+
+def test_its_pulls_are_told_as_others_are() -> None:
+    live = begun()
+    own = [pull for pull in live.ask(60) if pull.arm == "current"]
+    assert set(own) <= set(live.pending)
+    live.tell(own[0], 1.0)
+    live.tell_many([(own[1].id, 0.0), (own[2], 1.0)])
+    live.abandon(own[3])
+    control = live._game.control
+    assert control is not None
+    assert (control.told, control.total, len(control.abandoned)) == (3, 2.0, 1)
+    assert not set(own[:4]) & set(live.pending)
+    for pull, said in ((own[0], "told already"), (own[3], "was abandoned")):
+        with pytest.raises(ma.TurnError, match=said):
+            live.tell(pull, 1.0)
+        live.tell(pull, 1.0, again="ignore")
+    with pytest.raises(ma.TurnError, match="not asked for"):
+        live.tell(OF_CONTROL + 10**6, 1.0)
+    with pytest.raises(ma.TurnError, match="of arm 'current'"):
+        live.tell(ma.Pull("item 1", own[5].id), 1.0)
+    with pytest.raises(ma.ParameterError, match="reward_range"):
+        live.tell(own[5], 3.0)
+    with pytest.raises(ma.TurnError, match="not asked for"):
+        begun(None).tell(own[5].id, 1.0)
+
+
+@pytest.mark.parametrize("maker", MAKERS)
+def test_it_outlives_the_process(maker: str, tmp_path: Path) -> None:
+    make = MAKERS[maker](tmp_path)
+    with ma.recorded(make(), begun()) as live:
+        play(live, 30)
+        known, pending = live.to_bytes(), live.pending
+        expected = ma.Live.from_bytes(known)
+        if "events" in dir(make()):
+            own = [event for event in live.events() if (event.pull or 0) >= OF_CONTROL]
+            assert {event.arm for event in own} <= {"current"}
+            assert max(live.events().table()["pull"], default=0) < OF_CONTROL
+    with ma.recorded(make(), begun()) as live:
+        assert (live.to_bytes(), live.pending) == (known, pending)
+        play(live, 20, seed=1)
+        play(expected, 20, seed=1)
+        assert live.to_bytes() == expected.to_bytes()
+    for other in (begun(None), begun("old")):
+        with pytest.raises(ma.ParameterError, match="the recorded control, "):
+            ma.recorded(make(), other)
+
+
+def test_replay_compares_its_turns() -> None:
+    live = begun()
+    snapshot, events = on_shelf(live)
+    play(live, 15)
+    again = ma.Live.from_bytes(snapshot)
+    replay(again._game, Events.of(events), "it")
+    assert again.to_bytes() == live.to_bytes()
+    own = next(k for k, event in enumerate(events) if event.pull >= OF_CONTROL)
+    for wrong in (
+        [*events[:own], *events[own + 1 :]],  # one is missing
+        [events[own], *events],  # one came too early
+        [*events[:own], events[own]._replace(pull=OF_CONTROL + 7), *events[own + 1 :]],
+    ):
+        torn = ma.Live.from_bytes(snapshot)
+        with pytest.raises(ma.SavedFileError, match="contradicts itself"):
+            replay(torn._game, Events.of(wrong), "it")
+
+
+def test_only_files_with_a_control_have_the_new_format() -> None:
+    with_control, plain = begun(), begun(None)
+    assert version_of(with_control.to_bytes()) == NEWEST
+    assert version_of(plain.to_bytes()) == VERSION
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("control flight", [OF_CONTROL + 999]),
+        ("control flight", [3]),
+        ("control flight", 2 * [OF_CONTROL]),
+        ("control count", [1, 2, 0]),
+        ("control count", [9, 2, -1]),
+        ("control count", [9]),
+        ("control total", [0.0, 1.0]),
+        ("control", ["current", 7.0]),
+        ("control", [None, 0.1]),
+        ("control", "x"),
+    ],
+)
+def test_crafted_files_are_refused(name: str, value: Any) -> None:
+    live = begun()
+    play(live, 20)
+    about, columns = unpack(live.to_bytes(), "it")
+    if name in columns:
+        columns[name] = np.array(value, columns[name].dtype)
+    else:
+        about[name] = value
+    with pytest.raises(ma.SavedFileError, match="does not fit|contradicts"):
+        ma.Live.from_bytes(pack(about, columns))
+
+
+def test_a_season_remembers_what_it_earned() -> None:
+    live = begun()
+    play(live, 60)
+    old, new = live._game.control, live.season(horizon=100)._game.control
+    assert old is not None
+    assert new is not None
+    assert (new.told, new.total) == (old.told, old.total)
+    assert (new.turns, new.asked, new.flight) == (0, 0, {})
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"share": 0.1}, "there is no control"),
+        ({"control": "x", "share": 0.0}, "`share` must be"),
+        ({"control": "x", "share": 0.6}, "`share` must be"),
+        ({"control": 1.5}, "`control` must be"),
+        ({"reward": "a\nb"}, "`reward` must say"),
+        ({"reward": 3}, "`reward` must say"),
+    ],
+)
+def test_what_is_refused(given: dict[str, Any], said: str) -> None:
+    with pytest.raises(ma.ParameterError, match=said):
+        ma.MOSS().live(arms=NAMES, horizon=9, **given)
+
+
+def test_the_horizon_is_the_policys() -> None:
+    live = ma.MOSS().live(n_arms=3, horizon=20, seed=1, control="current", share=0.5)
+    given = []
+    while live.pulls < 20:
+        given.append(live.ask())
+    with pytest.raises(ma.TurnError, match="all 20 pulls"):
+        live.ask()
+    assert sum(pull.id < OF_CONTROL for pull in given) == live.pulls == 20
+    assert len(given) > 20
+    assert math.isnan(live.progress().mean_reward)

@@ -1,0 +1,128 @@
+"""The whole catalogue, every day: what comes, comes back and goes; again changes nothing."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import manyarms as ma
+from manyarms.live.store import EventKind
+from tests.live.stores import MAKERS, on_shelf
+
+NAMES = ["red", "blue", "green", "black"]
+
+
+def in_play(live: ma.Live) -> set[Any]:
+    game = live._game
+    return {game.arms.name(arm) for arm in range(game.arms.count) if arm not in game.retired}
+
+
+def test_a_list_again_changes_nothing() -> None:
+    live = ma.MOSS().live(arms=NAMES, horizon=100, seed=1)
+    done = live.sync_arms(["green", "white", "red"])
+    assert (done.added, done.restored, done.retired) == (["white"], [], ["blue", "black"])
+    assert (done.n_arms, bool(done)) == (3, True)
+    before = live.to_bytes()
+    again = live.sync_arms(["red", "green", "white"])
+    assert not again
+    assert str(again) == "3 arms now: nothing has changed"
+    assert live.to_bytes() == before
+    back = live.sync_arms(["blue", "white"])
+    assert (back.added, back.restored, back.retired) == ([], ["blue"], ["red", "green"])
+    assert str(back).split("\n")[1:] == ["1 restored: 'blue'", "2 retired: 'red', 'green'"]
+    assert in_play(live) == {"blue", "white"}
+    assert {live.ask().arm for _ in range(4)} == {"blue", "white"}
+
+
+def test_it_is_what_the_single_calls_do() -> None:
+    one, two = (ma.Prospector().live(arms=NAMES, seed=3) for _ in range(2))
+    dice = random.Random(2)
+    for _ in range(60):
+        reward = float(dice.random() < 0.4)
+        for live in (one, two):
+            live.tell(live.ask(), reward)
+    one.retire("red")
+    two.retire("red")
+    one.sync_arms(["pink", "red", "green"])
+    two.add_arms(["pink"])
+    two.restore("red")
+    two.retire(["blue", "black"])
+    assert one.to_bytes() == two.to_bytes()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_any_lists_leave_exactly_these_arms(seed: int) -> None:
+    dice = random.Random(seed)
+    live = ma.EmpMOSSPlusPlus().live(arms=["0"], horizon=2000, seed=seed)
+    for _ in range(25):
+        wanted = dice.sample([str(k) for k in range(30)], dice.randint(1, 30))
+        live.sync_arms(wanted)
+        assert in_play(live) == set(wanted)
+        for _ in range(dice.randint(0, 20)):
+            pull = live.ask()
+            assert pull.arm in wanted
+            if dice.random() < 0.8:
+                live.tell(pull, dice.random())
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        ([], "at least one name"),
+        ("red", "must be a list of names"),
+        ({"red"}, "got a set"),
+        (["red", "red"], "'red' twice"),
+        ([1.5], "strings or integers"),
+    ],
+)
+def test_what_is_refused_changes_nothing(names: Any, said: str) -> None:
+    live = ma.MOSS().live(arms=NAMES, horizon=100, seed=1)
+    before = live.to_bytes()
+    with pytest.raises(ma.ParameterError, match=said):
+        live.sync_arms(names)
+    assert live.to_bytes() == before
+
+
+def test_arms_need_names_and_the_policy_must_let_them_go() -> None:
+    with pytest.raises(ma.ParameterError, match="called by number"):
+        ma.MOSS().live(n_arms=3, horizon=9).sync_arms([0, 1])
+    fixed = ma.policy("ss-greedy").live(arms=NAMES, horizon=100, seed=1)
+    assert not fixed.sync_arms(NAMES)  # nothing to do: nothing is needed
+    with pytest.raises(ma.ParameterError, match="retire"):
+        fixed.sync_arms(NAMES[:2])
+    assert fixed.n_arms == 4
+
+
+@pytest.mark.parametrize("maker", MAKERS)
+def test_it_is_recorded(maker: str, tmp_path: Path) -> None:
+    make = MAKERS[maker](tmp_path)
+    with ma.recorded(make(), ma.MOSS().live(arms=NAMES, horizon=100, seed=1)) as live:
+        live.tell(live.ask(), 1.0)
+        live.sync_arms(["white", "red"])
+        live.sync_arms(["white", "blue"])
+        live.ask()
+        known = live.to_bytes()
+    with ma.recorded(make()) as live:
+        assert live.to_bytes() == known
+        assert not live.sync_arms(["white", "blue"])
+
+
+def test_after_any_crash_the_same_call_does_the_rest() -> None:
+    live = ma.MOSS().live(arms=NAMES, horizon=100, seed=1)
+    live.retire("black")
+    snapshot, events = on_shelf(live)
+    live.sync_arms(["white", "black", "green"])
+    assert [event.kind for event in events] == [
+        EventKind.ADDED, EventKind.RESTORED, EventKind.RETIRED, EventKind.RETIRED,
+    ]  # fmt: skip
+    from manyarms.live.replay import replay
+    from manyarms.live.store import Events
+
+    for kept in range(len(events) + 1):
+        torn = ma.Live.from_bytes(snapshot)
+        replay(torn._game, Events.of(events[:kept]), "it")
+        torn.sync_arms(["white", "black", "green"])
+        assert torn.to_bytes() == live.to_bytes()

@@ -1,0 +1,36 @@
+"""Somebody sets the machine's clock while the service runs: nothing ends early, or late."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.serve.machines import call, in_thread, path_of, wait
+
+pytestmark = pytest.mark.interpreted
+DAY = 86_400.0
+
+
+@pytest.mark.parametrize("jump", [-400 * DAY, -3600.0, 3600.0, 400 * DAY])
+def test_a_clock_that_jumps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jump: float) -> None:
+    with in_thread(f"sqlite:///{tmp_path}/serve.db?sync=never") as one:
+        begun, true = time.time(), time.time
+        for name, window in (("long", 60.0), ("short", 0.3)):
+            spec = {"n_arms": 9, "window": window}
+            assert call(one.port, "PUT", path_of(name), spec)[0] == 201
+        viewer = {"name": "v", "role": "viewer", "expires": 60}
+        token = call(one.port, "POST", "/v1/tokens", viewer)[1]["token"]
+        assert call(one.port, "POST", f"{path_of('long')}/asks", {})[0] == 200
+        monkeypatch.setattr(time, "time", lambda: true() + jump)
+        assert call(one.port, "POST", f"{path_of('long')}/asks", {})[0] == 200
+        assert call(one.port, "POST", f"{path_of('short')}/asks", {})[0] == 200
+        # the window that began after the jump ends in its time, and the one before it goes on
+        wait(lambda: call(one.port, "GET", path_of("short"))[1]["abandoned"] == 1)
+        facts = call(one.port, "GET", path_of("long"))[1]
+        assert (facts["pending"], facts["abandoned"]) == (2, 0)
+        assert call(one.port, "GET", path_of("long"), token=token)[0] == 200
+        shown = call(one.port, "GET", f"{path_of('long')}/minutes")[1]["points"]
+        assert sum(minute["asked"] for minute in shown) == 2
+        assert all(abs(minute["at"] - begun) < 120 for minute in shown)

@@ -1,0 +1,191 @@
+"""A control over HTTP: the game of a handle, with tickets, keys, windows and restarts."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+import manyarms as ma
+from manyarms.live.control import OF_CONTROL
+from manyarms.serve.game import Game
+from tests.serve.machines import (
+    TOKEN,
+    InThread,
+    call,
+    in_thread,
+    new_name,
+    opened,
+    path_of,
+    request,
+    row_of,
+    wait,
+)
+
+ARMS = [f"item {k}" for k in range(10)]
+
+
+def remote_of(one: InThread, name: str) -> ma.Remote:
+    return ma.Remote(f"http://127.0.0.1:{one.port}", name, token=TOKEN)
+
+
+def test_it_is_the_game_of_a_handle(store: str) -> None:
+    name = new_name()
+    given: dict[str, Any] = {"control": "current", "share": 0.3, "seed": 7, "reward": "clicks"}
+    live = ma.Prospector().live(arms=ARMS, **given)
+    dice = random.Random(5)
+
+    def play(remote: ma.Remote) -> None:
+        for _ in range(25):
+            k = dice.randint(1, 4)
+            pulls = remote.ask(k)
+            assert pulls == live.ask(k)
+            for pull in pulls:
+                if dice.random() < 0.2:
+                    remote.abandon(pull)
+                    live.abandon(pull)
+                elif dice.random() < 0.8:
+                    reward = float(dice.random() < (0.3 if pull.arm == "current" else 0.6))
+                    remote.tell(pull, reward)
+                    live.tell(pull, reward)
+        assert remote.uplift() == live.uplift()
+        assert remote.arms() == sorted(live.arms(), key=lambda arm: -arm.pulls)
+        assert sorted(remote.pending) == sorted(live.pending)
+
+    with in_thread(store) as one:
+        url = f"http://127.0.0.1:{one.port}"
+        with ma.Remote.create(url, name, "prospector", arms=ARMS, token=TOKEN, **given) as remote:
+            play(remote)
+            summary = remote.summary()
+            assert summary["pulls"] == live.pulls
+    with in_thread(store) as one, remote_of(one, name) as remote:
+        assert remote.summary()["pulls"] == summary["pulls"]
+        play(remote)
+        _, text = request(
+            one.port,
+            "GET",
+            f"{path_of(name)}/export?what=events&format=csv",
+            headers={"Authorization": f"Bearer {TOKEN}"},
+        )
+    rows = [line.split(",") for line in text.decode().splitlines()]
+    own = [row for row in rows[1:] if row[2] and int(row[2]) >= OF_CONTROL]
+    assert own
+    assert {row[4] for row in own} == {"current"}
+    with opened(store) as database:  # the whole log makes the same game, without any snapshot
+        row = row_of(database, name)
+        replayed, loaded = Game.replayed(database, row).live, Game.load(database, row).live
+        assert replayed is not None
+        assert loaded is not None
+        assert replayed.control is not None
+        assert loaded.control is not None
+        for field in ("turns", "asked", "told", "total", "flight", "abandoned"):
+            assert getattr(replayed.control, field) == getattr(loaded.control, field)
+
+
+def test_keys_and_tickets(served: InThread) -> None:
+    path = path_of(new_name())
+    spec = {"n_arms": 5, "control": "current", "share": 0.5, "seed": 1}
+    assert call(served.port, "PUT", path, spec)[0] == 201
+    key: dict[str, Any] = {"Idempotency_Key": "once"}
+    body = {"k": 20, "tickets": True}
+    status, first = call(served.port, "POST", f"{path}/asks", body, **key)
+    assert status == 200
+    own = [pull for pull in first["pulls"] if pull["arm"] == "current"]
+    assert 0 < len(own) < 20
+    assert {type(pull["arm"]) for pull in first["pulls"]} == {str, int}
+    assert call(served.port, "POST", f"{path}/asks", body, **key)[1] == first
+    tell = {"tells": [{"ticket": own[0]["ticket"], "reward": 1}]}
+    status, told = call(served.port, "POST", f"{path}/tells", tell)
+    assert (status, told["results"][0]) == (200, {"pull": own[0]["pull"], "applied": True})
+    assert call(served.port, "POST", f"{path}/tells", tell)[1]["results"][0]["applied"] is False
+    other = {"tells": [{"ticket": own[0]["ticket"], "reward": 0}]}
+    assert call(served.port, "POST", f"{path}/tells", other)[1]["results"][0]["code"] == "told"
+    assert call(served.port, "POST", f"{path}/asks", body, **key)[1] == first  # told meanwhile
+    unknown = {"tells": [{"pull": OF_CONTROL + 999, "reward": 1}]}
+    assert call(served.port, "POST", f"{path}/tells", unknown)[1]["results"][0]["status"] == 404
+    status, waiting = call(served.port, "GET", f"{path}/in-flight?limit=100")
+    assert {pull["arm"] for pull in waiting["oldest"]} >= {"current"}
+
+
+def test_windows_end_its_pulls_too(served: InThread) -> None:
+    path = path_of(new_name())
+    spec = {"n_arms": 5, "control": 3, "share": 0.5, "seed": 1, "window": 0.2, "early": "hold"}
+    assert call(served.port, "PUT", path, spec | {"missing": 0})[0] == 201
+    pulls = call(served.port, "POST", f"{path}/asks", {"k": 30})[1]["pulls"]
+    own = [pull for pull in pulls if pull["pull"] >= OF_CONTROL]
+    assert {pull["arm"] for pull in own} == {3}
+    tell = {"tells": [{"pull": pull["pull"], "reward": 1} for pull in own[:5]]}
+    results = call(served.port, "POST", f"{path}/tells", tell)[1]["results"]
+    assert {result["held"] for result in results} == {True}
+    wait(lambda: call(served.port, "GET", f"{path}/in-flight")[1]["count"] == 0)
+    said = call(served.port, "GET", f"{path}/uplift")[1]
+    assert (said["control_told"], said["control_mean"]) == (len(own), 5 / len(own))
+    summary = call(served.port, "GET", path)[1]
+    assert summary["told"] == summary["pulls"] == 30 - len(own)
+
+
+def test_what_uplift_says(served: InThread) -> None:
+    path = path_of(new_name())
+    assert call(served.port, "PUT", path, {"control": "current"})[0] == 201
+    status, said = call(served.port, "GET", f"{path}/uplift")
+    assert (status, said["missing"], said["control"]) == (200, "there are no arms yet.", "current")
+    assert call(served.port, "GET", f"{path}/uplift?confidence=1")[0] == 422
+    call(served.port, "POST", f"{path}/arms", {"keys": ["a", "b"]})
+    name = path.rsplit("/", 1)[1]
+    with remote_of(served, name) as remote:
+        with pytest.raises(ma.TurnError, match="no reward has been told"):
+            remote.uplift()
+        for pull in remote.ask(200):
+            remote.tell(pull, float(pull.arm == "a"))
+        uplift = remote.uplift(confidence=0.9)
+        assert (uplift.arm, uplift.control_mean, uplift.better) == ("a", 0.0, True)
+        assert uplift.ratio_interval[1] == float("inf")
+        said = call(served.port, "GET", f"{path}/uplift?confidence=0.9")[1]
+        assert "over current, 90 % sure however often you look" in said["text"]
+        assert said["ratio"] is None  # nothing was earned
+    plain = path_of(new_name())
+    assert call(served.port, "PUT", plain, {"n_arms": 3})[0] == 201
+    assert "no control" in call(served.port, "GET", f"{plain}/uplift")[1]["missing"]
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [{"share": 0.2}, {"control": "x", "share": 0}, {"control": "x", "share": 0.7},
+     {"control": ""}, {"reward": "a" * 100}],
+)  # fmt: skip
+def test_what_is_refused(served: InThread, spec: dict[str, Any]) -> None:
+    status, answer = call(served.port, "PUT", path_of(new_name()), {"n_arms": 3} | spec)
+    assert (status, answer["code"]) == (422, "invalid")
+
+
+def test_the_page_says_it_right_under_the_arm(served: InThread) -> None:
+    path = path_of(new_name())
+    spec = {"n_arms": 3, "control": "now & then", "share": 0.4, "seed": 2, "reward": "clicks"}
+    assert call(served.port, "PUT", path, spec)[0] == 201
+    name = path.rsplit("/", 1)[1]
+
+    def page() -> str:
+        text: bytes = call(served.port, "GET", f"/experiments/{name}")[1]
+        return text.decode()
+
+    assert 'id="uplift"' not in page()
+    dice = random.Random(3)
+    with remote_of(served, name) as remote:
+        for _ in range(15):
+            for pull in remote.ask(100):
+                likely = 0.2 if pull.arm == "now & then" else 0.6 if pull.arm == 1 else 0.1
+                remote.tell(pull, float(dice.random() < likely))
+        said, best = str(remote.uplift()), remote.recommend()
+        assert f"{100 * best.estimate:.3g} %" in page().replace("\u00a0", " ")
+        progress = remote.progress()
+        assert f"; {progress.reward:,.0f} clicks, " in str(progress)
+        assert f"{100 * progress.mean_reward:.3g} %" in str(progress)
+    shown = page()
+    amount = said.split(" over ", maxsplit=1)[0]
+    place = shown.index('id="uplift"')
+    assert amount in shown[place : place + 200]
+    assert "over now &amp; then, 95 % sure however often you look." in shown
+    assert shown.index('id="best"') < place < shown.index("May I stop?")
+    cost = shown.partition("What exploring has cost</dt><dd><strong>")[2].partition("</strong>")[0]
+    assert cost.endswith(" clicks") or cost == "Nothing"

@@ -1,0 +1,141 @@
+"""A process is killed in the middle of a snapshot or an import; the next one goes on."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import socket
+import time
+from pathlib import Path
+
+import pytest
+
+import manyarms as ma
+from tests.serve.chaos import replayed
+from tests.serve.machines import TOKEN, Node, call, node, opened, path_of, row_of, wait
+
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.skipif(
+        not Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").exists(),
+        reason="copies of a process are found in /proc",
+    ),
+]
+SHOP = path_of("shop")
+SPEC = {"policy": "moss++", "n_arms": 50_000, "horizon": 10_000_000, "seed": 1}
+
+
+def play(one: Node, count: int = 1000) -> None:
+    """Ask and tell so many pulls."""
+    status, answer = call(one.port, "POST", f"{SHOP}/asks", {"k": count})
+    assert status == 200, answer
+    tells = [{"pull": pull["pull"], "reward": pull["pull"] % 3 / 2} for pull in answer["pulls"]]
+    assert call(one.port, "POST", f"{SHOP}/tells", {"tells": tells})[0] == 200
+
+
+def copies(one: Node) -> list[int]:
+    """The processes that a node has begun."""
+    assert one.process is not None
+    number = one.process.pid
+    children = Path(f"/proc/{number}/task/{number}/children").read_text()
+    return [int(child) for child in children.split()]
+
+
+def goes_on(one: Node, pulls: int) -> None:
+    """Whether nothing is lost, and asks are answered."""
+    facts = call(one.port, "GET", SHOP)[1]
+    assert (facts["pulls"], facts["told"]) == (pulls, pulls)
+    play(one, 10)
+
+
+def check_log(store: str) -> None:
+    """The last snapshot and what follows it make the same game as the whole log."""
+    with opened(store) as database:
+        row = row_of(database, "shop")
+        rows = list(database.events(row.id, 0))
+        assert [event.seq for event in rows] == list(range(1, row.head + 1))
+        assert list(replayed(database, row, rows)) == []
+
+
+@pytest.mark.parametrize("both", [False, True], ids=["the leader", "the leader and its copy"])
+def test_in_the_middle_of_a_snapshot(tmp_path: Path, both: bool) -> None:
+    store = f"sqlite:///{tmp_path}/serve.db"
+    pulls = caught = 0
+    with node(store) as one:
+        assert call(one.port, "PUT", SHOP, SPEC)[0] == 201
+        for _ in range(3):
+            found: list[int] = []
+            while not found:
+                play(one)
+                pulls += 1000
+                assert pulls < 200_000
+                end = time.monotonic() + 0.05
+                while not (found := copies(one)) and time.monotonic() < end:
+                    pass
+            one.kill()
+            for copy in found if both else ():
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(copy, signal.SIGKILL)
+            caught += 1
+            one.start()
+            goes_on(one, pulls)
+            pulls += 10
+        one.stop()
+    assert caught == 3
+    check_log(store)
+
+
+def test_in_the_middle_of_an_import(tmp_path: Path) -> None:
+    store = f"sqlite:///{tmp_path}/serve.db"
+    some = b"".join(b'"item %d"\n' % k for k in range(100_000))
+    head = (
+        f"POST {SHOP}/arms HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {TOKEN}\r\n"
+        f"Content-Type: application/x-ndjson\r\nContent-Length: {2 * len(some)}\r\n\r\n"
+    )
+    with node(store) as one:
+        assert call(one.port, "PUT", SHOP, SPEC | {"n_arms": None})[0] == 201
+        first = call(one.port, "POST", f"{SHOP}/arms", {"keys": ["a", "b", "c"]})
+        assert first[0] == 200
+        play(one, 10)
+        for turn in range(3):
+            with socket.create_connection(("127.0.0.1", one.port), timeout=20) as link:
+                link.sendall(head.encode() + some[: len(some) * (turn + 1) // 3])
+                with opened(store) as database:  # so much has come that some of it is stored
+                    count = "SELECT count(*) FROM arms"
+                    wait(lambda: database.first(count)[0] > 3)  # noqa: B023
+                one.kill()
+            one.start()
+            goes_on(one, 10 * (turn + 1))
+            assert call(one.port, "GET", SHOP)[1]["n_arms"] == 3
+        kind = {"Content_Type": "application/x-ndjson"}
+        status, answer = call(one.port, "POST", f"{SHOP}/arms", some, timeout=120, **kind)
+        assert (status, answer["n_arms"]) == (200, 100_003)
+        play(one, 100)
+        one.stop()
+    check_log(store)
+
+
+def test_and_then_other_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither the text of the code nor the version of NumPy matters: arms are compared."""
+    store = f"sqlite:///{tmp_path}/serve.db"
+    with node(store) as one:
+        assert call(one.port, "PUT", SHOP, SPEC)[0] == 201
+        play(one, 3000)
+        one.kill()
+        other = tmp_path / "other"
+        shutil.copytree(Path(ma.__file__).parent, other / "manyarms")
+        for file in (other / "manyarms").rglob("*.py"):
+            file.write_text(file.read_text(encoding="utf-8") + "\n# of another day\n", "utf-8")
+        (other / "sitecustomize.py").write_text("import numpy\nnumpy.__version__ = '99.1'\n")
+        monkeypatch.setenv("PYTHONPATH", str(other))
+        one.start()
+        goes_on(one, 3000)
+        play(one, 20_000 // 2)
+        one.kill()
+        monkeypatch.delenv("PYTHONPATH")
+        one.start()
+        goes_on(one, 13_010)
+        one.stop()
+    check_log(store)

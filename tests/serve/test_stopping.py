@@ -1,0 +1,142 @@
+"""May I stop? What the service says, by which settings, and when an experiment is finished."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+import manyarms as ma
+from tests.serve.machines import TOKEN, InThread, call, in_thread
+
+
+def _played(port: int, path: str, pulls: int, best: str) -> None:
+    """Ask and tell; the best arm earns all rewards."""
+    while pulls > 0:
+        status, asked = call(port, "POST", f"{path}/asks", {"k": min(pulls, 500)})
+        assert status == 200
+        tells = [
+            {"pull": one["pull"], "reward": float(one["arm"] == best)} for one in asked["pulls"]
+        ]
+        assert call(port, "POST", f"{path}/tells", {"tells": tells})[0] == 200
+        pulls -= 500
+
+
+def test_epsilon_is_changed_and_kept(store: str) -> None:
+    path, spec = "/v1/experiments/a", {"policy": "moss", "horizon": 900, "seed": 1}
+    with in_thread(store) as one:
+        port = one.port
+        assert call(port, "PUT", path, spec | {"epsilon": "5%"})[0] == 201
+        assert call(port, "GET", f"{path}/verdict")[1]["code"] == "no_arms"
+        call(port, "POST", f"{path}/arms", {"keys": ["red", "green", "7"]})
+        assert call(port, "GET", path)[1]["headline"].startswith("Too early to say: no reward")
+        _played(port, path, 500, "green")
+        assert call(port, "GET", f"{path}/verdict")[1]["epsilon"] == "5%"
+        status, changed = call(port, "PATCH", path, {"epsilon": 0.2})
+        assert (status, changed["spec"]["epsilon"]) == (200, 0.2)
+        assert "within 0.2 of the best of all 3 arms" in changed["headline"]
+        assert call(port, "PUT", path, spec)[0] == 200, "what was changed is no other experiment"
+        for wrong in ("0%", "lots", -1, {"a": 1}):
+            assert call(port, "PATCH", path, {"epsilon": wrong})[0] == 422
+        assert call(port, "PATCH", path, {"horizon": 3})[0] == 422
+        assert call(port, "PUT", "/v1/experiments/b", spec | {"epsilon": "x"})[0] == 422
+    with in_thread(store) as one:
+        seen = call(one.port, "GET", path)[1]
+        assert (seen["spec"]["epsilon"], seen["spec"]["seed"]) == (0.2, 1)
+        assert call(one.port, "PATCH", path, {"epsilon": None})[1]["spec"]["epsilon"] is None
+        assert call(one.port, "GET", f"{path}/verdict")[1]["epsilon"] == "10%"
+
+
+def test_a_drawn_seed_stays_drawn(served: InThread) -> None:
+    path = "/v1/experiments/unseeded"
+    assert call(served.port, "PUT", path, {"n_arms": 9})[0] == 201
+    assert call(served.port, "PATCH", path, {"epsilon": "5%"})[0] == 200
+    assert call(served.port, "PUT", path, {"n_arms": 9})[0] == 200
+
+
+def test_targets_over_http(served: InThread) -> None:
+    path, url = "/v1/experiments/targets", f"http://127.0.0.1:{served.port}"
+    arms = ["red", "green", "7"]
+    remote = ma.Remote.create(url, "targets", "moss", arms=arms, horizon=900, seed=1, token=TOKEN)
+    _played(served.port, path, 500, "green")
+    said = remote.verdict(target=0.5)
+    assert said.headline == "Stop and deploy arm 'green': its mean is above 0.5, 95 % sure."
+    assert call(served.port, "GET", f"{path}/verdict?target=0.5")[1]["headline"] == said.headline
+    better = remote.verdict(target="7", margin="20%")
+    assert (better.stop, better.target, better.margin) == (True, "7", "20%")
+    assert not remote.verdict(target="green").stop
+    for query in ("target=x", "target_arm=nobody", "target=0.5&epsilon=0.1", "epsilon=x%25"):
+        assert call(served.port, "GET", f"{path}/verdict?{query}")[0] == 422
+    remote.change(epsilon="30%")
+    assert remote.verdict().epsilon == "30%"
+    remote.change(target=0.5)
+    assert remote.summary()["headline"] == remote.verdict().headline == said.headline
+    assert remote.verdict(quantile=0.0).target is None
+    assert remote.verdict(epsilon="20%").target is None
+    assert remote.verdict(target="7").target == "7"
+    remote.change(target=None)
+    assert (remote.verdict().target, remote.verdict().epsilon) == (None, "30%")
+    with pytest.raises(ma.ParameterError, match="horizon"):
+        remote.change(horizon=3)
+
+
+def test_an_experiment_ends_with_its_horizon(served: InThread) -> None:
+    port, path = served.port, "/v1/experiments/ends"
+    spec: dict[str, Any] = {"policy": "moss", "horizon": 4, "n_arms": 3, "seed": 1}
+    assert call(port, "PUT", path, spec)[1]["state"] == "running"
+    pulls = call(port, "POST", f"{path}/asks", {"k": 4})[1]["pulls"]
+    assert call(port, "GET", path)[1]["state"] == "finished"
+    tells = [{"pull": one["pull"], "reward": 1.0} for one in pulls[:3]]
+    call(port, "POST", f"{path}/tells", {"tells": tells})
+    seen = call(port, "GET", path)[1]
+    assert (seen["outcome"], seen["may_stop"]) == ("out of tries", False)
+    assert re.fullmatch(
+        r"Out of tries\. Best so far: arm \d \(not shown to be within 10 %\)\.", seen["headline"]
+    )
+    assert "Tell the 1 reward still missing." in seen["advice"]
+    assert "season" not in seen["advice"], "which a service does not have"
+    listed = call(port, "GET", "/v1/experiments")[1]["experiments"]
+    assert {one["name"]: one["state"] for one in listed}["ends"] == "finished"
+    assert call(port, "POST", f"{path}/stop")[1]["state"] == "stopped"
+    assert call(port, "GET", path)[1]["headline"].startswith("Stopped. Best so far: arm ")
+    assert call(port, "DELETE", path)[0] == 200
+
+
+def test_a_finished_experiment_may_be_deleted(served: InThread) -> None:
+    port, path = served.port, "/v1/experiments/short"
+    call(port, "PUT", path, {"policy": "moss", "horizon": 1, "n_arms": 3})
+    assert call(port, "DELETE", path)[0] == 409
+    call(port, "POST", f"{path}/asks", {})
+    assert call(port, "DELETE", path)[0] == 200
+
+
+def test_advice_is_possible_where_it_is_given(served: InThread) -> None:
+    """A policy that keeps to one arm has settled; the way out is a request of the service."""
+    port, path = served.port, "/v1/experiments/settled"
+    policy = {"name": "best", "parameters": {"arm": 1}}
+    assert call(port, "PUT", path, {"policy": policy, "n_arms": 3})[0] == 201
+    _played(port, path, 300, "nobody")
+    call(port, "POST", f"{path}/observations", {"arm": 1, "rewards": [1.0] * 300})
+    seen = call(port, "GET", path)[1]
+    assert seen["outcome"] == "settled"
+    assert "(observe)" in seen["advice"]
+    for arm in (0, 2):
+        wanted = {"arm": arm, "rewards": [0.0] * 400}
+        assert call(port, "POST", f"{path}/observations", wanted)[0] == 200
+    assert call(port, "GET", f"{path}/verdict")[1]["stop"]
+
+
+def test_a_control_is_a_target(served: InThread) -> None:
+    port, path = served.port, "/v1/experiments/controlled"
+    spec = {"policy": "moss", "horizon": 2000, "n_arms": 3, "control": "today", "share": 0.3}
+    assert call(port, "PUT", path, spec | {"seed": 1})[0] == 201
+    for _ in range(2):
+        pulls = call(port, "POST", f"{path}/asks", {"k": 500})[1]["pulls"]
+        tells = [{"pull": p["pull"], "reward": float(p["arm"] != "today")} for p in pulls]
+        assert call(port, "POST", f"{path}/tells", {"tells": tells})[0] == 200
+    for name in ("control", "today"):
+        said = call(port, "GET", f"{path}/verdict?target_arm={name}&margin=0.5")[1]
+        assert said["stop"]
+        assert f"it is better than {name!r} by more than 0.5, 95 % sure." in said["headline"]
+    assert call(port, "GET", f"{path}/verdict?target_arm=yesterday")[0] == 422

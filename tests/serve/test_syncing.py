@@ -1,0 +1,137 @@
+"""The whole list over HTTP: exactly these arms are in play, and the game is that of a handle."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+import manyarms as ma
+from manyarms.serve import importing
+from tests.serve.machines import TOKEN, InThread, call, in_thread, new_name, path_of
+
+CSV: dict[str, Any] = {"Content_Type": "text/csv"}
+
+
+def begun(one: InThread, keys: list[str], **spec: Any) -> str:
+    path = path_of(new_name())
+    assert call(one.port, "PUT", path, {"policy": "prospector", "seed": 5} | spec)[0] == 201
+    if keys:
+        assert call(one.port, "POST", f"{path}/arms", {"keys": keys})[0] == 200
+    return path
+
+
+def in_play(one: InThread, path: str) -> set[str]:
+    _, page = call(one.port, "GET", f"{path}/arms?sort=arm&limit=1000")
+    return {arm["arm"] for arm in page["arms"] if not arm["retired"]}
+
+
+def test_the_whole_list(served: InThread) -> None:
+    path = begun(served, ["red", "blue", "black"])
+    status, done = call(served.port, "PUT", f"{path}/arms", {"keys": ["blue", "green"]})
+    assert (status, done) == (
+        200,
+        {"added": ["green"], "restored": [], "retired": ["red", "black"], "n_arms": 2},
+    )
+    head = call(served.port, "GET", path)[1]["head"]
+    status, done = call(served.port, "PUT", f"{path}/arms", {"keys": ["green", "blue"]})
+    assert (status, done) == (200, {"added": [], "restored": [], "retired": [], "n_arms": 2})
+    assert call(served.port, "GET", path)[1]["head"] == head
+    text = b"key,price,colour\r\nred,3,1\r\nblue,4,2\r\n"
+    status, done = call(served.port, "PUT", f"{path}/arms", text, **CSV)
+    assert (status, done["restored"], done["retired"]) == (200, ["red"], ["green"])
+    assert done["ignored"] == ["price", "colour"]
+    assert in_play(served, path) == {"red", "blue"}
+    asked = {call(served.port, "POST", f"{path}/asks", {})[1]["pulls"][0]["arm"] for _ in range(4)}
+    assert asked == {"red", "blue"}
+
+
+def test_the_first_list_begins_the_game(served: InThread) -> None:
+    path = begun(served, [])
+    status, done = call(served.port, "PUT", f"{path}/arms", {"keys": ["a", "b"]})
+    assert (status, done["added"], done["n_arms"]) == (200, ["a", "b"], 2)
+    assert call(served.port, "POST", f"{path}/asks", {})[0] == 200
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "code"),
+    [
+        ({"keys": []}, 422, "invalid"),
+        ({"keys": ["red", "red"]}, 409, "twice"),
+        ({"keys": ["new", "new"]}, 409, "key_exists"),
+        ({"keys": ["new", ""]}, 422, "invalid"),
+        ({"count": 3}, 422, "invalid"),
+    ],
+)
+def test_what_is_refused_changes_nothing(
+    served: InThread, body: Any, status: int, code: str
+) -> None:
+    path = begun(served, ["red", "blue"])
+    answer = call(served.port, "PUT", f"{path}/arms", body)
+    assert (answer[0], answer[1]["code"]) == (status, code)
+    assert in_play(served, path) == {"red", "blue"}
+    assert call(served.port, "PUT", f"{path}/arms", {"keys": ["new", "red"]})[0] == 200
+
+
+def test_numbers_and_policies_that_keep_their_arms(served: InThread) -> None:
+    path = path_of(new_name())
+    assert call(served.port, "PUT", path, {"n_arms": 3})[0] == 201
+    status, answer = call(served.port, "PUT", f"{path}/arms", {"keys": ["a"]})
+    assert (status, answer["code"]) == (422, "numbers")
+    path = begun(served, ["a", "b"], policy="ss-greedy", horizon=99)
+    assert call(served.port, "PUT", f"{path}/arms", {"keys": ["a", "b"]})[0] == 200
+    for keys in (["a"], ["a", "b", "c"]):
+        status, answer = call(served.port, "PUT", f"{path}/arms", {"keys": keys})
+        assert (status, answer["code"]) == (422, "invalid")
+    assert in_play(served, path) == {"a", "b"}
+
+
+def test_upsert(served: InThread) -> None:
+    path = begun(served, ["red", "blue"])
+    assert call(served.port, "DELETE", f"{path}/arms/red")[0] == 200
+    status, answer = call(served.port, "POST", f"{path}/arms", {"keys": ["red", "green"]})
+    assert (status, answer["code"]) == (409, "key_exists")
+    assert "upsert" in answer["message"]
+    keys = {"keys": ["red", "green"]}
+    for expected in (
+        {"added": 1, "n_arms": 3, "there": 1, "restored": 1},
+        {"added": 0, "n_arms": 3, "there": 2},
+    ):
+        assert call(served.port, "POST", f"{path}/arms?upsert=true", keys) == (200, expected)
+    assert in_play(served, path) == {"red", "blue", "green"}
+    assert call(served.port, "POST", f"{path}/arms?upsert=yes", keys)[0] == 422
+    text = b'{"key": "pink", "price": 3}\n"grey"\n'
+    kind: dict[str, Any] = {"Content_Type": "application/x-ndjson"}
+    status, answer = call(served.port, "POST", f"{path}/arms", text, **kind)
+    assert (status, answer["added"], answer["ignored"]) == (200, 2, ["price"])
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_a_remote_plays_the_game_of_a_handle(
+    store: str, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(importing, "_AT_ONCE", 3)
+    dice = random.Random(seed)
+    first = [f"item {k}" for k in range(8)]
+    with in_thread(store) as one:
+        url, name = f"http://127.0.0.1:{one.port}", new_name()
+        remote = ma.Remote.create(url, name, "prospector", arms=first, seed=seed, token=TOKEN)
+        live = ma.Prospector().live(arms=first, seed=seed)
+        for _ in range(6):
+            wanted = [f"item {k}" for k in dice.sample(range(20), dice.randint(1, 20))]
+            assert remote.sync_arms(wanted) == live.sync_arms(wanted)
+            for _ in range(8):
+                pull = remote.ask()
+                assert pull == live.ask()
+                reward = float(dice.random() < 0.5)
+                remote.tell(pull, reward)
+                live.tell(pull, reward)
+        assert remote.n_arms == live.n_arms
+        known = remote.arms()
+        remote.close()
+    with in_thread(store) as one:  # the log makes the same game
+        remote = ma.Remote(f"http://127.0.0.1:{one.port}", name, token=TOKEN)
+        assert remote.arms() == known
+        assert not remote.sync_arms(wanted)
+        remote.close()
