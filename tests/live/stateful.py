@@ -89,11 +89,17 @@ class Game(RuleBasedStateMachine):
         folder.mkdir()
         return folder
 
+    def end(self) -> None:
+        """Let go of all that is open."""
+
     def teardown(self) -> None:
-        if hasattr(self, "game"):
-            self.same_bytes()
-            self.game.close()
-        self._root.cleanup()
+        try:
+            if hasattr(self, "game"):
+                self.same_bytes()
+                self.game.close()
+        finally:
+            self.end()
+            self._root.cleanup()
 
     def begin(self, live: ma.Live) -> Any:
         """Return the game of a new handle, in a place of its own."""
@@ -197,12 +203,21 @@ class Game(RuleBasedStateMachine):
         if not refused:
             model.retired.add(arm)
 
-    @rule(which=WHICH)
-    def restore(self, which: int) -> None:
-        arm = self.arm(which)
+    @rule(which=WHICH, gone=st.booleans())
+    def restore(self, which: int, gone: bool) -> None:
+        retired = [arm for arm in self.model.arms if arm in self.model.retired]
+        arm = retired[which % len(retired)] if gone and retired else self.arm(which)
         refused = arm not in self.model.retired
         self.both(lambda game: game.restore(arm), refused=refused)
         self.model.retired.discard(arm)
+
+    @rule(which=WHICH, times=st.integers(1, 3))
+    def go_and_come_back(self, which: int, times: int) -> None:
+        arm, model = self.arm(which), self.model
+        if arm not in model.retired and len(model.arms) > len(model.retired) + 1:
+            for _ in range(times):
+                self.both(lambda game: game.retire(arm), refused=False)
+                self.both(lambda game: game.restore(arm), refused=False)
 
     @rule(which=WHICH, rewards=st.lists(REWARD, min_size=1, max_size=3))
     def observe(self, which: int, rewards: list[float]) -> None:

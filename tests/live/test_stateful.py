@@ -78,10 +78,9 @@ class Recorded(LocalGame):
         self._left.append(self.game)
         return ma.recorded(self.store())
 
-    def teardown(self) -> None:
+    def end(self) -> None:
         for live in self._left:
             live.close()
-        super().teardown()
 
 
 class InJournal(Recorded):

@@ -299,6 +299,31 @@ def test_a_store_that_another_process_took_is_refused() -> None:
                 live.tell(pull, 0.0)
 
 
+def test_the_numbers_of_events_are_those_that_files_have() -> None:
+    words = ["asked", "told", "abandoned", "added", "retired", "observed", "answered", "restored"]
+    numbers = {word: number for number, word in enumerate(words, 1)}
+    assert {kind.word: int(kind) for kind in EventKind} == numbers | {"reported": 100}
+
+
+def test_a_transaction_that_fails_leaves_nothing(tmp_path: Path) -> None:
+    database = database_of(f"sqlite:///{tmp_path}/shop.db?sync=never")
+    database.open()
+
+    def create(failure: type[BaseException] | None) -> None:
+        with database.transaction():
+            database.create("game", "{}", "running", "secret")
+            if failure is not None:
+                raise failure
+
+    for failure in (ValueError, KeyboardInterrupt):
+        with pytest.raises(failure):
+            create(failure)
+        assert database.find("game") is None
+    create(None)  # the last transaction has ended
+    assert database.find("game") is not None
+    database.close()
+
+
 def test_an_experiment_of_the_service_is_left_alone(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/shop.db"
     database = database_of(url)

@@ -63,8 +63,7 @@ class Served(Game):
         ours, twins = (sorted(plain(game.arms()), key=repr) for game in (self.game, self.twin))
         assert repr(ours) == repr(twins)
 
-    def teardown(self) -> None:
-        super().teardown()
+    def end(self) -> None:
         self._node.stop()
 
 

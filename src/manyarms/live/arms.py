@@ -159,17 +159,16 @@ class Seats:
     >>> seats.swap(0, 2)
     >>> seats.come_back(1)
     >>> seats.add(3, 2)  # arms 3 and 4
-    >>> [seats.arm(seat) for seat in (0, 2, 3, 4, 5)], sorted(seats.left)
-    ([2, 0, 1, 3, 4], [1])
+    >>> [seats.arm(seat) for seat in (0, 2, 3, 4, 5)]  # nobody sits at 1 any more
+    [2, 0, 1, 3, 4]
     """
 
-    __slots__ = ("_begins", "_shifts", "arm_at", "count", "left", "seat_of")
+    __slots__ = ("_begins", "_shifts", "arm_at", "count", "seat_of")
 
     def __init__(self, count: int) -> None:
         self.count = count  # of seats that ever were
         self.arm_at: dict[int, int] = {}  # by seat, where the shift does not say it; at first none
         self.seat_of: dict[int, int] = {}  # by arm
-        self.left: set[int] = set()  # seats whose arms have others now
         self._begins = [0]  # the arms from which on ...
         self._shifts = [0]  # ... a seat is the arm's number and this
 
@@ -194,7 +193,6 @@ class Seats:
 
     def come_back(self, arm: int) -> None:
         """Give an arm a new seat."""
-        self.left.add(self.seat(arm))
         self._sit(arm, self.count)
         self.count += 1
 
@@ -220,7 +218,7 @@ class Seats:
         seated: Iterable[tuple[int, int]],
         shifts: tuple[list[int], list[int]],
     ) -> Seats:
-        """Return the seats that a file describes, or raise. `returned` arms came back.
+        """Return the seats that a file describes, or raise. Arms came back `returned` times.
 
         `seated` are pairs of an arm and its seat.
         """
@@ -234,16 +232,14 @@ class Seats:
         rising = all(a < b for row in (seats._begins, seats._shifts) for a, b in pairwise(row))
         if not (rising and seats._begins[-1] <= arms and seats._shifts[-1] <= returned):
             raise ValueError("seats are in no order")
-        ends, steps = [*seats._begins, arms], [*seats._shifts, returned]
-        gaps = {  # that no arm had when it came
-            seat
-            for k, begin in enumerate(ends[1:])
-            for seat in range(begin + steps[k], begin + steps[k + 1])
-        }
-        free = gaps | {seats._own(arm) for arm in seats.seat_of}
-        seats.left = free - seats.arm_at.keys()
-        if not seats.arm_at.keys() <= free or len(seats.left) != returned:
-            raise ValueError("arms sit where there are no seats")
+        ends = [*seats._begins[1:], arms]
+        firsts = [begin + shift for begin, shift in zip(seats._begins, seats._shifts, strict=True)]
+        for seat in seats.arm_at:
+            part = bisect_right(firsts, seat) - 1
+            own = seat - seats._shifts[part]
+            free = own >= ends[part] or own in seats.seat_of  # nobody came there, or moved away
+            if not (0 <= seat < seats.count and free):
+                raise ValueError("arms sit where there are no seats")
         return seats
 
 

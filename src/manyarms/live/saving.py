@@ -35,7 +35,7 @@ from manyarms.live.control import OF_CONTROL, Control, check_control
 from manyarms.live.game import ArmTally, LiveGame, check_range, check_reward_name
 from manyarms.live.question import check_setting
 from manyarms.protocol.in_flight import InFlight
-from manyarms.protocol.policy import Policy
+from manyarms.protocol.policy import MOST_ARMS, Policy
 from manyarms.protocol.registry import described_policy, policy_from
 from manyarms.protocol.state_dump import (
     Columns,
@@ -76,7 +76,7 @@ def snapshot(game: LiveGame) -> bytes:
         **dump_state(game.state),
     }
     about = describe(game) | {"pulls": game.pulls}
-    counts = {"returned": len(game.seats.left), "skipped": game.skipped}
+    counts = {"returned": game.seats.count - game.arms.count, "skipped": game.skipped}
     about |= {name: count for name, count in counts.items() if count > 0}
     if game.epsilon is not None:
         about["epsilon"] = game.epsilon
@@ -233,7 +233,7 @@ def _read_observed(game: LiveGame, about: dict[str, Any], columns: Columns) -> N
     arms, numbers, begins, shifts = (
         _taken(columns, f"seat {name}") for name in ("arm", "number", "begin", "shift")
     )
-    returned = check_int("returned", about.get("returned", 0), at_most=len(arms))
+    returned = check_int("returned", about.get("returned", 0), at_most=MOST_ARMS)
     seated = zip(arms, numbers, strict=True)
     game.seats = Seats.restored(game.arms.count, returned, seated, (begins, shifts))
 
