@@ -79,7 +79,7 @@ def measured(known: Known, runs: int) -> str:
     told: dict[str, Any] = {key: known.told.get(key) for key in bounds}
     same: dict[str, Any] = {"horizon": known.horizon, "replications": runs, "seed": 1}
     played = ma.simulate(advice.recommended, known.truth, **same)
-    race = ma.advise(instance=known.truth, **told, **same)  # the same candidates on the truth
+    race = ma.advise(instance=known.truth, policies="all", **told, **same)  # on the truth
     mean = played.regret[0, :, -1].mean()
     best = min((row for row in race.rows if row.finalist), key=lambda row: row.mean)
     labels = {row.code: row.label for row in advice.rows}
