@@ -18,6 +18,9 @@ from manyarms.lab.workbench import Played, Workbench
 from manyarms.protocol.keys import run_key
 from tests.helpers import ALL_POLICIES, label
 
+# every policy must play whatever comes
+pytestmark = pytest.mark.filterwarnings("ignore::manyarms.errors.ScaleWarning")
+
 HORIZON = 300
 COUNTING: list[ma.Policy] = [
     ma.MOSS(count_late=True),

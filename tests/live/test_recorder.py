@@ -73,8 +73,10 @@ def _interrupt() -> None:
     raise KeyboardInterrupt
 
 
-def _are_refused(live: ma.Live, pull: ma.Pull, error: type[Exception], words: str) -> None:
-    for action in (*calls(live, pull), *views(live)):
+def _are_refused(
+    live: ma.Live, pull: ma.Pull, error: type[Exception], words: str, *, looks: bool = True
+) -> None:
+    for action in (*calls(live, pull), *(views(live) if looks else ())):
         with pytest.raises(error, match=words):
             action()
     assert repr(live)
@@ -112,7 +114,8 @@ def test_a_recorded_call_interrupted_at_any_line_spoils_nothing(
             in_turn(live, 2)
             known = live.to_bytes()
         except ma.StoreError:
-            _are_refused(live, pulls[1], ma.StoreError, "[Oo]pen it again")
+            # one that was interrupted while it was recorded may still be looked at
+            _are_refused(live, pulls[1], ma.StoreError, "[Oo]pen it again", looks=False)
         live.close()
         with ma.recorded(store.path) as again:
             assert known in (None, again.to_bytes())

@@ -24,6 +24,9 @@ from tests.reference.parallel import Parallel
 from tests.reference.patience import Patience
 from tests.reference.words import SplitMix64, below, draw, unit
 
+# every policy must play whatever comes
+pytestmark = pytest.mark.filterwarnings("ignore::manyarms.errors.ScaleWarning")
+
 
 def _compiled_at_every_change() -> set[str]:
     """The paper's and ours; of the field, those whose state has a new part, or no new class."""

@@ -15,6 +15,9 @@ from manyarms.instances.tape import next_reward, record_of, rewind, tape
 from manyarms.protocol.keys import run_key
 from tests.helpers import ALL_POLICIES, label, run_python
 
+# every policy must play whatever comes
+pytestmark = pytest.mark.filterwarnings("ignore::manyarms.errors.ScaleWarning")
+
 INSTANCES: dict[str, Instance] = {
     "bernoulli": planted(n=400, m=8),
     "gaussian": planted(n=90, m=2, rewards=Gaussian()),
@@ -57,7 +60,8 @@ def test_live_picks_the_arms_of_the_simulator(policy: ma.Policy, world: str, see
 @pytest.mark.slow
 def test_compiled_code_picks_the_arms_of_the_same_loop_in_cpython() -> None:
     code = (
-        "import json\n"
+        "import json, warnings\n"
+        "warnings.simplefilter('ignore')\n"
         "from tests.policies.test_parity import *\n"
         "arms = {f'{p.label}/{w}': simulated_arms(p, i, 1)\n"
         "        for p in ALL_POLICIES for w, i in INSTANCES.items()}\n"

@@ -25,7 +25,7 @@ def warn_of_scale(policy: Policy, instance: Instance) -> None:
     rewards, label = f"{instance.rewards!r} rewards", policy.label
     for one in layers(policy):
         bound = getattr(one, "bound", None)
-        if one.unit_rewards or bound == "kl":
+        if bound == "kl" or (bound is None and one.unit_rewards):
             named = '`bound` is "kl", which is' if bound == "kl" else "it is made"
             text = (
                 f"{label} plays on {rewards}, but {named} for rewards in [0, 1]. Rescale the "
