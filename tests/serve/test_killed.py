@@ -18,6 +18,7 @@ from tests.serve.machines import TOKEN, Node, call, node, opened, path_of, row_o
 
 pytestmark = [
     pytest.mark.long,
+    pytest.mark.slow,
     pytest.mark.skipif(
         not Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").exists(),
         reason="copies of a process are found in /proc",
