@@ -150,8 +150,8 @@ def test_a_policy_that_keeps_to_one_arm_has_settled() -> None:
     assert (said.outcome, said.stop, said.more) == ("settled", False, None)
     assert said.headline == "Deploy arm 3, or try others on purpose: the policy has settled on it."
     assert said.outlook == (
-        "The policy, best(arm=3), gave it 100 % of the last 200 pulls. More pulls will not change "
-        "this verdict."
+        "The policy, best(arm=3), gave it 100 % of the last 200 pulls. If it goes on like this, no "
+        "stop will come."
     )
     assert "observe()" in said.advice
     assert ma.Live.from_bytes(live.to_bytes()).verdict() == said  # by all pulls of the game

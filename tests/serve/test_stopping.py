@@ -140,3 +140,14 @@ def test_a_control_is_a_target(served: InThread) -> None:
         assert said["stop"]
         assert f"it is better than {name!r} by more than 0.5, 95 % sure." in said["headline"]
     assert call(port, "GET", f"{path}/verdict?target_arm=yesterday")[0] == 422
+
+
+def test_a_question_that_is_misspelt_is_no_other_question(served: InThread) -> None:
+    path, port = "/v1/experiments/misspelt", served.port
+    assert call(port, "PUT", path, {"n_arms": 9})[0] == 201
+    status, answer = call(port, "GET", f"{path}/verdict?tarjet=0.5")
+    assert (status, answer["code"]) == (422, "parameter")
+    assert "`tarjet`" in answer["message"]
+    assert "target_arm" in answer["message"]
+    for wrong in ("target=control", "target=0.5&target_arm=3", "target=70"):
+        assert call(port, "GET", f"{path}/verdict?{wrong}")[0] == 422, wrong

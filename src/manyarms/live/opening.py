@@ -140,7 +140,7 @@ def _refuse_another_game(store: Store, game: LiveGame, recorded: LiveGame) -> No
         what = f"a new handle, got one with {game.pulls} pulls"
     elif ours["arms"] not in (begun, theirs["arms"]):
         what = f"a handle with the recorded arms, {_differing(begun, ours['arms'])}"
-        what += ". Add arms with add_arms, afterwards"
+        what += ". Change arms with sync_arms or add_arms, afterwards"
     for key in ("horizon", "seed", "reward_range", "control"):
         mine, kept = ours.get(key), theirs.get(key)
         if mine != kept and not (key == "seed" and game.seed_drawn):

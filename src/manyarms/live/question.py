@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import numbers
 import re
 from typing import Any, NamedTuple
@@ -87,7 +88,7 @@ def asked(
     if isinstance(target, str):
         rival = rival_of(game, target) if rival is None else rival
     elif target is not None:
-        target = check_number("target", target)
+        target = _check_target(target, game.reward_range)
     slack = game.epsilon if epsilon is None else epsilon
     return Question(
         _default(game) if slack is None else check_epsilon(slack, game.reward_range),
@@ -100,6 +101,16 @@ def asked(
         target,
         _slack("margin", 0.0 if margin is None else margin, game.reward_range),
         rival,
+    )
+
+
+def _check_target(target: Any, reward_range: tuple[float, float] | None) -> float:
+    low, high = reward_range or (-math.inf, math.inf)
+    number = check_number("target", target)
+    if low <= number <= high:
+        return number
+    raise ParameterError(
+        f"`target` must be between {low:g} and {high:g}, as means of rewards are, got {number:g}."
     )
 
 

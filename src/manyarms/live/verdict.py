@@ -462,7 +462,7 @@ def _outlook(
     if more is None and share:
         return SETTLED, None, (
             f"The policy, {game.policy.label}, gave it {100 * share:.0f} % of the last {of} pulls. "
-            f"More pulls will not change this verdict."
+            f"If it goes on like this, no stop will come."
         )  # fmt: skip
     if more is None:
         return GO_ON, None, "How many more pulls it takes cannot be said yet."

@@ -154,6 +154,7 @@ class App:
             self.service.access.check(caller, route.right, experiment, request.scope)
             if caller is not None and caller.role == "browser":
                 more |= _allowed(origin)
+        _check_parameters(route, request)
         return await HANDLERS[route.name](self.service, request)
 
     async def _is_known(self, origin: str) -> bool:
@@ -206,6 +207,18 @@ class App:
 
 
 _PREFLIGHT = Route("preflight", "OPTIONS", "", "public", None, None, "")
+
+
+def _check_parameters(route: Route, request: Request) -> None:
+    """Refuse a question that would be answered as if it were another one."""
+    if not request.scope["query_string"] or not route.path.startswith("/v1/"):
+        return
+    for name in request.query:
+        if name not in route.parameters and name != "token":  # of pages that cannot set headers
+            known = ", ".join(route.parameters) or "none"
+            raise refuse(
+                422, "parameter", f"There is no parameter `{name[:100]}`. Known here: {known}."
+            )
 
 
 def _check_text(path: str, query: bytes) -> None:
