@@ -242,3 +242,20 @@ def test_a_control_is_a_target() -> None:
 
 def _share(ratio: float) -> str:
     return f"{100 * (ratio - 1):.9f}%"
+
+
+@pytest.mark.parametrize("epsilon", ["0.00001%", "33.33333333%", "1e-3 %", "30%"])
+def test_a_share_is_saved_as_it_was_given(epsilon: str) -> None:
+    live = ma.MOSS().live(n_arms=3, horizon=9, seed=1, epsilon=epsilon)
+    again = ma.Live.from_bytes(live.to_bytes())
+    assert again.verdict().epsilon == live.verdict().epsilon
+    assert float(str(live.verdict().epsilon).rstrip("%")) == pytest.approx(
+        float(epsilon.rstrip("% ")), rel=1e-12
+    )
+
+
+def test_targets_that_cannot_be() -> None:
+    live = ma.MOSS().live(n_arms=3, horizon=9, seed=1)
+    for wrong in (70, -0.1, "9" * 5000):
+        with pytest.raises((ma.ParameterError, ma.UnknownArmError)):
+            live.verdict(target=wrong)

@@ -123,7 +123,7 @@ def test_a_script_may_begin_with_the_arms_there_are_now(opened: Opened) -> None:
         with ma.recorded(opened(), ma.MOSS().live(arms=names, horizon=9)) as live:
             assert live.n_arms == 2
     with pytest.raises(
-        ma.ParameterError, match="recorded arms, of which arm 1 is 'b', got 'x'. Add"
+        ma.ParameterError, match="recorded arms, of which arm 1 is 'b', got 'x'. Change arms"
     ):
         ma.recorded(opened(), ma.MOSS().live(arms=["a", "x"], horizon=9))
 

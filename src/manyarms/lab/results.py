@@ -453,7 +453,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _is_scalar(value: Any) -> bool:
-    return isinstance(value, str | bool) or _is_number(value)
+    return isinstance(value, str | bool | int) or (type(value) is float and not np.isnan(value))
 
 
 def _is_table(value: Any, of: Callable[[Any], bool]) -> bool:

@@ -16,7 +16,7 @@ from manyarms.protocol.recommend import sigma_of
 
 QUANTILE, CONFIDENCE = 0.05, 0.95  # what is asked unless one says otherwise
 _SHARE = 0.1  # of the best mean that the arm may be worse by: or of the range of rewards
-_PERCENT = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*%\s*")
+_PERCENT = re.compile(r"\s*((?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*%\s*")
 
 
 class Slack(NamedTuple):
@@ -40,7 +40,7 @@ class Slack(NamedTuple):
     @property
     def given(self) -> float | str:
         """As one would write it: 0.1, or "10%"."""
-        return f"{100 * self.amount:g}%" if self.relative else self.amount
+        return f"{100 * self.amount:.15g}%" if self.relative else self.amount
 
     def __str__(self) -> str:
         return f"{100 * self.amount:g} %" if self.relative else f"{self.amount:g}"
@@ -125,13 +125,17 @@ def rival_of(game: LiveGame, target: str) -> int:
     if names_control(game, target):
         return ARM
     if isinstance(arms, ArmNumbers):
-        return arms.number(int(target) if target.isdecimal() else target)
+        return arms.number(int(target) if _is_int(target) else target)
     try:
         return arms.number(target)
     except UnknownArmError:
-        if target.isdecimal():  # names may be integers
+        if _is_int(target):  # names may be integers
             return arms.number(int(target))
         raise
+
+
+def _is_int(text: str) -> bool:
+    return text.isdecimal() and len(text) < 20
 
 
 def check_epsilon(epsilon: Any, reward_range: tuple[float, float] | None) -> Slack:

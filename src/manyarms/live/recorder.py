@@ -180,9 +180,9 @@ class EventRecorder:
                 store.save(snapshot(self.game))
             except Exception as error:
                 if store.failure:
+                    self._stop(self._not_kept(store.failure), _NOT_KEPT)
                     store.close()
                     self.store = None
-                    self._stop(self._not_kept(store.failure), _NOT_KEPT)
                     self._raise(error)
                 _logger.warning("%s could not be compacted when it was closed: %r", store, error)
 

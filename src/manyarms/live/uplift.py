@@ -223,7 +223,7 @@ def compare(
         begin, end, found = float(ends[0]), float(ends[1]), -math.inf
         for _ in range(_ROUNDS):
             means = np.linspace(begin, end, _GRID)
-            with np.errstate(divide="ignore", invalid="ignore"):
+            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
                 values = value(means, *todays(means))
             at = int(np.argmax(values))
             found = max(found, float(values[at]))

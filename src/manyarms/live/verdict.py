@@ -364,8 +364,6 @@ def _ahead_of_control(tallies: Tallies, question: Question) -> float:
     if why_no_uplift(tallies.game, tallies.kept()):
         return -math.inf
     uplift = uplift_of(tallies, question.confidence)
-    if uplift.arm == uplift.control:
-        return -math.inf
     if question.margin.relative:
         return uplift.ratio_interval[0] - 1.0 - question.margin.amount
     return uplift.interval[0] - question.margin.amount
@@ -393,7 +391,7 @@ def _in_words(
     sure = f"its mean is at least {rounded(limit)}, {promise(question.confidence)}."
     told = nothing_known("") | {"limit": limit, "known": f"I{sure[1:]}"}
     if judged.stop:
-        warning = _warning(tallies, best, called(best), judged.slack)
+        warning = _warning(tallies, best, called(best), judged.slack, question)
         return told | {"outcome": STOP, "warning": warning}
     missing, advice = _missing(tallies, best, question, judged, called, ways)
     over = stopped or game.pulls == game.horizon
@@ -478,25 +476,38 @@ def _left(game: LiveGame) -> float:
     return math.inf if game.horizon is None else game.horizon - game.pulls
 
 
-def _warning(tallies: Tallies, best: int, name: str, slack: float) -> str:
-    """Return how many pulls have no reward, if so many that the arm could be worse by `slack`.
+def _warning(tallies: Tallies, best: int, name: str, slack: float, question: Question) -> str:
+    """Return how many pulls have no reward, if so many that the verdict could be wrong by `slack`.
 
     If the share s of pulls has no reward, and all of these would have been as small as can be, the
-    mean is smaller by s times the range of rewards at most. Half of `slack` is worth a warning.
+    mean is smaller by s times the range of rewards at most; that of a rival could be larger by as
+    much. Half of `slack` is worth a warning.
     """
-    game = tallies.game
+    game, control = tallies.game, tallies.game.control
     scale = scale_of(game.policy, game.reward_range)
-    asked = game.tally[int(tallies.arm[best])].asked
-    told = game.tally[int(tallies.arm[best])].told
-    own = (asked - told) / asked if asked else 0.0
+    own = _share_missing(game, int(tallies.arm[best]))
     all_pulls = (len(game.abandoned) + len(game.flight)) / game.pulls if game.pulls else 0.0
-    if max(own, all_pulls) * (scale.width or 2.0 * scale.sigma) < slack / 2.0:
+    rival = 0.0
+    if question.rival == ARM and control is not None:
+        rival = (len(control.flight) + len(control.abandoned)) / max(1, control.asked)
+        if question.margin.relative:  # then so is `slack`
+            slack *= control.total / control.told
+    elif question.rival is not None:
+        rival = _share_missing(game, question.rival)
+    if max(own, rival, all_pulls) * (scale.width or 2.0 * scale.sigma) < slack / 2.0:
         return ""
+    beside = "" if question.rival is None else f", {100 * rival:.0f} % of those of its rival"
     return (
-        f"{100 * own:.0f} % of the pulls of arm {name}, and {100 * all_pulls:.0f} % of all pulls, "
-        f"have no reward: they were abandoned, or their rewards are still to come. The verdict "
-        f"holds only if that does not depend on the reward."
+        f"{100 * own:.0f} % of the pulls of arm {name}{beside}, and {100 * all_pulls:.0f} % of all "
+        f"pulls, have no reward: they were abandoned, or their rewards are still to come. The "
+        f"verdict holds only if that does not depend on the reward."
     )
+
+
+def _share_missing(game: LiveGame, arm: int) -> float:
+    """Return the share of an arm's pulls that have no reward."""
+    known = game.tally.get(arm)
+    return 0.0 if known is None or not known.asked else (known.asked - known.told) / known.asked
 
 
 def _beaten(tallies: Tallies, best: int, bar: float, error: float) -> NDArray[np.bool_]:

@@ -6,6 +6,7 @@ uvicorn limits neither. This hears what asyncio and httptools tell every protoco
 from __future__ import annotations
 
 import asyncio
+import sys
 import time
 
 from httptools import HttpParserError
@@ -13,6 +14,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 SLOWEST_HEAD = 10.0  # seconds that the head of a request may take
 SLOWEST_READER = 30.0  # seconds in which some of an answer must be taken
+LEAST_READ = 30_000  # bytes: that much of it, or all
 MOST_HEAD = 64 << 10  # bytes that may come without a whole head, or a piece of a body
 MOST_AHEAD = 100  # requests that may be sent before the first of them is answered
 _TOO_LARGE = (
@@ -66,11 +68,15 @@ class Connections:
             if since + SLOWEST_HEAD < now and not one.idle:
                 one.transport.close()
         for one in self._open:
-            if one.transport.is_closing():
-                self._closing.setdefault(one, now)
-        for one, since in [*self.blocked.items(), *self._closing.items()]:
-            if since + SLOWEST_READER < now:
-                one.transport.abort()
+            if one.transport.is_closing() and one not in self._closing:
+                self._closing[one], one.left = now, one.transport.get_write_buffer_size()
+        for some in (self.blocked, self._closing):
+            for one, since in list(some.items()):
+                left = one.transport.get_write_buffer_size()
+                if left <= one.left - LEAST_READ:
+                    some[one], one.left = now, left
+                elif since + SLOWEST_READER < now:
+                    one.transport.abort()
         self._look_later()
 
 
@@ -79,6 +85,7 @@ class Connection(HttpToolsProtocol):
 
     others: Connections
     idle = False  # between two requests: uvicorn ends that
+    left = sys.maxsize  # bytes that its reader had to take when that was last noted
     _came = 0  # bytes, since there was a head, or a piece of a body
     _under_way = 0  # requests whose heads came, and which are not answered
 
@@ -126,6 +133,7 @@ class Connection(HttpToolsProtocol):
 
     def pause_writing(self) -> None:
         self.others.blocked[self] = time.monotonic()
+        self.left = self.transport.get_write_buffer_size()
         super().pause_writing()
 
     def resume_writing(self) -> None:
