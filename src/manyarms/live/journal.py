@@ -239,11 +239,11 @@ class Journal:
         """Replace the file; what a history keeps of it ends with the records `last`."""
         if self._file >= 0:
             self._check_place()  # else we might replace somebody else's
-        data, end, old = begin_file(snapshot), self._end, ""
+        data, end, old = begin_file(snapshot), self._end, None
         if self._history and (self._records > 0 or last):
             kept = self._kept()
             number = int(kept[-1].suffix[1:]) + 1 if kept else 1
-            old = f"{self.path}.{number:06d}"
+            old = self.path.with_name(f"{self.path.name}.{number:06d}")
             os.link(self.path, old)
         try:
             with replacing(self.path) as part:
@@ -258,7 +258,7 @@ class Journal:
             raise
         self._go_on(len(data), 0, first_check(snapshot))
         if old and last:  # not before: else a crash could leave them without the arms that came
-            with open(old, "r+b") as file:
+            with old.open("r+b") as file:
                 file.truncate(end)
                 file.seek(end)
                 file.write(last)

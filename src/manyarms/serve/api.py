@@ -12,7 +12,7 @@ import msgspec
 
 from manyarms.live.databases import Database
 from manyarms.protocol.registry import policy_names
-from manyarms.serve import access, tables
+from manyarms.serve import access, local_token, tables
 from manyarms.serve import messages as m
 from manyarms.serve import token_messages as t
 from manyarms.serve.errors import (
@@ -306,13 +306,9 @@ async def add_token(service: Service, request: Request) -> Response:
 async def drop_token(service: Service, request: Request) -> Response:
     """Revoke a token."""
     name = request.arguments["token"]
-    rows = await service.leader.write(
-        lambda database: database.run(
-            "DELETE FROM tokens WHERE name = :name RETURNING name", name=name
-        )
-    )
+    there = await service.leader.write(lambda db: local_token.drop_token(db, name))
     service.access.forget()
-    if not rows:
+    if not there:
         raise refuse(404, "unknown_token", f"There is no token {name!r}.")
     await service.note(request.caller, None, f"drop token {name}")
     return answered(m.Done(name, "stopped"))
