@@ -167,8 +167,8 @@ class Remote(Client):
         fallback
             What to return if the service cannot be reached in time: the name of an arm, such as
             the control's, or True for the last recommended one that this handle has heard of,
-            which it then asks for once a minute. Such a pull has `is_fallback`, and to tell its
-            reward does nothing (default: raise `ServiceError`).
+            which it then asks for once a minute. Such a pull has `is_fallback` and the id -1,
+            and to tell its reward does nothing (default: raise `ServiceError`).
         """
         within, instead = check_fallback(timeout, fallback)
         end = None if within is None else time.monotonic() + within
