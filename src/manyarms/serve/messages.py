@@ -26,6 +26,25 @@ class PolicySpec(Struct, forbid_unknown_fields=True):
     parameters: dict[str, Any] = {}
 
 
+class NewSeason(Struct, forbid_unknown_fields=True):
+    """A new experiment that remembers this one: for more pulls, or with another policy."""
+
+    name: Annotated[str, Meta(pattern=NAME)]
+    policy: PolicySpec | str | None = None  # that of this experiment
+    horizon: Annotated[int, Meta(ge=1)] | None = None  # pulls to come
+    seed: Annotated[int, Meta(ge=0)] | None = None  # that of this experiment
+
+
+class Season(Struct, forbid_unknown_fields=True):
+    """Which experiment a season remembers, up to which event, and what it was asked to change."""
+
+    of: str
+    head: int
+    policy: PolicySpec | str | None = None
+    horizon: int | None = None
+    seed: int | None = None
+
+
 class Spec(Struct, forbid_unknown_fields=True):
     """An experiment. Without `n_arms` its arms have keys, and are added before the first ask."""
 
@@ -46,6 +65,7 @@ class Spec(Struct, forbid_unknown_fields=True):
     reward: str | None = None  # what rewards are, such as clicks
     epsilon: float | str | None = None  # how much worse than the best an arm may be, such as "10%"
     target: float | None = None  # or: the mean that an arm must exceed
+    season: Season | None = None  # set by the service
 
 
 class Changes(Struct, forbid_unknown_fields=True):
