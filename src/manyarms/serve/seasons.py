@@ -116,6 +116,8 @@ def _publish(database: Database, x: int, name: str, new: _Begun) -> None:
     spec = msgspec.json.decode(new.spec, type=m.Spec)
     if spec.window is None and access.for_pages(database, name):
         raise access.needs_window(name)
+    if new.keyed and tables.count_arms(database, x) != new.n_arms:
+        raise unavailable("The old experiment was deleted meanwhile. Nothing was done.")
     columns = {
         "spec": new.spec,
         "state": "running",

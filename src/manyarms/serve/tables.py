@@ -194,6 +194,12 @@ def copy_arms(old: int, new: int, begin: int, end: int, database: Database) -> N
     )
 
 
+def count_arms(database: Database, experiment: int) -> int:
+    """Return how many arms have keys."""
+    (count,) = database.first("SELECT count(*) FROM arms WHERE experiment = :x", x=experiment)
+    return int(count)
+
+
 def begin_with(
     database: Database,
     experiment: int,
