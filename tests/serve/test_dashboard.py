@@ -327,7 +327,7 @@ def test_a_terminal_shows_the_same(gallery: InThread, capsys: pytest.CaptureFixt
     ]  # fmt: skip
     assert main(["watch", f"{url}/experiments/hostile", "--token", TOKEN]) == 0
     shown = capsys.readouterr().out
-    assert "<script>alert('arm')</script>: 0.6" in shown
+    assert "<script>alert('arm')</script>: 6" in shown  # in percent
     assert "\u202e" not in shown
     assert main(["watch", url, "nowhere", "--token", TOKEN]) == 1
 

@@ -22,7 +22,7 @@ from manyarms.core.confidence_sequences import (
     uniform_limits,
 )
 from manyarms.core.gc_pause import gc_paused
-from manyarms.live.estimates import ArmEstimate
+from manyarms.live.estimates import ArmEstimate, is_rate
 from manyarms.live.game import LiveGame
 from manyarms.protocol.policy import recommend
 from manyarms.protocol.recommend import KEEP_ERROR, lower_limit, scale_of
@@ -70,6 +70,7 @@ class Tallies:
         self.size = 0
         self._places: dict[int, int] = {}
         self._limits_due = True
+        self._zero_or_one = True  # whether all sums of rewards that were seen are whole numbers
         self._scale = scale_of(game.policy, game.reward_range)
         self._room: dict[str, NDArray[np.generic]] = {
             name: np.zeros(0, kind) for name, kind in _COLUMNS.items()
@@ -90,6 +91,8 @@ class Tallies:
         if arms:
             self._set(arms, np.array([self._places[arm] for arm in arms]))
         changed.clear()
+        if game.control is not None and not game.control.total.is_integer():
+            self._zero_or_one = False
 
     def _grow(self, fresh: list[int]) -> None:
         begin, end = self.size, self.size + len(fresh)
@@ -115,6 +118,9 @@ class Tallies:
             if arm in game.stock:
                 place = self._places[arm]
                 self.told[place], self.total[place] = game.known(arm)
+        if self._zero_or_one:
+            total = self.total[places]
+            self._zero_or_one = bool((total == np.floor(total)).all())
         self._stale[places] = self._limits_due = True
 
     # What is asked of them
@@ -162,6 +168,7 @@ class Tallies:
             pulls=int(self.asked[place]),
             told=told,
             retired=bool(self.retired[place]),
+            rate=self.rate,
         )
 
     def all(self) -> list[ArmEstimate]:
@@ -171,6 +178,12 @@ class Tallies:
     def top(self, k: int) -> list[ArmEstimate]:
         """Return the arm to keep, and others in the order of their lower limits; `k` in all."""
         return [self.at(place) for place in self.best(k)]
+
+    @property
+    def rate(self) -> bool:
+        """Whether means of rewards are rates."""
+        game = self.game
+        return is_rate(game.reward, game.reward_range, zero_or_one=self._zero_or_one)
 
     @property
     def present(self) -> NDArray[np.bool_]:

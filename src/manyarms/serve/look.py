@@ -101,7 +101,9 @@ class Look:
         live, tallies = self.game.live, self.tallies
         assert live is not None
         assert tallies is not None
-        how: Progress = self._once("progress", lambda: estimates.progress(live, tallies.reward))
+        how: Progress = self._once(
+            "progress", lambda: estimates.progress(live, rate=tallies.rate, reward=tallies.reward)
+        )
         return how
 
     def verdict(self) -> StopVerdict | None:
@@ -172,7 +174,8 @@ class Look:
         if place is not None and tallies is not None:
             return tallies.at(place)
         limits = live.reward_range or (-math.inf, math.inf)
-        return ArmEstimate(number, math.nan, limits, 0, 0, number in live.retired)
+        rate = tallies is not None and tallies.rate
+        return ArmEstimate(number, math.nan, limits, 0, 0, number in live.retired, rate)
 
     def names(self, numbers: Sequence[int]) -> dict[int, str | int]:
         """Return what the user calls arms."""

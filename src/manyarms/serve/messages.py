@@ -242,6 +242,7 @@ class ArmView(Struct):
     high: float | None
     retired: bool = False
     recent: float | None = None  # its share of the last 1000 pulls
+    rate: bool = False  # whether means are rates, which are shown in percent
 
 
 class ExperimentSummary(Struct, kw_only=True):
@@ -264,6 +265,9 @@ class ExperimentSummary(Struct, kw_only=True):
     reward: float = 0.0
     mean_reward: float | None = None
     observed: int = 0  # observed rewards that no pull has used yet
+    rate: bool = False  # whether means are rates, which are shown in percent
+    control_pulls: int = 0
+    control_mean: float | None = None  # None: no reward of the control is known
     recommended: ArmView | None = None
     rivals: int = 0  # tried arms whose upper limit is above the recommended arm's lower one
     untried: int = 0
@@ -314,6 +318,7 @@ class VerdictView(Struct):
     advice: str  # what helps,
     known: str  # and what is known
     warning: str  # set if so many pulls have no reward that `stop` could be wrong
+    rate: bool  # whether means are rates, which are shown in percent
     headline: str  # what to do, in a line
     why: str  # all that is said about it
     head: int

@@ -48,8 +48,9 @@ def summary(look: Look) -> m.ExperimentSummary:
     told, reward = look.last_hour()
     shown = m.ExperimentSummary.__struct_fields__
     known = {name: value for name, value in dataclasses.asdict(how).items() if name in shown}
+    means = {name: number_or_none(getattr(how, name)) for name in ("mean_reward", "control_mean")}
     return m.ExperimentSummary(
-        **about | known | {"mean_reward": number_or_none(how.mean_reward)},
+        **about | known | means,
         recommended=None if kept is None else _seen(look, [kept])[0],
         rivals=tallies.rivals(best[0]) if best else 0,
         untried=how.n_arms - int((~tallies.retired).sum()),
@@ -221,6 +222,7 @@ def _seen(look: Look, some: list[ArmEstimate]) -> list[m.ArmView]:
             high=number_or_none(a.interval[1]),
             retired=a.retired,
             recent=recent[a.arm] / of,
+            rate=a.rate,
         )
         for a in some
     ]
