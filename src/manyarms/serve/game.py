@@ -132,6 +132,8 @@ class Game:
         When each pull in flight was asked for, and by which worker, in the order of asks.
     held
         Rewards that wait for the end of their window, by pull.
+    answered
+        How many pulls of each arm observed rewards have answered.
     remembered
         Of a season at its first event: its game before any pull, else empty.
     """
@@ -149,6 +151,7 @@ class Game:
         self.live: LiveGame | None = None
         self.waiting: dict[int, tuple[float, str | None]] = {}
         self.held: dict[int, float] = {}
+        self.answered: dict[int, int] = {}
         self.remembered = b""
         self.expired = 0
         self.delays = [[0, 0.0, 0.0] for _ in range(len(DELAYS) + 1)]  # count, sum, sum of squares
@@ -236,6 +239,7 @@ class Game:
                 waiting[row.pull] = row.at, worker
             elif kind == EventKind.ANSWERED:
                 del waiting[row.pull]
+                self.answered[row.arm] = self.answered.get(row.arm, 0) + 1
             elif kind == EventKind.TOLD:
                 asked, _ = waiting.pop(row.pull)
                 if held.pop(row.pull, None) is None:
@@ -278,6 +282,8 @@ class Game:
             "expired": self.expired,
             "delays": self.delays,
         }
+        if self.answered:
+            more["answered"] = self.answered
         if self.remembered:
             more["remembered"] = self.remembered
         return snapshot(self.live), msgspec.msgpack.encode(more)
@@ -288,6 +294,7 @@ class Game:
         self.waiting = {pull: (at, worker) for pull, at, worker in known["waiting"]}
         self.held = dict(map(tuple, known["held"]))
         self.live.recent.extend(known["recent"])
+        self.answered = known.get("answered", {})
         self.expired = known["expired"]
         self.delays = known["delays"]
         self.head = head

@@ -370,6 +370,15 @@ class WaitingPull(Struct):
     worker: str | None
 
 
+class UnevenLoss(Struct):
+    """An arm of whose pulls another share was abandoned than of all others."""
+
+    arm: str | int
+    abandoned: int
+    pulls: int
+    others: float  # the share of all others
+
+
 class InFlightView(Struct):
     """Pulls that wait for their rewards, and how long rewards took."""
 
@@ -381,6 +390,7 @@ class InFlightView(Struct):
     oldest: list[WaitingPull]
     alarm: str  # set if the mean reward differs by delay
     head: int
+    uneven: list[UnevenLoss] = []  # arms that lose more or fewer rewards than by chance
 
 
 class Exploring(Struct):

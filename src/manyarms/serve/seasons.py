@@ -184,6 +184,7 @@ def begin_season(database: Database, old: str, wanted: m.NewSeason) -> _Begun:
     text = msgspec.json.encode(spec).decode()
     there = Game(row._replace(spec=text, head=0))
     there.live, there.remembered = played, state
+    there.answered = {arm: tally.asked for arm, tally in played.tally.items() if tally.asked}
     return _Begun(text, game.keyed, new.arms.count, *there.snapshot(), _minute(played))
 
 
