@@ -197,8 +197,8 @@ def exploring(look: Look) -> m.Exploring:
     how, tallies = look.progress(), look.tallies
     assert tallies is not None
     best = tallies.best(10)
-    firsts = tallies.size
-    top_ten = int(tallies.asked[best].sum()) - len(best)  # without their first pulls
+    firsts = int((tallies.asked > 0).sum())  # of some arms, rewards were only observed
+    top_ten = int(np.maximum(tallies.asked[best] - 1, 0).sum())  # without their first pulls
     given_up = None
     if best:
         low, high = tallies.at(best[0]).interval

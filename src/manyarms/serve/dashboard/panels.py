@@ -56,6 +56,7 @@ def _environment() -> Environment:
         "mark": Markup(theme.MARK),
         "share": share,
         "mean_of": mean_of,
+        "limits": limits,
         "delay_range": delay_range,
         "verdict": verdict,
     }
@@ -189,11 +190,23 @@ def mean(value: float | None, rate: bool) -> str:
     return f"{number(100 * value)}\u00a0%"
 
 
+def limits(low: float | None, high: float | None, rate: bool) -> str:
+    r"""Return an interval; with one sign of percent if it is a rate.
+
+    >>> limits(0.03125, 0.05, True), limits(0.03125, None, False)
+    ('3.12 to 5\xa0%', '0.0312 to –')
+    """
+    first = number(100 * low) if rate and low is not None else number(low)
+    return f"{first} to {mean(high, rate)}"
+
+
 def mean_of(summary: m.ExperimentSummary, otherwise: str = "Mean reward") -> str:
     """Return what a mean of rewards is called."""
     name = summary.spec.reward
     if not name:
         return otherwise
+    if otherwise[0].isupper():
+        name = name[0].upper() + name[1:]
     return name if summary.rate else f"{name} a pull"
 
 
