@@ -153,7 +153,8 @@ def in_flight(look: Look, limit: int = 20) -> m.InFlightView:
     live = game.live
     found = ((pull, None if live is None else live.flying(pull)) for pull, _, _ in oldest)
     numbers = {pull: arm for pull, arm in found if arm is not None}
-    names = look.names(list(numbers.values()))
+    losses = look.losses()
+    names = look.names([*numbers.values(), *(loss.arm for loss in losses)])
     shown = [
         m.WaitingPull(pull, names[numbers[pull]], now - at, worker)
         for pull, at, worker in oldest
@@ -162,6 +163,7 @@ def in_flight(look: Look, limit: int = 20) -> m.InFlightView:
     return m.InFlightView(
         len(game.waiting), len(game.held), bins, delays, game.expired, shown,
         _delay_alarm(game.delays), game.head,
+        [m.UnevenLoss(names[one.arm], *one[1:]) for one in losses],
     )  # fmt: skip
 
 
@@ -195,8 +197,8 @@ def exploring(look: Look) -> m.Exploring:
     how, tallies = look.progress(), look.tallies
     assert tallies is not None
     best = tallies.best(10)
-    firsts = tallies.size
-    top_ten = int(tallies.asked[best].sum()) - len(best)  # without their first pulls
+    firsts = int((tallies.asked > 0).sum())  # of some arms, rewards were only observed
+    top_ten = int(np.maximum(tallies.asked[best] - 1, 0).sum())  # without their first pulls
     given_up = None
     if best:
         low, high = tallies.at(best[0]).interval
