@@ -171,8 +171,6 @@ def test_what_is_the_services_own(url: str) -> None:
         remote.retire("new one")
     with pytest.raises(ma.UnknownArmError, match="Unknown arm 'nobody'"):
         remote.retire("nobody")
-    with pytest.raises(ma.ServiceError, match="`season` is not served: .* `observe`"):
-        remote.season(horizon=9)
     remote.restore("new one")
     assert remote.n_arms == 4
     with pytest.raises(ma.TurnError, match="Cannot restore arm 'new one': it is not retired"):

@@ -185,8 +185,11 @@ def test_the_page_says_it_right_under_the_arm(served: InThread) -> None:
     amount = said.split(" over ", maxsplit=1)[0]
     place = shown.index('id="uplift"')
     assert amount in shown[place : place + 200]
-    assert "rewards), 95 % sure however often you look." in shown
-    assert "over now &amp; then (" in shown
+    assert "over now &amp; then, 95 % sure however often you look." in shown
+    table = shown.partition('id="today"')[2].partition("</table>")[0].replace("\u00a0", " ")
+    for number in (f"{100 * best.estimate:.3g} %", f"{best.pulls:,}", "now &amp; then", "Clicks"):
+        assert number in table
+    assert f"{100 * progress.control_mean:.3g} %</td><td>{progress.control_pulls:,}</td>" in table
     assert shown.index('id="best"') < place < shown.index("May I stop?")
     cost = shown.partition("What exploring has cost</dt><dd><strong>")[2].partition("</strong>")[0]
     assert cost.endswith(" clicks") or cost == "Nothing"

@@ -128,7 +128,7 @@ def _one(url: str, name: str | None, token: str | None) -> list[Any]:
         *([f"NOT HEALTHY: {about.alarm}"] if about.alarm else []),
         "",
     ]
-    return [*(_text(line, at_most=400) for line in lines), table]
+    return [*(_text(line, at_most=2000) for line in lines), table]
 
 
 def _compared(remote: Any) -> list[str]:

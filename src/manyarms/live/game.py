@@ -140,9 +140,14 @@ class LiveGame:
             return first
         return arm
 
-    def ask_for(self, count: int) -> list[Pull]:
-        """Return `count` pulls to be made, after answering those whose reward was observed."""
+    def ask_for(self, count: int, most: int = 0) -> list[Pull]:
+        """Return `count` pulls to be made, after answering those whose reward was observed.
+
+        If `most` is given, and so many were answered before the first of them, return none: who
+        asks again goes on from there.
+        """
         pulls: list[Pull] = []
+        answered = 0
         while len(pulls) < count:
             if self.control is not None and self.control.due:
                 pulls.append(self.ask_control())
@@ -152,6 +157,9 @@ class LiveGame:
             room = self.horizon is None or self.pulls + more <= self.horizon
             if self.stock and room and self.flight[pull.id].arm in self.stock:
                 self.answer(pull.id)
+                answered += 1
+                if answered == most and not pulls:
+                    break
             else:
                 pulls.append(pull)
         return pulls

@@ -47,14 +47,15 @@ HANDLE = Ways(
     "Deploy it, or go on with season(horizon=...).",
 )
 SERVICE = Ways(
-    "More rewards of these arms help: report those that you have from elsewhere (observe), or "
-    "begin another experiment with the policy uniform. So does a larger epsilon (Settings).",
+    "More rewards of these arms help: report those that you have from elsewhere (observe), or go "
+    "on in a season with the policy uniform, which pulls all arms alike. So does a larger epsilon "
+    "(Settings).",
     "To know more about the others, report rewards of them (observe). Or ask for less: a larger "
     "epsilon, or a target (Settings).",
-    "To try more arms, begin another experiment with the policy empmoss++. Or ask for less: a "
-    "larger quantile, or a target (Settings).",
-    "Look for a better arm with another experiment, or ask for less.",
-    "Deploy it, or begin another experiment.",
+    "To try more arms, go on in a season with the policy empmoss++. Or ask for less: a larger "
+    "quantile, or a target (Settings).",
+    "Look for a better arm in a season with another policy, or ask for less.",
+    "Deploy it, or go on in a season, which remembers all rewards.",
 )
 
 

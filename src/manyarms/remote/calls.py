@@ -224,6 +224,12 @@ class Calls:
                 kept = f" The first {k} of {len(values)} rewards were kept." if k else ""
                 raise error.framed("", kept) from None
 
+    def season(self, experiment: str, policy: Policy | str | None, **wanted: Any) -> Plan[None]:
+        """Create an experiment that remembers this one. Sent twice it does the same."""
+        named = None if policy is None else spec_of(policy, None)["policy"]
+        body = {"name": experiment, "policy": named} | wanted
+        yield Call("POST", f"{self._path}/season", *_json(body))
+
     def change(self, action: str) -> Plan[None]:
         """Pause, resume or stop."""
         yield Call("POST", f"{self._path}/{action}", *_json({}))

@@ -31,6 +31,7 @@ from manyarms.serve.importing import add_arms, number_of
 from manyarms.serve.playing import abandon, ask, tell
 from manyarms.serve.requests import Handler, Request, Response, answered
 from manyarms.serve.routes import description
+from manyarms.serve.seasons import season
 from manyarms.serve.service import Service
 from manyarms.serve.settings import change_settings, same_but_settings
 from manyarms.serve.syncing import sync_arms
@@ -47,6 +48,8 @@ async def put(service: Service, request: Request) -> Response:
         check_spec(spec)
     if spec.early == "hold" and spec.window is None:
         raise invalid("`early: hold` needs a `window`, in seconds.")
+    if spec.season is not None:
+        raise invalid("`season` is set by the service: POST to .../season of the earlier one.")
     text = msgspec.json.encode(spec).decode()
     secret = secrets.token_hex(32)
 
@@ -363,6 +366,7 @@ HANDLERS: dict[str, Handler] = {
     "retire": retire,
     "restore": restore,
     "observe": observe,
+    "season": season,
     "pause": _set_state("pause", "paused"),
     "resume": _set_state("resume", "running"),
     "stop": _set_state("stop", "stopped"),

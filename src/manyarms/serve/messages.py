@@ -26,6 +26,25 @@ class PolicySpec(Struct, forbid_unknown_fields=True):
     parameters: dict[str, Any] = {}
 
 
+class NewSeason(Struct, forbid_unknown_fields=True):
+    """A new experiment that remembers this one: for more pulls, or with another policy."""
+
+    name: Annotated[str, Meta(pattern=NAME)]
+    policy: PolicySpec | str | None = None  # that of this experiment
+    horizon: Annotated[int, Meta(ge=1)] | None = None  # pulls to come
+    seed: Annotated[int, Meta(ge=0)] | None = None  # that of this experiment
+
+
+class Season(Struct, forbid_unknown_fields=True):
+    """Which experiment a season remembers, up to which event, and what it was asked to change."""
+
+    of: str
+    head: int
+    policy: PolicySpec | str | None = None
+    horizon: int | None = None
+    seed: int | None = None
+
+
 class Spec(Struct, forbid_unknown_fields=True):
     """An experiment. Without `n_arms` its arms have keys, and are added before the first ask."""
 
@@ -46,6 +65,7 @@ class Spec(Struct, forbid_unknown_fields=True):
     reward: str | None = None  # what rewards are, such as clicks
     epsilon: float | str | None = None  # how much worse than the best an arm may be, such as "10%"
     target: float | None = None  # or: the mean that an arm must exceed
+    season: Season | None = None  # set by the service
 
 
 class Changes(Struct, forbid_unknown_fields=True):
@@ -350,6 +370,15 @@ class WaitingPull(Struct):
     worker: str | None
 
 
+class UnevenLoss(Struct):
+    """An arm of whose pulls another share was abandoned than of all others."""
+
+    arm: str | int
+    abandoned: int
+    pulls: int
+    others: float  # the share of all others
+
+
 class InFlightView(Struct):
     """Pulls that wait for their rewards, and how long rewards took."""
 
@@ -361,6 +390,7 @@ class InFlightView(Struct):
     oldest: list[WaitingPull]
     alarm: str  # set if the mean reward differs by delay
     head: int
+    uneven: list[UnevenLoss] = []  # arms that lose more or fewer rewards than by chance
 
 
 class Exploring(Struct):

@@ -42,7 +42,7 @@ def summary(look: Look) -> m.ExperimentSummary:
         return m.ExperimentSummary(**about)
     how, tallies = look.progress(), look.tallies
     assert tallies is not None
-    best = tallies.best(1)
+    best = look.best(1)
     kept = tallies.at(best[0]) if best else None
     verdict = look.verdict()
     told, reward = look.last_hour()
@@ -65,7 +65,7 @@ def summary(look: Look) -> m.ExperimentSummary:
 def leaders(look: Look, k: int = 20) -> m.Leaders:
     """Return the best arms."""
     tallies = look.tallies
-    best = [] if tallies is None else [tallies.at(place) for place in tallies.best(k)]
+    best = [] if tallies is None else [tallies.at(place) for place in look.best(k)]
     return m.Leaders(_seen(look, best), look.game.head)
 
 
@@ -153,7 +153,8 @@ def in_flight(look: Look, limit: int = 20) -> m.InFlightView:
     live = game.live
     found = ((pull, None if live is None else live.flying(pull)) for pull, _, _ in oldest)
     numbers = {pull: arm for pull, arm in found if arm is not None}
-    names = look.names(list(numbers.values()))
+    losses = look.losses()
+    names = look.names([*numbers.values(), *(loss.arm for loss in losses)])
     shown = [
         m.WaitingPull(pull, names[numbers[pull]], now - at, worker)
         for pull, at, worker in oldest
@@ -162,6 +163,7 @@ def in_flight(look: Look, limit: int = 20) -> m.InFlightView:
     return m.InFlightView(
         len(game.waiting), len(game.held), bins, delays, game.expired, shown,
         _delay_alarm(game.delays), game.head,
+        [m.UnevenLoss(names[one.arm], *one[1:]) for one in losses],
     )  # fmt: skip
 
 
@@ -194,9 +196,9 @@ def exploring(look: Look) -> m.Exploring:
         return m.Exploring(0, 0, 0, 0, [], None, game.head)
     how, tallies = look.progress(), look.tallies
     assert tallies is not None
-    best = tallies.best(10)
-    firsts = tallies.size
-    top_ten = int(tallies.asked[best].sum()) - len(best)  # without their first pulls
+    best = look.best(10)
+    firsts = int((tallies.asked > 0).sum())  # of some arms, rewards were only observed
+    top_ten = int(np.maximum(tallies.asked[best] - 1, 0).sum())  # without their first pulls
     given_up = None
     if best:
         low, high = tallies.at(best[0]).interval
