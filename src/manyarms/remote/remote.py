@@ -385,7 +385,7 @@ class Remote(Client):
         settings
             `epsilon`: how much worse than the best an arm may be, so that verdicts say stop, as a
             number or a share such as "20%"; None is the default. `target`: the mean that it must
-            exceed instead; None for no target.
+            exceed instead, or "control", to be better than the control; None for no target.
         """
         self._run(self._calls.change_settings(**settings))
 
