@@ -320,6 +320,8 @@ def test_retired_arms_that_hold_the_verdict_up_are_counted() -> None:
     good = [arm.arm for arm in live.arms() if arm.estimate == 1.0]
     assert "retired" not in live.verdict().missing
     live.retire(good[:150])
-    found = re.search(r"(\d+) of them are retired, and no pull will tell", live.verdict().missing)
+    found = re.search(
+        r"Of these, (\d+) were retired, and no pull will tell", live.verdict().missing
+    )
     assert found is not None
     assert 0 < int(found[1]) <= 150

@@ -188,10 +188,10 @@ def missing_in_sample(
     sample, size, error = min(looks, key=lambda look: look[0].excess(*look[1:]))
     opened, most = int(sample.open[:size].sum()), sample.allowed(size, error)
     gone = int((sample.open & of_arms_met(tallies, tallies.retired, met))[:size].sum())
-    retired = f" {gone} of them {'is' if gone == 1 else 'are'} retired" if gone else ""
+    retired = f" Of these, {gone} were retired, and no pull will tell more about those."
     return (
         f"{opened} of the first {count(size, 'arm')} drawn {_better(question)}; to stop, at most "
-        f"{most} may be.{f'{retired}, and no pull will tell more about them.' if gone else ''}"
+        f"{most} may be.{retired if gone else ''}"
     )
 
 
