@@ -193,11 +193,16 @@ def mean(value: float | None, rate: bool) -> str:
 def limits(low: float | None, high: float | None, rate: bool) -> str:
     r"""Return an interval; with one sign of percent if it is a rate.
 
-    >>> limits(0.03125, 0.05, True), limits(0.03125, None, False)
-    ('3.12 to 5\xa0%', '0.0312 to –')
+    The smaller end has no more digits than the larger one: they would mean nothing.
+
+    >>> limits(0.03125, 0.05, True), limits(0.0001234, 0.5, True), limits(0.03125, None, False)
+    ('3.12 to 5\xa0%', '0 to 50\xa0%', '0.0312 to –')
     """
-    first = number(100 * low) if rate and low is not None else number(low)
-    return f"{first} to {mean(high, rate)}"
+    if low is None or high is None:
+        return f"{mean(low, rate)} to {mean(high, rate)}"
+    unit = 100 if rate else 1
+    digits = 2 - math.floor(math.log10(unit * max(abs(low), abs(high)) or 1.0))
+    return f"{number(round(unit * low, digits))} to {mean(high, rate)}"
 
 
 def mean_of(summary: m.ExperimentSummary, otherwise: str = "Mean reward") -> str:
