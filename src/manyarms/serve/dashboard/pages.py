@@ -185,7 +185,8 @@ class Pages:
         drawn = await channel.soon()
         summary: m.ExperimentSummary = channel.kept["summary"]
         arms = await self._arms(request, name, caller)
-        return self._page("experiment", caller, panels=drawn, arms=arms, summary=summary)
+        shown = {"panels": drawn, "arms": arms, "summary": summary, "policies": policy_names()}
+        return self._page("experiment", caller, **shown)
 
     async def _arms(self, request: Request, name: str, caller: Caller) -> str:
         return await panels.arms_panel(
