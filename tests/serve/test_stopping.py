@@ -60,18 +60,21 @@ def test_targets_over_http(served: InThread) -> None:
     arms = ["red", "green", "7"]
     remote = ma.Remote.create(url, "targets", "moss", arms=arms, horizon=900, seed=1, token=TOKEN)
     _played(served.port, path, 500, "green")
-    said = remote.verdict(target=0.5)
-    assert said.headline == "Stop and deploy arm 'green': its mean is above 0.5, 95 % sure."
-    assert call(served.port, "GET", f"{path}/verdict?target=0.5")[1]["headline"] == said.headline
+    above = remote.verdict(target=0.5)
+    assert above.headline == "Stop and deploy arm 'green': its mean is above 50 %, 95 % sure."
+    assert call(served.port, "GET", f"{path}/verdict?target=0.5")[1]["headline"] == above.headline
     better = remote.verdict(target="7", margin="20%")
     assert (better.stop, better.target, better.margin) == (True, "7", "20%")
     assert not remote.verdict(target="green").stop
     for query in ("target=x", "target_arm=nobody", "target=0.5&epsilon=0.1", "epsilon=x%25"):
         assert call(served.port, "GET", f"{path}/verdict?{query}")[0] == 422
+    status, answer = call(served.port, "GET", f"{path}/verdict?epsilon=lots")
+    said = "`epsilon` must be a number, or a percentage such as 10%, got 'lots'."
+    assert (status, answer["message"]) == (422, said)
     remote.change(epsilon="30%")
     assert remote.verdict().epsilon == "30%"
     remote.change(target=0.5)
-    assert remote.summary()["headline"] == remote.verdict().headline == said.headline
+    assert remote.summary()["headline"] == remote.verdict().headline == above.headline
     assert remote.verdict(quantile=0.0).target is None
     assert remote.verdict(epsilon="20%").target is None
     assert remote.verdict(target="7").target == "7"
@@ -138,7 +141,7 @@ def test_a_control_is_a_target(served: InThread) -> None:
     for name in ("control", "today"):
         said = call(port, "GET", f"{path}/verdict?target_arm={name}&margin=0.5")[1]
         assert said["stop"]
-        assert f"it is better than {name!r} by more than 0.5, 95 % sure." in said["headline"]
+        assert "it is better than 'today' by more than 0.5, 95 % sure." in said["headline"]
     assert call(port, "GET", f"{path}/verdict?target_arm=yesterday")[0] == 422
 
 

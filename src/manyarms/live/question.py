@@ -87,6 +87,8 @@ def asked(
         )
     if isinstance(target, str):
         rival = rival_of(game, target) if rival is None else rival
+        if rival == ARM and game.control is not None:
+            target = str(game.control.name)  # which may have been called "control"
     elif target is not None:
         target = _check_target(target, game.reward_range)
     slack = game.epsilon if epsilon is None else epsilon
