@@ -88,6 +88,10 @@ def test_a_target_is_reached_when_the_limit_is_above_it() -> None:
             named.verdict(target=target)
     with pytest.raises(ma.UnknownArmError, match="Unknown arm 'x'"):
         live.verdict(target="x")
+    with pytest.raises(ma.ParameterError, match="`target` must be a number such as 0.7, or the na"):
+        live.verdict(target="70 %")
+    odd = ma.MOSS().live(arms=["70%", "b"], horizon=9, seed=1)
+    assert odd.verdict(target="70%").target == "70%"  # which is an arm
     with pytest.raises(ma.ParameterError, match="`epsilon` must be left out where `target` is"):
         live.verdict(target=0.5, epsilon=0.1)
     with pytest.raises(ma.ParameterError, match="`margin` must be left out unless"):

@@ -131,8 +131,9 @@ def test_advice_is_possible_where_it_is_given(served: InThread) -> None:
 
 
 def test_a_control_is_a_target(served: InThread) -> None:
-    port, path = served.port, "/v1/experiments/controlled"
-    spec = {"policy": "moss", "horizon": 2000, "n_arms": 3, "control": "today", "share": 0.3}
+    port, path, page = served.port, "/v1/experiments/controlled", "/experiments/controlled"
+    spec: dict[str, Any] = {"policy": "moss", "horizon": 2000, "n_arms": 3}
+    spec |= {"control": "today", "share": 0.3}
     assert call(port, "PUT", path, spec | {"seed": 1})[0] == 201
     for _ in range(2):
         pulls = call(port, "POST", f"{path}/asks", {"k": 500})[1]["pulls"]
@@ -143,6 +144,25 @@ def test_a_control_is_a_target(served: InThread) -> None:
         assert said["stop"]
         assert "it is better than 'today' by more than 0.5, 95 % sure." in said["headline"]
     assert call(port, "GET", f"{path}/verdict?target_arm=yesterday")[0] == 422
+    # as a setting
+    seen = call(port, "PATCH", path, {"target": "control"})[1]
+    assert (seen["spec"]["target"], seen["may_stop"]) == ("control", True)
+    assert "it is better than 'today', 95 % sure." in seen["headline"]
+    assert call(port, "GET", f"{path}/verdict")[1]["headline"] == seen["headline"]
+    assert call(port, "GET", f"{path}/verdict?epsilon=0.1")[1]["target"] is None
+    assert b'name="target" autocomplete="off" value="control"' in call(port, "GET", page)[1]
+    viewer = call(port, "POST", "/v1/tokens", {"name": "looks", "role": "viewer"})[1]["token"]
+    shown = call(port, "GET", page, token=viewer)[1]
+    assert b"<dt>Good enough</dt><dd>better than today</dd>" in shown
+    for wrong in ("today", "5%", 2.0, -0.1):
+        assert call(port, "PATCH", path, {"target": wrong})[0] == 422, wrong
+    assert call(port, "PUT", "/v1/experiments/goal", spec | {"target": "control"})[0] == 201
+    del spec["control"]
+    spec["share"] = 0.05
+    status, answer = call(port, "PUT", "/v1/experiments/alone", spec | {"target": "control"})
+    assert (status, answer["parameter"]) == (422, "target")
+    assert call(port, "PUT", "/v1/experiments/alone", spec)[0] == 201
+    assert call(port, "PATCH", "/v1/experiments/alone", {"target": "control"})[0] == 422
 
 
 def test_a_question_that_is_misspelt_is_no_other_question(served: InThread) -> None:

@@ -22,7 +22,7 @@ from manyarms.errors import (
 )
 from manyarms.live.commands import check_reward, in_list, pairs_of
 from manyarms.live.estimates import ArmEstimate, Progress
-from manyarms.live.game import Pull
+from manyarms.live.game import NO_PULL, Pull
 from manyarms.live.syncing import SyncedArms
 from manyarms.live.uplift import Uplift, check_confidence
 from manyarms.live.verdict import StopVerdict
@@ -340,7 +340,8 @@ def _query(**given: Any) -> str:
 
 def _is_fallback(pull: Pull | int) -> bool:
     """Whether no game gave this pull, so that its reward is nobody's."""
-    return isinstance(pull, Pull) and pull.is_fallback
+    number = pull.id if isinstance(pull, Pull) else pull
+    return type(number) is int and number == NO_PULL
 
 
 def _number(pull: Pull | int) -> int:

@@ -24,7 +24,7 @@ from manyarms.live.control import Control, check_control
 from manyarms.live.databases import Database, ExperimentRow, LogRow
 from manyarms.live.databases.store import columns_of
 from manyarms.live.game import LiveGame, check_first_draws, check_range, check_reward_name
-from manyarms.live.question import check_setting
+from manyarms.live.question import check_setting, check_target
 from manyarms.live.replay import replay
 from manyarms.live.saving import restored, snapshot
 from manyarms.live.store import EventKind
@@ -117,8 +117,21 @@ def check_spec(spec: Spec) -> None:
     check_first_draws(policy, spec.n_arms or 1, spec.horizon)
     game = begun(spec, spec.n_arms or 1)
     check_setting(spec.epsilon, game.reward_range)
+    check_goal(spec)
     if spec.missing != "abandon":
         check_reward(spec.missing, game.reward_range)
+
+
+def check_goal(spec: Spec) -> None:
+    """Raise a `ParameterError` unless the target of an experiment can be reached."""
+    if spec.target == "control":
+        if spec.control is None:
+            raise ParameterError(
+                "`target` must be a number, or null, where there is no control, got 'control'.",
+                parameter="target",
+            )
+    elif spec.target is not None:
+        check_target(spec.target, spec.reward_range)
 
 
 class Game:
