@@ -133,6 +133,7 @@ class Pages:
         shown = {
             "root": self._service.root_path,
             "caller": caller,
+            "images": self._service.settings.images,
             "may_operate": may(role, "operate"),
             "may_administer": may(role, "administer") and not (caller and caller.experiment),
             "version": manyarms.__version__,

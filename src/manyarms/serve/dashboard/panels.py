@@ -62,7 +62,8 @@ def _environment() -> Environment:
     }
     drawn = made.get_template("charts.html").module
     made.globals |= {
-        name: getattr(drawn, name) for name in ("bar", "parts_bar", "interval", "lines")
+        name: getattr(drawn, name)
+        for name in ("bar", "parts_bar", "interval", "lines", "picture", "link")
     }
     return made
 
@@ -96,6 +97,7 @@ async def draw_experiment(service: Service, name: str, kept: dict[str, Any]) -> 
         "flight": await service.view("in_flight", name),
         "health": await service.health(name),
         "root": service.root_path,
+        "images": service.settings.images,
     }
     looked |= _reckoned(looked, kept["minutes"])
     looked["uplift"] = uplift_in_words(kept["uplift"])
@@ -156,6 +158,7 @@ async def arms_panel(
     page: m.ArmPage = await service.view("arms", name, **asked, limit=_ARMS)
     rate = any(arm.rate for arm in page.arms)
     about = {"name": name, "may_retire": may_retire, "root": service.root_path, "rate": rate}
+    about["images"] = service.settings.images
     return template("panels/arms", page=page, scale=common_scale(page.arms), **asked, **about)
 
 
