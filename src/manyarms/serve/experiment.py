@@ -89,6 +89,7 @@ class Experiment(Game):
         for key, *asked in reversed(tables.last_ask_keys(database, row.id, MOST_KEYS)):
             one.keys[key] = AskedBefore.of(*asked)
         one.all_keys = len(one.keys) < MOST_KEYS
+        one.look.linked = tables.has_links(database, row.id)
         one.look.refresh()  # here and not in the loop: there may be a million arms
         return one
 

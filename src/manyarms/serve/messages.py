@@ -244,6 +244,8 @@ class ArmView(Struct):
     retired: bool = False
     recent: float | None = None  # its share of the last 1000 pulls
     rate: bool = False  # whether means are rates, which are shown in percent
+    image_url: str | None = None  # a picture of it,
+    url: str | None = None  # and a page about it, as they were imported
 
 
 class ExperimentSummary(Struct, kw_only=True):

@@ -210,7 +210,7 @@ def exploring(look: Look) -> m.Exploring:
 
 
 def _seen(look: Look, some: list[ArmEstimate]) -> list[m.ArmView]:
-    names = look.names([a.arm for a in some])
+    names, links = look.names([a.arm for a in some]), look.links([a.arm for a in some])
     recent = Counter(look.game.recent)
     of = max(1, len(look.game.recent))
     return [
@@ -225,6 +225,8 @@ def _seen(look: Look, some: list[ArmEstimate]) -> list[m.ArmView]:
             retired=a.retired,
             recent=recent[a.arm] / of,
             rate=a.rate,
+            image_url=links.get(a.arm, (None, None))[0],
+            url=links.get(a.arm, (None, None))[1],
         )
         for a in some
     ]
