@@ -143,7 +143,10 @@ def test_what_is_said() -> None:
     assert uplift.mean == live.recommend().estimate
     assert uplift.interval[0] < 0.3 < uplift.interval[1]
     assert uplift.ratio_interval[0] < 2 < uplift.ratio_interval[1]
-    assert str(uplift).endswith("over current, 95 % sure however often you look")
+    assert str(uplift).endswith(
+        f" over current ({100 * uplift.control_mean:.3g} % after {control.told} rewards), "
+        "95 % sure however often you look"
+    )
     assert str(uplift).startswith(f"+{100 * (uplift.ratio - 1):.3g} % [")
     wider = live.uplift(confidence=0.999)
     assert wider.interval[0] < uplift.interval[0]

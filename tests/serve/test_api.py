@@ -345,8 +345,10 @@ def test_the_same_experiment_again_is_no_mistake(served: InThread) -> None:
     game = Game(served, seed=4)
     same = {"policy": "moss", "n_arms": 50, "horizon": 1000, "seed": 4}
     assert game("PUT", "", same)[0] == 200
-    status, answer = game("PUT", "", same | {"seed": 5})
-    assert (status, answer["code"]) == (409, "exists")
+    for settings in ({}, {"target": 0.5}, {"epsilon": "20%"}):  # which may differ
+        status, answer = game("PUT", "", same | {"seed": 5} | settings)
+        assert (status, answer["code"]) == (409, "exists")
+        assert "', with `seed` 4 and not 5. Choose another name." in answer["message"]
 
 
 @pytest.mark.parametrize(

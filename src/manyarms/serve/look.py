@@ -20,9 +20,10 @@ from manyarms.live.uplift import Uplift, uplift_of, why_no_uplift
 from manyarms.live.verdict import StopVerdict, give_verdict
 from manyarms.serve import clock, tables
 from manyarms.serve.game import Game, policy_of
+from manyarms.serve.losses import Loss, uneven_losses
 
 _MOST_NAMES = 100_000  # keys that are remembered
-_REST = 20  # times as long as the verdict of a summary took, until it is given anew
+_REST = 20  # times as long as a verdict took, or to look for losses, until it is done anew
 
 
 def place_of(cursor: str) -> int:
@@ -62,6 +63,7 @@ class Look:
         self.answers: dict[str, Any] = {}
         self.policy = policy_of(game.spec.policy).label
         self._cache: dict[str, tuple[int, Any]] = {}
+        self._losses: tuple[float, list[Loss]] = (0.0, [])
         self._judged: tuple[float, int | None, StopVerdict] | None = None
 
     @property
@@ -101,7 +103,9 @@ class Look:
         live, tallies = self.game.live, self.tallies
         assert live is not None
         assert tallies is not None
-        how: Progress = self._once("progress", lambda: estimates.progress(live, tallies.reward))
+        how: Progress = self._once(
+            "progress", lambda: estimates.progress(live, rate=tallies.rate, reward=tallies.reward)
+        )
         return how
 
     def verdict(self) -> StopVerdict | None:
@@ -164,6 +168,15 @@ class Look:
         )
         return dataclasses.replace(compared, arm=self._name(compared.arm))
 
+    def losses(self) -> list[Loss]:
+        """Return the arms that lose more or fewer rewards than others; anew after a rest."""
+        begun, tallies = time.monotonic(), self.tallies
+        if tallies is not None and begun > self._losses[0]:
+            found = uneven_losses(tallies, self.game.answered)
+            ended = time.monotonic()
+            self._losses = ended + _REST * (ended - begun), found
+        return self._losses[1]
+
     def of_arm(self, number: int) -> ArmEstimate:
         """Return what is known of an arm, tried or not."""
         live, tallies = self.game.live, self.tallies
@@ -172,7 +185,8 @@ class Look:
         if place is not None and tallies is not None:
             return tallies.at(place)
         limits = live.reward_range or (-math.inf, math.inf)
-        return ArmEstimate(number, math.nan, limits, 0, 0, number in live.retired)
+        rate = tallies is not None and tallies.rate
+        return ArmEstimate(number, math.nan, limits, 0, 0, number in live.retired, rate)
 
     def names(self, numbers: Sequence[int]) -> dict[int, str | int]:
         """Return what the user calls arms."""
