@@ -234,7 +234,7 @@ def test_keyed_arms_come_as_a_stream(served: InThread) -> None:
     ("kind", "body", "message"),
     [
         ("application/x-ndjson", b'"new"\n"a"\n', "There is an arm 'a' already"),
-        ("application/x-ndjson", b'"new"\n"new"\n', "There is an arm 'new' already"),
+        ("application/x-ndjson", b'"new"\n"new"\n', "The key 'new' came twice"),
         ("application/x-ndjson", b'"new"\n{"key": 3}\n', "Line 2: a key must be a string"),
         ("application/x-ndjson", b'"new"\n"cut', "Line 2"),
         ("application/x-ndjson", b'"new"\n{"key": ' + b"[" * 5000 + b"]" * 5000 + b"}", "Line 2"),

@@ -76,13 +76,15 @@ class Look:
             raise MissingError(key, function)
         return self.answers[key]
 
-    # What views look at; computed once for each head
+    # What views look at; computed once for each head, and for each view
 
     def _once(self, what: str, compute: Any) -> Any:
-        head = self.game.head
-        if what not in self._cache or self._cache[what][0] != head:
-            self._cache[what] = head, compute()
-        return self._cache[what][1]
+        head, seen = self.game.head, f"computed: {what}"
+        if seen not in self.answers:  # else the view has waited for the database meanwhile
+            if what not in self._cache or self._cache[what][0] != head:
+                self._cache[what] = head, compute()
+            self.answers[seen] = self._cache[what][1]
+        return self.answers[seen]
 
     @property
     def tallies(self) -> Tallies | None:
@@ -97,6 +99,13 @@ class Look:
     def ordered(self, sort: str) -> Any:
         """Return the places of all arms that were tried, the largest first."""
         return self._once(f"order {sort}", lambda: self.tallies and self.tallies.order(sort))
+
+    def best(self, k: int) -> list[int]:
+        """Return the places of the arm to keep, and of the next ones; `k` in all."""
+        places: list[int] = self._once(
+            f"best {k}", lambda: [] if self.tallies is None else self.tallies.best(k)
+        )
+        return places
 
     def progress(self) -> Progress:
         """Return how far the game is."""
@@ -114,8 +123,8 @@ class Look:
         It takes time in proportion to the arms tried, so it is given anew only after a rest, or if
         another arm is recommended.
         """
-        begun, tallies = time.monotonic(), self.tallies
-        best = None if tallies is None else tallies.kept()
+        begun = time.monotonic()
+        best = next(iter(self.best(1)), None)
         if self._judged is None or begun > self._judged[0] or best != self._judged[1]:
             said = self.judged()
             if said is None:

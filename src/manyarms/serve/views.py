@@ -42,7 +42,7 @@ def summary(look: Look) -> m.ExperimentSummary:
         return m.ExperimentSummary(**about)
     how, tallies = look.progress(), look.tallies
     assert tallies is not None
-    best = tallies.best(1)
+    best = look.best(1)
     kept = tallies.at(best[0]) if best else None
     verdict = look.verdict()
     told, reward = look.last_hour()
@@ -65,7 +65,7 @@ def summary(look: Look) -> m.ExperimentSummary:
 def leaders(look: Look, k: int = 20) -> m.Leaders:
     """Return the best arms."""
     tallies = look.tallies
-    best = [] if tallies is None else [tallies.at(place) for place in tallies.best(k)]
+    best = [] if tallies is None else [tallies.at(place) for place in look.best(k)]
     return m.Leaders(_seen(look, best), look.game.head)
 
 
@@ -196,7 +196,7 @@ def exploring(look: Look) -> m.Exploring:
         return m.Exploring(0, 0, 0, 0, [], None, game.head)
     how, tallies = look.progress(), look.tallies
     assert tallies is not None
-    best = tallies.best(10)
+    best = look.best(10)
     firsts = int((tallies.asked > 0).sum())  # of some arms, rewards were only observed
     top_ten = int(np.maximum(tallies.asked[best] - 1, 0).sum())  # without their first pulls
     given_up = None
