@@ -333,6 +333,8 @@ class Prospector(GuardPolicy):
     instead of a fresh one. Arms may come and go; nothing is proved about that. Cost per pull:
     O(log(arms opened)), O(1) while one arm leads.
 
+    Its page is docs/policies/prospector.md.
+
     Examples
     --------
     >>> import manyarms as ma
@@ -349,6 +351,7 @@ class Prospector(GuardPolicy):
         needs="nothing",
         guarantee="Pareto optimal, as MOSS++, constant 10",
         nanoseconds=36,
+        page="docs/policies/prospector.md",
         scaling="log of arms opened",
         good_at="little is known about the arms; many best arms or few",
         source="ours, docs/guard.md",
