@@ -210,11 +210,11 @@ class Journal:
             data, check = _record(_WITH_ARM.pack(_CLOCK, 0, now), check)
             parts.append(data)
         for event in events:
-            if event.kind not in _REST:
-                self.save(snapshot())
-                return
             data, check = record(event, check)
             parts.append(data)
+        if any(event.kind == EventKind.ADDED for event in events):
+            self._replace(snapshot(), b"".join(parts))  # no record has room for names
+            return
         self._write(b"".join(parts))
         self._check, self._time = check, now
         self._records += len(parts)
@@ -233,13 +233,18 @@ class Journal:
 
     def save(self, snapshot: bytes) -> None:
         """Replace the file by one that begins with a snapshot and has no records."""
+        self._replace(snapshot, b"")
+
+    def _replace(self, snapshot: bytes, last: bytes) -> None:
+        """Replace the file; what a history keeps of it ends with the records `last`."""
         if self._file >= 0:
             self._check_place()  # else we might replace somebody else's
-        data = begin_file(snapshot)
-        if self._history and self._records > 0:
+        data, end, old = begin_file(snapshot), self._end, None
+        if self._history and (self._records > 0 or last):
             kept = self._kept()
             number = int(kept[-1].suffix[1:]) + 1 if kept else 1
-            os.link(self.path, f"{self.path}.{number:06d}")
+            old = self.path.with_name(f"{self.path.name}.{number:06d}")
+            os.link(self.path, old)
         try:
             with replacing(self.path) as part:
                 write_file(part, data)
@@ -252,6 +257,13 @@ class Journal:
                 self.failure = repr(error)
             raise
         self._go_on(len(data), 0, first_check(snapshot))
+        if old and last:  # not before: else a crash could leave them without the arms that came
+            with old.open("r+b") as file:
+                file.truncate(end)
+                file.seek(end)
+                file.write(last)
+                file.flush()
+                os.fsync(file.fileno())
 
     def _kept(self) -> list[Path]:
         """Return the files that were compacted, oldest first."""
@@ -374,7 +386,7 @@ def _check_sync(sync: Any) -> float | None:
 def record(event: Event, check: int) -> tuple[bytes, int]:
     """Return a record, and the check that the next record continues from."""
     kind, pull, arm, reward, _ = event
-    layout = _REST[kind]
+    layout = _REST.get(kind, _WITH_ARM)
     rest = arm if layout is _WITH_ARM else reward
     return _record(layout.pack(kind, arm if kind == EventKind.OBSERVED else pull, rest), check)
 

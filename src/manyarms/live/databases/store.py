@@ -154,7 +154,7 @@ class DatabaseStore:
         if self._id == 0:
             self._create()
         try:
-            kept = database.save(self._id, self._head, snapshot, b"", keep_first=True)
+            kept = database.save(self._id, self._head, snapshot, b"")
         except UnreachableError as error:
             raise OSError(str(error)) from error
         if not kept:
