@@ -132,7 +132,7 @@ def test_summary_numbers() -> None:
     assert row.q95 == np.quantile(regret, 0.95)
     assert (row.q99, row.worst) == (np.quantile(regret, 0.99), regret.max())
     best_pulls = result.best_pulls[result.policies.index("moss++")]
-    assert row.lost_rate == (best_pulls < result.horizon / 10).mean()
+    assert row.mostly_missed == (best_pulls < result.horizon / 10).mean()
     assert summary["moss"].miss_rate == (result.best_pulls[0] == 0).mean()
     assert row.se == pytest.approx(regret.std(ddof=1) / math.sqrt(7))
     assert (row.median, row.q05) == (np.median(regret), np.quantile(regret, 0.05))
@@ -185,7 +185,7 @@ def test_a_summary_becomes_markdown_and_latex() -> None:
     summary = result.summary()
     marked = summary.to_markdown().splitlines()
     spread = "| median | 5 % | 95 % | 99 % | worst |"
-    assert marked[0] == f"| policy | mean | 95 % interval {spread} missed | lost 90 % |"
+    assert marked[0] == f"| policy | mean | 95 % interval {spread} missed | mostly missed |"
     assert [line.split(" | ")[0] for line in marked[2:]] == ["| moss++", "| my_own\\|one"]
     assert "| moss++ - my_own\\|one | 5.0 | " in summary.to_markdown("pairs")
     latex = summary.to_latex().splitlines()

@@ -289,8 +289,8 @@ def test_tails_by_hand() -> None:
     assert emp.worst == pytest.approx(math.sqrt((102 / 25) * (12 / 10)))
     high = np.quantile(NOISE, 0.99)
     assert emp.q99 == pytest.approx(math.sqrt((100 + high) / 25 * (10 + high) / 10))
-    assert (emp.lost, emp.most_lost.problem) == (0.125, "easy")
-    assert found["greedy"].lost == 0.0
+    assert (emp.missed, emp.most_missed.problem) == (0.125, "easy")
+    assert found["greedy"].missed == 0.0
     rows = {row[0]: row[4:] for row in tails_table(table_of(*THREE)).rows}
     assert rows["empmoss++"] == ["8.3%", "25%", "easy"]
     assert rows["greedy"] == ["0.0%", "0%", "-"]
@@ -381,7 +381,7 @@ def test_the_table_is_csv_with_its_provenance() -> None:
     assert len(read) == 8
     found = next(r for r in read if (r["problem"], r["policy"]) == ("easy", "empmoss++"))
     assert (found["mean"], found["rank"], found["rank_equal_low"]) == ("100", "3", "1")
-    assert (found["worst"], found["lost_rate"]) == ("102", "0.25")
+    assert (found["worst"], found["mostly_missed"]) == ("102", "0.25")
 
 
 def named(axes: Axes) -> list[str]:

@@ -161,10 +161,11 @@ def summary_table(results: ResultsFolder, objective: Objective | None = None) ->
     objective = objective or results.objective
     finds, digits = objective == "find", digits_of(objective)
     head = [*results.parameters, "policy", "simple regret" if finds else "mean", "95 % interval"]
-    head += ["median", "99 %", "worst", *(["best"] if finds else ["missed", "lost 90 %"]), "runs"]
+    head += ["median", "99 %", "worst", *(["best"] if finds else ["missed", "mostly missed"])]
+    head.append("runs")
 
     def shares(row: dict[str, Any]) -> list[float]:
-        return [1.0 - row["miss_rate"]] if finds else [row["miss_rate"], row["lost_rate"]]
+        return [1.0 - row["miss_rate"]] if finds else [row["miss_rate"], row["mostly_missed"]]
 
     rows = [
         [

@@ -41,7 +41,7 @@ class PolicySummary(NamedTuple):
     q99: float
     worst: float  # of a replication
     miss_rate: float  # share of replications that pulled no best arm, or recommend none
-    lost_rate: float  # share that gave best arms less than a tenth of the pulls, or recommend none
+    mostly_missed: float  # share that gave best arms less than a tenth of the pulls
     replications: int
 
 
@@ -172,7 +172,7 @@ class Summary(Tabular):
         >>> coins = ma.instances.planted(n=50, m=50)
         >>> summary = ma.simulate(ma.MOSS(), coins, horizon=9, replications=40).summary()
         >>> print(summary.to_markdown())
-        | policy | mean | 95 % interval | median | 5 % | 95 % | 99 % | worst | missed | lost 90 % |
+        | policy | mean | 95 % interval | median | 5 % | 95 % | 99 % | worst | missed | mostly ... |
         | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |
         | moss | 0.0 | [0.0, 0.0] | 0.0 | 0.0 | 0.0 | 0.0 | 0.0 | 0.0% | 0.0% |
         """
@@ -221,12 +221,12 @@ class Summary(Tabular):
         """Return the regrets as text: the head, and a row for each policy."""
         finds, digits = self.objective == "find", digits_of(self.objective)
         interval = f"{100 * self.confidence:g} % interval"
-        shares = ["best"] if finds else ["missed", "lost 90 %"]
+        shares = ["best"] if finds else ["missed", "mostly missed"]
         rows = [["policy", "mean", interval, "median", "5 %", "95 %", "99 %", "worst", *shares]]
         for row in self.policies:
             spread = (row.median, row.q05, row.q95, row.q99, row.worst)
             mean, *others = (f"{value:.{digits}f}" for value in (row.mean, *spread))
-            parts = [1.0 - row.miss_rate] if finds else [row.miss_rate, row.lost_rate]
+            parts = [1.0 - row.miss_rate] if finds else [row.miss_rate, row.mostly_missed]
             ends = _bracket(row.low, row.high, digits)
             rows.append([row.policy, mean, ends, *others, *(f"{part:.1%}" for part in parts)])
         return rows
@@ -277,15 +277,15 @@ class Summary(Tabular):
             missed = round(row.miss_rate * row.replications)
             if note := unseen(missed, row.replications, confidence=self.confidence):
                 alike.setdefault(note, []).append(row.policy)
-        lost = [LOST] if any(row.lost_rate > 0.0 for row in self.policies) else []
-        return [*(f"{', '.join(policies)}: {note}" for note, policies in alike.items()), *lost]
+        mostly = [MOSTLY] if any(row.mostly_missed > 0.0 for row in self.policies) else []
+        return [*(f"{', '.join(policies)}: {note}" for note, policies in alike.items()), *mostly]
 
     def wrapped_notes(self) -> list[str]:
         """Return the notes in lines of at most 80 characters."""
         return _wrapped(self.notes())
 
 
-LOST = "lost 90 %: the share of runs that gave best arms less than a tenth of the pulls"
+MOSTLY = "mostly missed: the share of runs that gave best arms less than a tenth of the pulls"
 SAYS = ("median: what usually happens; mean: what happens on average, rare misses included",)
 
 
@@ -346,7 +346,7 @@ def summarise(
         q99=float(q99),
         worst=float(regret.max()),
         miss_rate=float((best_share == 0).mean()),
-        lost_rate=float((best_share < 0.1).mean()),
+        mostly_missed=float((best_share < 0.1).mean()),
         replications=count,
     )
 

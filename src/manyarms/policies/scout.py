@@ -29,6 +29,7 @@ _PRICE = 0.3  # of leaving an arm, in `target_mean`
 _GROWTH = 1.2  # of the pulls between two fits while searching
 _LOOKS = 25  # parts of the horizon: the most pulls between two fits while comparing
 _FEWEST, _SHARE = 4, 8.0  # pulls of one arm while searching: at most max(4, sqrt(T) / 8), or more
+# … if arms are few: T / (n log2(n + 1)), as many as the first round of halving them all has
 _PART = 100  # … or T / 100, where so many tell arms of mean v from better ones
 _MORE = 16  # the search ends when candidates have as many pulls left again, and 16 more, each
 _DONE = -1e200  # the key of an arm that was pulled as often
@@ -224,7 +225,6 @@ def posterior_mean(state: ScoutState, slot: int) -> float:
 def look_again(state: ScoutState) -> None:
     """Fit the law of means, and rank all arms anew."""
     plan, law = state.plan[0], state.prior.fit[0]
-    root = math.sqrt(plan.horizon)
     plan.looks += 1
     fit(state.prior)
     if plan.asked >= plan.search:
@@ -235,7 +235,7 @@ def look_again(state: ScoutState) -> None:
         plan.target = v
         plan.log_target = math.log(v)
         plan.log_rest = math.log(1.0 - v)
-        plan.most = int(max(_FEWEST, root / _SHARE, min(1.0 / (1.0 - v), plan.horizon / _PART)))
+        plan.most = most_pulls(float(plan.horizon), float(state.sampler.n[0]), v)
         a = law.strength * law.mean
         plan.log_prior = log_beta(a, law.strength - a)
     else:
@@ -247,6 +247,13 @@ def look_again(state: ScoutState) -> None:
         if state.arm[slot].pulls >= plan.most:
             plan.candidates += 1
         rekey(state.rank, slot, key_of(state, slot))
+
+
+@kernel
+def most_pulls(horizon: float, n: float, v: float) -> int:
+    """Return how often an arm is pulled in the search, if it does not fall behind."""
+    fewest = max(_FEWEST, math.sqrt(horizon) / _SHARE, horizon / (n * math.log2(n + 1.0)))
+    return int(max(fewest, min(1.0 / (1.0 - v), horizon / _PART)))
 
 
 @kernel
@@ -299,11 +306,11 @@ class Scout(Policy):
     .. math:: \log \frac{f(v \mid S, N)}{f(v)}
 
     with f the density of its mean, or a fresh one, which has 0; none more often than
-    :math:`k = \max(4, \sqrt T / 8, \min(1 / (1 - v), T / 100))` times. Arms that were pulled k
-    times are *candidates*. The search ends after its share of the pulls, or sooner: when fewer than
-    k + 16 pulls are left for each candidate. Then the arms are *compared*: pulled is the one of
-    largest expected improvement over the best. Recommended is the arm of the largest posterior
-    mean.
+    :math:`k = \max(4, \sqrt T / 8, T / (n \log_2 (n + 1)), \min(1 / (1 - v), T / 100))` times. Arms
+    that were pulled k times are *candidates*. The search ends after its share of the pulls, or
+    sooner: when fewer than k + 16 pulls are left for each candidate, or when every arm is one. Then
+    the arms are *compared*: pulled is the one of largest expected improvement over the best.
+    Recommended is the arm of the largest posterior mean.
 
     Parameters
     ----------

@@ -253,7 +253,7 @@ class Search:
         if self.searching:
             self.due = max(time + 1, int(1.2 * time))
             self.v = self.law.target(self.n, self.planned)
-            few = math.sqrt(self.horizon) / 8
+            few = max(math.sqrt(self.horizon) / 8, self.horizon / (self.n * math.log2(self.n + 1)))
             self.most = int(max(4, few, min(1 / (1 - self.v), self.horizon / 100)))
         else:
             self.due = time + max(1, min(len(self.arms) // 2, self.horizon // 25))

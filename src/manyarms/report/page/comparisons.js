@@ -107,7 +107,7 @@ function runAxis(setting, scale, width) {
 
 const meaningOf = ({ objective }) => (objective === "find"
   ? "Simple regret is the best mean minus the mean of the recommended arm. Missed is the share of runs that recommend no best arm."
-  : "The numbers are regrets at the end. Missed is the share of runs that never pulled a best arm.");
+  : "The numbers are regrets at the end. Missed is the share of runs that never pulled a best arm, mostly missed that of runs that gave best arms less than a tenth of their pulls.");
 
 class Differences {
   constructor() {
@@ -193,16 +193,19 @@ function finals(setting, base) {
   const rows = order.map((k) => {
     const policy = setting.policies[k], mean = final(k);
     const { least, most, median, q05, q95 } = setting.series[k];
-    const [q99, worst, lost] = setting.tails[k];
+    const [q99, worst, mostly] = setting.tails[k];
     return [
       element("td", { class: k === base ? "base" : null }, swatch(policy), titleOf(policy)),
       element("td", null, element("strong", null, number(mean))),
       element("td", null, interval(last(least), last(most))),
-      [median, q05, q95].map((values) => element("td", null, number(last(values)))),
-      element("td", null, percent(setting.missed[k])),
+      [last(median), last(q05), last(q95), q99, worst]
+        .map((value) => element("td", null, number(value))),
+      [setting.missed[k], ...(finds ? [] : [mostly])]
+        .map((share) => element("td", null, percent(share))),
     ];
   });
+  const head = ["policy", "mean", "95 % interval", "median", "5 %", "95 %", "99 %", "worst", "missed"];
   return scrolling("Final regrets",
-    numbersTable(["policy", "mean", "95 % interval", "median", "5 %", "95 %", "missed"], rows),
+    numbersTable(finds ? head : [...head, "mostly missed"], rows),
     element("p", { class: "caption" }, meaningOf(setting)));
 }

@@ -68,9 +68,10 @@ _THRESHOLD = (
 TAILS = (
     "A mean hides rare runs that go wrong. The table shows the mean regret, the 99 % quantile over "
     "the runs and the worst run, divided by the least mean regret on the problem (geometric means "
-    "over problems). **Lost 90 %** is the share of runs that gave best arms less than a tenth of "
-    "their pulls (if means are drawn: arms within epsilon of the supremum): the mean over "
-    "problems, and the largest. Of 100 runs, the 99 % quantile is nearly the worst."
+    "over problems). **Mostly missed** is the share of runs that gave best arms less than a tenth "
+    "of their pulls (if means are drawn: arms within epsilon of the supremum): the mean over "
+    "problems, and the largest. If there are only two means, these runs lose 90 % of all that can "
+    "be lost. Of 100 runs, the 99 % quantile is nearly the worst."
 )
 _CAPTION = (
     "Performance profiles: the share of problems on which a policy is within a factor of the "
@@ -111,12 +112,12 @@ def report(results: Results, out: Path) -> Report:
 def leaderboard_csv(table: Sequence[Placing], facts: Mapping[str, Any]) -> str:
     """Return all numbers as CSV, with where they come from in comment lines above."""
     ranks = [f"{which}{end}" for which in ("rank", "rank_equal") for end in ("", "_low", "_high")]
-    numbers = ["mean", "low", "high", "median", "q99", "worst", "miss_rate", "lost_rate"]
+    numbers = ["mean", "low", "high", "median", "q99", "worst", "miss_rate", "mostly_missed"]
     numbers += ["relative", "relative_equal", *ranks]
     rows = [["problem", "family", "policy", "knowledge", "runs", *numbers]]
     for p in table:
         s = p.summary
-        values = [s.mean, s.low, s.high, s.median, s.q99, s.worst, s.miss_rate, s.lost_rate]
+        values = [s.mean, s.low, s.high, s.median, s.q99, s.worst, s.miss_rate, s.mostly_missed]
         values += [p.relative, p.relative_equal, *p.rank, *p.rank_equal]
         names = [p.problem, p.family, p.policy, p.knowledge, f"{s.replications}"]
         rows.append([*names, *(f"{value:.5g}" for value in values)])
@@ -169,14 +170,14 @@ def standings_tables(order: Sequence[Standing]) -> dict[str, Table]:
 
 def tails_table(table: Sequence[Placing]) -> Table:
     """Return what the bad runs of each policy cost, over all problems."""
-    head = ("policy", "mean", "99 % quantile", "worst run", "lost 90 %", "at most", "where")
+    head = ("policy", "mean", "99 % quantile", "worst run", "mostly missed", "at most", "where")
     rows = [
         [
             tail.policy,
             *(_factor(x) for x in (tail.mean, tail.q99, tail.worst)),
-            f"{tail.lost:.1%}",
-            f"{tail.most_lost.summary.lost_rate:.0%}",
-            tail.most_lost.problem if tail.lost > 0.0 else "-",
+            f"{tail.missed:.1%}",
+            f"{tail.most_missed.summary.mostly_missed:.0%}",
+            tail.most_missed.problem if tail.missed > 0.0 else "-",
         ]
         for tail in statistics.tails(table)
     ]

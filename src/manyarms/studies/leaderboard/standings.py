@@ -142,8 +142,8 @@ class Tail(NamedTuple):
     mean: float  # geometric means over its problems
     q99: float
     worst: float
-    lost: float  # the mean share of runs that gave best arms less than a tenth of the pulls
-    most_lost: Placing  # where that share is largest
+    missed: float  # the mean share of runs that gave best arms less than a tenth of the pulls
+    most_missed: Placing  # where that share is largest
 
 
 def tails(table: Sequence[Placing]) -> list[Tail]:
@@ -163,8 +163,8 @@ def tails(table: Sequence[Placing]) -> list[Tail]:
             relative(own, "mean"),
             relative(own, "q99"),
             relative(own, "worst"),
-            float(np.mean([p.summary.lost_rate for p in own])),
-            max(own, key=lambda p: p.summary.lost_rate),
+            float(np.mean([p.summary.mostly_missed for p in own])),
+            max(own, key=lambda p: p.summary.mostly_missed),
         )
         for policy, own in found.items()
     ]
