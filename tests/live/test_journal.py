@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 import manyarms as ma
-from manyarms.live.journal import RECORD_BYTES, begin_file, read_file, record
+from manyarms.live.journal_file import RECORD_BYTES, begin_file, read_file, record
 from manyarms.live.replay import replay
 from manyarms.live.saving import restored, snapshot
 from manyarms.live.store import Event, EventKind, Events
