@@ -100,7 +100,7 @@ class Snapshots:
 
 
 def _size(experiment: Experiment) -> int:
-    return len(experiment.waiting) + (0 if experiment.live is None else len(experiment.live.tally))
+    return len(experiment.flying) + (0 if experiment.live is None else len(experiment.live.tally))
 
 
 def _packed(state: bytes, more: bytes) -> bytes:
