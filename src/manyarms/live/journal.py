@@ -29,6 +29,7 @@ from manyarms.core.files import (
 )
 from manyarms.core.process_copy import HarmlessTimer
 from manyarms.errors import ParameterError, StoreError
+from manyarms.live.compaction import Compaction
 from manyarms.live.history import GameHistory
 from manyarms.live.journal_file import (
     BEGIN_BYTES,
@@ -39,7 +40,6 @@ from manyarms.live.journal_file import (
     record,
     record_of_time,
 )
-from manyarms.live.rewrite import Rewrite
 from manyarms.live.store import (
     COMPACT_EVERY,
     Contents,
@@ -122,7 +122,7 @@ class Journal:
         self._check = 0
         self._records = 0
         self._failed_at = 0  # records there were when compacting failed last
-        self._rewrite: Rewrite | None = None  # the file that is to replace this one
+        self._compaction: Compaction | None = None  # the file that is to replace this one
         self._may_copy = True  # this process; not any more once that failed
         self._glance = 0.0  # when to look whether the file is still there
 
@@ -195,8 +195,8 @@ class Journal:
         self._write(b"".join(parts))
         self._check, self._time = check, now
         self._records += len(parts)
-        if self._rewrite is not None:
-            self._go_on_rewriting(self._rewrite)
+        if self._compaction is not None:
+            self._go_on_compacting(self._compaction)
         elif is_long(self._records - self._failed_at, snapshot.arms_tried, self._least):
             self._compact(snapshot)
 
@@ -206,27 +206,27 @@ class Journal:
             if self._may_copy and is_worth_a_copy(snapshot):
                 kept = self._next_kept() if self._history else None
                 with contextlib.suppress(OSError):  # no room for another process
-                    self._rewrite = Rewrite(self.path, snapshot, self._end, kept)
+                    self._compaction = Compaction(self.path, snapshot, self._end, kept)
                     self._time = 0  # the new file has none yet
                     return
             self.save(snapshot())
 
-    def _go_on_rewriting(self, rewrite: Rewrite) -> None:
+    def _go_on_compacting(self, compaction: Compaction) -> None:
         """Give the new file some of what was written meanwhile; if it has all, let it replace."""
         with self._going_on_if_it_fails():
-            if not rewrite.caught_up(self._file, self._end):
+            if not compaction.caught_up(self._file, self._end):
                 return
             self._check_place()
             try:
-                rewrite.replace()
+                compaction.replace()
                 self._let_go()
                 self._file = os.open(self.path, _APPEND)
             except BaseException as error:
                 if not is_file(self._file, self.path):
                     self.failure = repr(error)
                 raise
-            self._rewrite = None
-            self._go_on(rewrite.end, rewrite.records, rewrite.check)
+            self._compaction = None
+            self._go_on(compaction.end, compaction.records, compaction.check)
 
     @contextlib.contextmanager
     def _going_on_if_it_fails(self) -> Iterator[None]:
@@ -234,23 +234,24 @@ class Journal:
         try:
             yield
         except Exception as error:
-            if self._rewrite is not None:
+            if self._compaction is not None:
                 self._may_copy = False
-                self._stop_rewriting()
+                self._stop_compacting()
             if self.failure:
                 raise
-            self._drop_kept_twice()
+            with contextlib.suppress(OSError):
+                self._drop_kept_twice()
             self._failed_at = self._records
             _logger.warning("%s could not be compacted, and goes on as it was: %r", self, error)
 
-    def _stop_rewriting(self) -> None:
-        rewrite, self._rewrite = self._rewrite, None
-        if rewrite is not None:
-            rewrite.stop()
+    def _stop_compacting(self) -> None:
+        compaction, self._compaction = self._compaction, None
+        if compaction is not None:
+            compaction.stop()
 
     def save(self, snapshot: bytes) -> None:
         """Replace the file by one that begins with a snapshot and has no records."""
-        self._stop_rewriting()
+        self._stop_compacting()
         if self._file >= 0:
             self._check_place()  # else we might replace somebody else's
         data = begin_file(snapshot)
@@ -312,14 +313,14 @@ class Journal:
         try:
             if self._file >= 0 and not self.failure:
                 self._check_place()
-                while self._rewrite is not None:  # else short games would never be compacted
-                    self._go_on_rewriting(self._rewrite)
-                    if self._rewrite is not None and self._rewrite.waits:
+                while self._compaction is not None:  # else short games would never be compacted
+                    self._go_on_compacting(self._compaction)
+                    if self._compaction is not None and self._compaction.waits:
                         time.sleep(0.005)
                 if self._pause is not None:
                     os.fsync(self._file)
         finally:
-            self._stop_rewriting()
+            self._stop_compacting()
             self._let_go()
             if self._lock is not None:
                 self._lock.release()
@@ -329,7 +330,7 @@ class Journal:
             # nobody else has it: but an interrupt may have left the guard locked, by another thread
             self._guard = threading.RLock()
             if self._process == os.getpid():
-                self._stop_rewriting()
+                self._stop_compacting()
             self.close()
 
     def _write(self, data: bytes) -> None:

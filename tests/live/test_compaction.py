@@ -58,7 +58,7 @@ def gate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def _copy_of(live: ma.Live) -> Any:
     """What compacts the store of a handle; None if nothing does."""
     store: Any = live._recorder.store
-    return store._rewrite if isinstance(store, ma.Journal) else store._copy
+    return store._compaction if isinstance(store, ma.Journal) else store._copy
 
 
 def _until_done(live: ma.Live) -> None:
@@ -216,7 +216,7 @@ def test_a_journal_with_a_history_that_cannot_be_compacted_is_not_kept_twice(
 
 
 def test_a_game_of_all_kinds_of_events(tmp_path: Path) -> None:
-    """A file that was rewritten is one that could have been written."""
+    """A file that was compacted is one that could have been written."""
     make = STORES["journal"]
     live = ma.recorded(make(tmp_path), new())
     play(live, 1500)

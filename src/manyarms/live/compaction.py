@@ -20,7 +20,7 @@ from manyarms.live.journal_file import (
 _AT_ONCE = 512  # records that a call copies, in half a millisecond
 
 
-class Rewrite:
+class Compaction:
     """A new file for a journal: a snapshot, and the records that were written since.
 
     A copy of this process writes the snapshot. Then this process copies the records, some with each
