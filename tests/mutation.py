@@ -65,6 +65,11 @@ GROUPS = {
         "tests/live/test_stateful.py",
         "not ostgres",
     ),
+    "verdict": Group(
+        ["live/verdict.py", "live/sample.py", "live/uplift.py"],
+        "tests/live/test_verdict.py tests/live/test_stopping.py tests/live/test_sample.py "
+        "tests/live/test_uplift.py tests/live/test_control.py",
+    ),
     "policies": Group(
         ["policies/moss_plus_plus.py", "policies/emp_moss_plus_plus.py"],
         "tests/policies/test_oracle.py tests/policies/test_late_oracle.py "

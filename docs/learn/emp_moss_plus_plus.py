@@ -1,9 +1,10 @@
-"""empMOSS++: the form of MOSS++ that the paper plays in its experiments (Section 6).
+"""empMOSS++: the form of MOSS++ that the paper plays in its experiments.
 
 It has no box of its own. The lines are those of Algorithm 1, with three changes, marked
 (a) to (c). No theorem covers it, because its sets depend on earlier rewards.
 """
 
+from game import show
 from moss import Moss
 from moss_plus_plus import Mixture, iterations, real_arm
 
@@ -41,3 +42,7 @@ def emp_moss_plus_plus(n, T, beta, luck, **options):
             t += 1
         # Line 4. The frequencies of this iteration alone.
         mixtures.append(Mixture(choices))
+
+
+if __name__ == "__main__":
+    show("empMOSS++ with beta 0.5", lambda n, T, luck: emp_moss_plus_plus(n, T, 0.5, luck))

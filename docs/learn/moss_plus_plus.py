@@ -1,13 +1,13 @@
-"""MOSS++: Algorithm 1 of the paper (Section 3).
+"""MOSS++: Algorithm 1 of the paper.
 
 Theorem 1: its regret is at most 160 (log2 T)^(5/2) T^theta, where theta is
 min(max(beta, 1 + alpha - beta), 1), and alpha is the hardness, which it does not know.
-Theorem 3: it is Pareto optimal. A policy that has a better rate at one hardness has a
-worse one at another (for beta < 1).
+Theorem 3: for beta < 1 it is Pareto optimal: a better rate here is a worse one there.
 """
 
 import math
 
+from game import show
 from moss import Moss
 
 
@@ -34,8 +34,7 @@ def iterations(T, beta):
 
 def moss_plus_plus(n, T, beta, luck, **options):
     """Play MOSS++ on the arms 0, ..., n - 1 for T pulls; 1/2 <= beta <= 1."""
-    mixtures = []
-    t = 0  # pulls so far
+    mixtures, t = [], 0  # t counts pulls
     # Line 1. Set p = ceil(log2 T^beta), K_i = 2^(p + 2 - i), DT_i = min(2^(p + i), T).
     p = iterations(T, beta)
     # Line 2. For i = 1, ..., p do. (If T = 1, p is 0, and there is one pull to make.)
@@ -55,3 +54,7 @@ def moss_plus_plus(n, T, beta, luck, **options):
             t += 1
         # Line 4. Construct a mixture-arm from how often MOSS chose each member.
         mixtures.append(Mixture(choices))
+
+
+if __name__ == "__main__":
+    show("MOSS++ with beta 0.5", lambda n, T, luck: moss_plus_plus(n, T, 0.5, luck))

@@ -1,4 +1,4 @@
-"""Parallel: Algorithms 2 and 3 of the paper (Section 5), if the best mean is known.
+"""Parallel: Algorithms 2 and 3 of the paper, if the best mean is known.
 
 Theorem 4: its regret is at most C (log T)^2 T^((1 + alpha)/2), which is minimax but for
 logarithms at every hardness alpha at once. By Theorem 2, no policy can do this that is
@@ -7,6 +7,7 @@ not told the best mean.
 
 import math
 
+from game import show
 from moss import Moss
 
 
@@ -38,3 +39,7 @@ def parallel(n, T, best_mean, luck, **options):
             pulls[k] += 1
             rewards[k] += reward
             t += 1
+
+
+if __name__ == "__main__":
+    show("Parallel", lambda n, T, luck: parallel(n, T, 0.9, luck))

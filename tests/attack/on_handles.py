@@ -155,20 +155,25 @@ def _interrupt(path: Path | None, count: int) -> Iterator[Attempt]:
         raise KeyboardInterrupt
 
     live, tried = _begun(path), 0
+    kept: set[bytes] = set()  # what its journal may hold, since a call was not interrupted
     while tried < count:
         before = live.to_bytes()
         done = ma.Live.from_bytes(before)
         step(done)
-        if not _interrupted(partial(step, live), handler, tried):
-            continue
-        tried += 1
-        whole = (before, done.to_bytes())
+        whole = {before, done.to_bytes()}
+        kept |= whole
         try:
-            held = live.to_bytes() in whole
-        except (ma.TurnError, ma.StoreError):
+            interrupted = _interrupted(partial(step, live), handler, tried)
+            held = not interrupted or live.to_bytes() in whole
+        except (ma.TurnError, ma.StoreError):  # shut, now or by one that came into a write
             live.close()
             live = _begun(path) if path else ma.Live.from_bytes(before)
-            held = live.to_bytes() in whole
+            held = live.to_bytes() in kept
+            interrupted = True
+        if not interrupted:
+            kept.clear()
+            continue
+        tried += 1
         yield f"Ctrl-C {tried}, at {counts(live)}", held
 
 

@@ -130,6 +130,9 @@ def test_summary_numbers() -> None:
     row = summary["moss++"]
     assert row.mean == pytest.approx(regret.mean())
     assert row.q95 == np.quantile(regret, 0.95)
+    assert (row.q99, row.worst) == (np.quantile(regret, 0.99), regret.max())
+    best_pulls = result.best_pulls[result.policies.index("moss++")]
+    assert row.lost_rate == (best_pulls < result.horizon / 10).mean()
     assert summary["moss"].miss_rate == (result.best_pulls[0] == 0).mean()
     assert row.se == pytest.approx(regret.std(ddof=1) / math.sqrt(7))
     assert (row.median, row.q05) == (np.median(regret), np.quantile(regret, 0.05))
@@ -181,11 +184,12 @@ def test_a_summary_becomes_markdown_and_latex() -> None:
     result = made_result({"moss++": [7.0, 9.0], "my_own|one": [2.0, 4.0]}, [100])
     summary = result.summary()
     marked = summary.to_markdown().splitlines()
-    assert marked[0] == "| policy | mean | 95 % interval | median | 5 % | 95 % | missed |"
+    spread = "| median | 5 % | 95 % | 99 % | worst |"
+    assert marked[0] == f"| policy | mean | 95 % interval {spread} missed | lost 90 % |"
     assert [line.split(" | ")[0] for line in marked[2:]] == ["| moss++", "| my_own\\|one"]
     assert "| moss++ - my_own\\|one | 5.0 | " in summary.to_markdown("pairs")
     latex = summary.to_latex().splitlines()
-    assert latex[0] == r"\begin{tabular}{lrrrrrr}"
+    assert latex[0] == r"\begin{tabular}{lrrrrrrrrr}"
     assert latex[2].startswith(r"policy & mean & 95 \% interval &")
     assert latex[4].startswith("moss++ & 8.0 & [")
     assert latex[5].startswith(r"my\_own|one & 3.0 &")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import runpy
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -34,7 +35,7 @@ def learned(name: str) -> Any:
     return importlib.import_module(name)
 
 
-@pytest.mark.parametrize("name", ["luck", *FILES])
+@pytest.mark.parametrize("name", ["game", "luck", *FILES])
 def test_they_are_plain_and_short(name: str) -> None:
     text = (LEARN / f"{name}.py").read_text(encoding="utf-8")
     tree = ast.parse(text)
@@ -46,8 +47,22 @@ def test_they_are_plain_and_short(name: str) -> None:
             [node.module] if isinstance(node, ast.ImportFrom) else [n.name for n in node.names]
         )
     }
-    assert imported <= {"math", "random", "luck", *FILES}
+    assert imported <= {"collections", "math", "random", "game", "luck", *FILES}
     assert 30 <= len(text.splitlines()) <= 60
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_as_scripts_they_show_a_game(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    runpy.run_path(str(LEARN / f"{name}.py"), run_name="__main__")
+    title, _, head, *rows, _, last = capsys.readouterr().out.splitlines()
+    assert title.endswith(": 1000 arms, 50 of them best (mean 0.9), 2000 pulls")
+    assert len(rows) == 8
+    assert int(rows[-1].split()[0]) == learned("game").T
+    assert float(rows[-1].split()[-1]) < 1000  # random pulls lose 1140
+    assert last.endswith("which has mean 0.9.")
+    if name == "moss_plus_plus":
+        shown = "\n".join([title, "", head, *rows, "", last])
+        assert f"```text\n{shown}\n```" in (LEARN / "index.md").read_text(encoding="utf-8")
 
 
 PAIRS: dict[str, tuple[ma.Policy, Player, Callable[[Any], Any]]] = {
@@ -85,6 +100,6 @@ def test_same_law_with_the_luck_of_python(name: str) -> None:
     policy, _, begin = PAIRS[name]
     instance = ma.instances.from_means(MEANS)
     ours = ma.simulate(policy, instance, horizon=T, replications=4000).regret[0, :, -1]
-    luck, play = learned("luck").Luck, learned("moss").play
+    luck, play = learned("luck").Luck, learned("game").play
     plain = [play(begin(luck(seed)), MEANS, T, seed=1000 + seed) for seed in range(250)]
     same_law(ours, np.array(plain))

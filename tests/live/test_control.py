@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +59,9 @@ def test_the_policy_plays_as_if_there_were_none(policy: ma.Policy) -> None:
                 if pull in ours:
                     plain.tell(pull, reward)
     assert plain.arms() == with_control.arms()
-    assert plain.progress() == with_control.progress()
+    assert plain.progress() == replace(
+        with_control.progress(), control=None, control_pulls=0, control_mean=math.nan
+    )
     with_control._game.control = None
     assert plain.to_bytes() == with_control.to_bytes()
 
@@ -219,6 +222,19 @@ def test_the_horizon_is_the_policys() -> None:
     assert sum(pull.id < OF_CONTROL for pull in given) == live.pulls == 20
     assert len(given) > 20
     assert math.isnan(live.progress().mean_reward)
+
+
+def test_its_pulls_and_its_mean_are_shown() -> None:
+    live = begun()
+    assert "\ncontrol 'current': no reward yet, 0 pulls" in str(live)
+    today = [pull for pull in live.ask(100) if pull.arm == "current"]
+    for k, pull in enumerate(today[:8]):
+        live.tell(pull, float(k % 4 == 0))
+    how = live.progress()
+    assert (how.control, how.control_pulls, how.control_mean) == ("current", len(today), 0.25)
+    assert str(how).endswith(f"\ncontrol 'current': mean 25 %, {len(today)} pulls")
+    live.tell(today[8], 0.5)  # rewards are no longer 0 or 1
+    assert "control 'current': mean 0.278, " in str(live)
 
 
 def test_missing_rewards_of_the_control_are_told() -> None:

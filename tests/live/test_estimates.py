@@ -182,3 +182,37 @@ def test_rewards_with_a_name_are_counted_by_it() -> None:
     euros = ma.MOSS().live(n_arms=2, horizon=9, reward="euros", reward_range=(0, 50))
     euros.tell(euros.ask(), 12.5)
     assert "; 12.5 euros, 12.5 a pull" in str(euros.progress())
+
+
+def test_means_are_in_percent_where_they_are_rates() -> None:
+    """Rewards are 0 or 1 until another one comes; then they are no rates any more."""
+    live = ma.MOSS().live(arms=["a"], horizon=64, seed=1)
+    for reward in (1.0, 0.0, 0.0, 0.0):
+        live.tell(live.ask(), reward)
+    low, high = (f"{100 * end:.3g} %" for end in live.recommend().interval)
+    assert str(live.recommend()).startswith(f"arm 'a': 25 %, between {low} and {high} (")
+    assert "mean reward 25 %" in str(live.progress())
+    assert f"25 % in [{low}, {high}]" in str(live)
+    assert live.verdict(target=0.9).goal == "above 90 %"
+    assert "mean is 25 %, so another arm" in live.verdict(target=0.9).missing
+    html = live._repr_html_()
+    assert ">25 % <" in html
+    assert ">100 %</text>" in html
+    for mean in ("0.3", "0.333"):  # two halves are a whole number, and no reward of 0 or 1
+        live.tell(live.ask(), 0.5)
+        assert f"mean reward {mean}\n" in str(live.progress())
+        assert live.verdict(target=0.9).goal == "above 0.9"
+    loaded = ma.Live.from_bytes(live.to_bytes())
+    loaded.tell(loaded.ask(), 0.5)
+    assert "mean reward 0.357\n" in str(loaded.progress())
+
+
+@pytest.mark.parametrize(
+    ("limits", "name", "shown"),
+    [((0.0, 1.0), "score", "30 %"), ((0.0, 2.0), None, "0.3"), (None, "clicks", "0.3 a pull")],
+    ids=str,
+)
+def test_a_name_makes_a_rate_of_means_from_0_to_1(limits: Any, name: Any, shown: str) -> None:
+    live = ma.MOSS().live(arms=["a"], horizon=9, seed=1, reward_range=limits, reward=name)
+    live.tell(live.ask(), 0.3)
+    assert f"{shown}\n" in str(live.progress())

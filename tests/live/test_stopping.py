@@ -17,6 +17,7 @@ from manyarms.live import outlook, tallies
 from manyarms.live.question import Slack
 from manyarms.policies.field import Best
 from tests.live.games import new
+from tests.live.stores import leave
 
 GAMES = 30
 WRONG = 6  # more than these of 30, at 5 %: 0.001
@@ -115,6 +116,12 @@ def test_epsilon_is_a_setting(tmp_path: Any) -> None:
     assert live.verdict(epsilon=0.2).epsilon == 0.2
     assert ma.Live.from_bytes(live.to_bytes()).verdict().epsilon == "25%"
     assert live.season(horizon=9).verdict().epsilon == "25%"
+    path = tmp_path / "game"
+    for given in (None, 0.2, "30%", None):  # each is kept, although nothing else happens
+        again = ma.MOSS().live(n_arms=3, horizon=9, seed=1, epsilon=given)
+        leave(ma.recorded(path, again))
+    with ma.recorded(path) as opened:
+        assert opened.verdict().epsilon == "30%"
     assert new(n_arms=3).verdict().epsilon == "10%"
     assert "epsilon" not in ma.MOSS().live(n_arms=3, horizon=9, seed=1).to_bytes().decode("latin1")
     below = ma.MOSS().live(n_arms=3, horizon=9, reward_range=(-1.0, 3.0))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -126,3 +127,31 @@ def test_after_any_crash_the_same_call_does_the_rest() -> None:
         replay(torn._game, Events.of(events[:kept]), "it")
         torn.sync_arms(["white", "black", "green"])
         assert torn.to_bytes() == live.to_bytes()
+
+
+def test_many_arms_go_in_time_in_proportion_to_their_number() -> None:
+    """Counted in lines of code that run, with pulls in flight: twice the arms, twice the lines."""
+
+    def lines(n_arms: int) -> int:
+        live = ma.Prospector().live(arms=[f"old {k}" for k in range(n_arms)], seed=1)
+        pulls = live.ask(n_arms)
+        for pull in pulls[: n_arms // 2]:
+            live.tell(pull, float(pull.id % 3 == 0))
+        assert len({pull.arm for pull in pulls}) > n_arms // 2
+        count = 0
+
+        def line(frame: Any, event: str, argument: Any) -> Any:
+            nonlocal count
+            count += event == "line"
+            return line
+
+        before = sys.gettrace()
+        sys.settrace(line)
+        try:
+            live.sync_arms(["new"])
+        finally:
+            sys.settrace(before)
+        assert live.n_arms == 1
+        return count
+
+    assert lines(400) < 2.6 * lines(200)

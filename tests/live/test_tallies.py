@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import manyarms as ma
-from manyarms.live.estimates import rounded
+from manyarms.live.estimates import mean_text
 from manyarms.live.game import ArmTally
 from manyarms.live.missing import highest
 from manyarms.live.tallies import tallies_of
@@ -85,7 +85,9 @@ def _check_verdict(live: ma.Live, asked: tuple[float, float, float], turn: int) 
     assert found.limit == pytest.approx(expected.limit, rel=1e-11, abs=1e-11)
     held_up = re.findall(r"(\d+) \(upper limit ([^,]+),", found.missing)
     if held_up:
-        assert held_up == [(str(arm), rounded(high)) for arm, high in expected.highest]
+        assert held_up == [
+            (str(arm), mean_text(high, found.rate)) for arm, high in expected.highest
+        ]
 
 
 @pytest.mark.parametrize("shape", ["coins", "all"])

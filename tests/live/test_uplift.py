@@ -143,7 +143,10 @@ def test_what_is_said() -> None:
     assert uplift.mean == live.recommend().estimate
     assert uplift.interval[0] < 0.3 < uplift.interval[1]
     assert uplift.ratio_interval[0] < 2 < uplift.ratio_interval[1]
-    assert str(uplift).endswith("over current, 95 % sure however often you look")
+    assert str(uplift).endswith(
+        f" over current ({100 * uplift.control_mean:.3g} % after {control.told} rewards), "
+        "95 % sure however often you look"
+    )
     assert str(uplift).startswith(f"+{100 * (uplift.ratio - 1):.3g} % [")
     wider = live.uplift(confidence=0.999)
     assert wider.interval[0] < uplift.interval[0]
@@ -181,3 +184,15 @@ def test_rewards_that_may_be_negative_have_no_ratio() -> None:
     said = str(live.uplift())
     assert said.startswith("+1 [")
     assert "%" not in said.split(" over ", maxsplit=1)[0]
+
+
+def test_no_verdict_over_a_control_of_which_nothing_is_known() -> None:
+    live = ma.Prospector().live(n_arms=3, seed=1, reward_range=(0, 1), control="now", share=0.05)
+    for _ in range(200):
+        pull = live.ask()
+        if pull.arm != "now":
+            live.tell(pull, 1.0)
+    assert not live.verdict(target="control").stop
+    for pull in live.pending:
+        live.tell(pull, 0.0)
+    assert live.verdict(target="control").stop

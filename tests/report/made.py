@@ -19,12 +19,15 @@ def made_result(
     told: Mapping[str, Mapping[str, Any]] | None = None,
     **others: Any,
 ) -> Result:
-    """Return what policies lost, run by run, at each time; `missed` of them met no best arm."""
+    """Return what policies lost, run by run, at each time; `missed` of them met no best arm.
+
+    The other runs pulled nothing else.
+    """
     rows = []
     for policy, regret in regrets.items():
         block = np.zeros(len(regret), row_type(len(times)))
         block["regret"] = np.reshape(regret, (len(regret), len(times)))
-        block["best_pulls"] = np.arange(len(regret)) >= (missed or {}).get(policy, 0)
+        block["best_pulls"] = times[-1] * (np.arange(len(regret)) >= (missed or {}).get(policy, 0))
         rows.append(block)
     about: dict[str, Any] = {"instance": "made up", "n_arms": 100, "n_best": 10, "seed": 4}
     return Result(

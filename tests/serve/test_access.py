@@ -448,6 +448,38 @@ def test_a_restart_keeps_the_local_token(tmp_path: Path, monkeypatch: pytest.Mon
     assert start() == third
 
 
+@pytest.mark.parametrize("by", ["terminal", "http"])
+def test_a_local_token_that_is_dropped_stays_dropped(
+    by: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.delenv("MANYARMS_TOKEN", raising=False)
+    store, file = f"sqlite:///{tmp_path}/new.db?sync=never", tmp_path / "new.db.token"
+    one = InThread(store).start()
+    token = file.read_text().strip()
+    if by == "http":
+        assert call(one.port, "DELETE", "/v1/tokens/local-store", token=token)[0] == 200
+    one.stop()
+    if by == "terminal":
+        assert main(["token", "drop", "local-store", "--store", store]) == 0
+        assert f"{file} is removed, and no start makes another." in capsys.readouterr().out
+    for _ in range(2):
+        assert not file.exists()
+        one = InThread(store).start()
+        assert call(one.port, "GET", "/v1/session", token=token)[0] == 401
+        assert [line.strip() for line in one.said[1:]] == [
+            f"sign in at    http://127.0.0.1:{one.port}/login, with a token: "
+            "`manyarms token add me --role admin` makes one",
+            "(local-store was dropped, and is not made again)",
+        ]
+        one.stop()
+    monkeypatch.setenv("MANYARMS_TOKEN", token)
+    with pytest.raises(ma.ParameterError, match="'local-store', which was dropped"):
+        InThread(store).start()
+
+
 @pytest.mark.parametrize("given", ["", 4 * "s3cret"], ids=["none", "given"])
 def test_logs_get_no_secrets(tmp_path: Path, given: str) -> None:
     words = ["-m", "manyarms", "serve", "--port", "0", "--store", f"sqlite:///{tmp_path}/new.db"]

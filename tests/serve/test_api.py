@@ -234,7 +234,7 @@ def test_keyed_arms_come_as_a_stream(served: InThread) -> None:
     ("kind", "body", "message"),
     [
         ("application/x-ndjson", b'"new"\n"a"\n', "There is an arm 'a' already"),
-        ("application/x-ndjson", b'"new"\n"new"\n', "There is an arm 'new' already"),
+        ("application/x-ndjson", b'"new"\n"new"\n', "The key 'new' came twice"),
         ("application/x-ndjson", b'"new"\n{"key": 3}\n', "Line 2: a key must be a string"),
         ("application/x-ndjson", b'"new"\n"cut', "Line 2"),
         ("application/x-ndjson", b'"new"\n{"key": ' + b"[" * 5000 + b"]" * 5000 + b"}", "Line 2"),
@@ -345,8 +345,10 @@ def test_the_same_experiment_again_is_no_mistake(served: InThread) -> None:
     game = Game(served, seed=4)
     same = {"policy": "moss", "n_arms": 50, "horizon": 1000, "seed": 4}
     assert game("PUT", "", same)[0] == 200
-    status, answer = game("PUT", "", same | {"seed": 5})
-    assert (status, answer["code"]) == (409, "exists")
+    for settings in ({}, {"target": 0.5}, {"epsilon": "20%"}):  # which may differ
+        status, answer = game("PUT", "", same | {"seed": 5} | settings)
+        assert (status, answer["code"]) == (409, "exists")
+        assert "', with `seed` 4 and not 5. Choose another name." in answer["message"]
 
 
 @pytest.mark.parametrize(

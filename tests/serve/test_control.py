@@ -142,7 +142,7 @@ def test_what_uplift_says(served: InThread) -> None:
         assert (uplift.arm, uplift.control_mean, uplift.better) == ("a", 0.0, True)
         assert uplift.ratio_interval[1] == float("inf")
         said = call(served.port, "GET", f"{path}/uplift?confidence=0.9")[1]
-        assert "over current, 90 % sure however often you look" in said["text"]
+        assert " rewards), 90 % sure however often you look" in said["text"]
         assert said["ratio"] is None  # nothing was earned
     plain = path_of(new_name())
     assert call(served.port, "PUT", plain, {"n_arms": 3})[0] == 201
@@ -186,6 +186,10 @@ def test_the_page_says_it_right_under_the_arm(served: InThread) -> None:
     place = shown.index('id="uplift"')
     assert amount in shown[place : place + 200]
     assert "over now &amp; then, 95 % sure however often you look." in shown
+    table = shown.partition('id="today"')[2].partition("</table>")[0].replace("\u00a0", " ")
+    for number in (f"{100 * best.estimate:.3g} %", f"{best.pulls:,}", "now &amp; then", "Clicks"):
+        assert number in table
+    assert f"{100 * progress.control_mean:.3g} %</td><td>{progress.control_pulls:,}</td>" in table
     assert shown.index('id="best"') < place < shown.index("May I stop?")
     cost = shown.partition("What exploring has cost</dt><dd><strong>")[2].partition("</strong>")[0]
     assert cost.endswith(" clicks") or cost == "Nothing"

@@ -309,13 +309,14 @@ def test_words_for_verdicts_costs_and_delays() -> None:
     assert len(panels.arm_name("x" * 10_000)) == 80
 
 
-def test_a_retired_arm_is_not_among_those_that_were_tried() -> None:
+def test_retired_arms_are_told_apart_from_those_in_play() -> None:
     about: dict[str, Any] = {"name": "x", "policy": "moss", "spec": m.Spec(), "keyed": True}
     summary = m.ExperimentSummary(**about, state="running", n_arms=3, untried=1)
     exploring = m.Exploring(3, 3, 1, 1, [3], None, 1)
     shown = {"summary": summary, "exploring": exploring, "histogram": [("1", 3)], "most": 3}
     page = panels.template("panels/exploring", **shown)
-    assert "<strong>2</strong> of 3 arms were tried (67 %), and 1 that is retired." in page
+    said = "<strong>3</strong> arms were tried: 2 of the 3 in play (67 %), and 1 that is retired."
+    assert said in page
 
 
 def test_a_terminal_shows_the_same(gallery: InThread, capsys: pytest.CaptureFixture[str]) -> None:
@@ -327,7 +328,7 @@ def test_a_terminal_shows_the_same(gallery: InThread, capsys: pytest.CaptureFixt
     ]  # fmt: skip
     assert main(["watch", f"{url}/experiments/hostile", "--token", TOKEN]) == 0
     shown = capsys.readouterr().out
-    assert "<script>alert('arm')</script>: 0.6" in shown
+    assert "<script>alert('arm')</script>: 6" in shown  # in percent
     assert "\u202e" not in shown
     assert main(["watch", url, "nowhere", "--token", TOKEN]) == 1
 

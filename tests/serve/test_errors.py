@@ -12,7 +12,7 @@ from manyarms.serve.errors import failure_of_body
 
 SPEC = (
     "Known: control, early, epsilon, horizon, in_flight, missing, n_arms, policy, reward, "
-    "reward_range, seed, share, target, window."
+    "reward_range, season, seed, share, target, window."
 )
 
 

@@ -59,7 +59,7 @@ def test_the_first_list_begins_the_game(served: InThread) -> None:
     [
         ({"keys": []}, 422, "invalid"),
         ({"keys": ["red", "red"]}, 409, "twice"),
-        ({"keys": ["new", "new"]}, 409, "key_exists"),
+        ({"keys": ["new", "new"]}, 409, "twice"),
         ({"keys": ["new", ""]}, 422, "invalid"),
         ({"count": 3}, 422, "invalid"),
     ],
@@ -93,6 +93,8 @@ def test_upsert(served: InThread) -> None:
     status, answer = call(served.port, "POST", f"{path}/arms", {"keys": ["red", "green"]})
     assert (status, answer["code"]) == (409, "key_exists")
     assert "upsert" in answer["message"]
+    status, answer = call(served.port, "POST", f"{path}/arms", {"keys": ["new", "new"]})
+    assert (status, answer["code"]) == (409, "twice")
     keys = {"keys": ["red", "green"]}
     for expected in (
         {"added": 1, "n_arms": 3, "there": 1, "restored": 1},

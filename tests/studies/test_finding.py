@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import manyarms as ma
-from manyarms.studies.finding import _table, earn_and_find, experiments
+from manyarms.studies.finding import _table, _tails, earn_and_find, experiments
 
 
 def test_the_prompts_are_played_with_and_without_evaluations_in_flight() -> None:
@@ -34,3 +34,6 @@ def test_what_is_drawn_and_listed() -> None:
     named = replace(result, parameters={"problem": "coins"})
     (row,) = _table([named.by("find")], intervals=False).rows
     assert row == ["coins", *(f"{mean:.3f}" for mean in result.simple_regret.mean(axis=1))]
+    (row,) = _tails([named.by("find")]).rows
+    tails = [(np.quantile(runs, 0.99), runs.max()) for runs in result.simple_regret]
+    assert row == ["coins", *(f"{q99:.3f}, {worst:.3f}" for q99, worst in tails)]

@@ -27,7 +27,13 @@ from manyarms.studies.leaderboard.problems import (
     entered,
     problems,
 )
-from manyarms.studies.leaderboard.report import LEADERBOARD, leaderboard_csv, page, profiles
+from manyarms.studies.leaderboard.report import (
+    LEADERBOARD,
+    leaderboard_csv,
+    page,
+    profiles,
+    tails_table,
+)
 from manyarms.studies.leaderboard.standings import (
     Placing,
     _ratio,
@@ -35,6 +41,7 @@ from manyarms.studies.leaderboard.standings import (
     losses,
     placings,
     standings,
+    tails,
     where_we_lose,
 )
 from manyarms.studies.study import reproduce
@@ -275,6 +282,20 @@ def test_standings_by_hand() -> None:
     assert list(order) == ["patience", "empmoss++", "greedy"]
 
 
+def test_tails_by_hand() -> None:
+    found = {tail.policy: tail for tail in tails(table_of(*THREE[:2]))}
+    emp = found["empmoss++"]
+    assert emp.mean == pytest.approx(math.sqrt((100 / 25) * (10 / 10)))
+    assert emp.worst == pytest.approx(math.sqrt((102 / 25) * (12 / 10)))
+    high = np.quantile(NOISE, 0.99)
+    assert emp.q99 == pytest.approx(math.sqrt((100 + high) / 25 * (10 + high) / 10))
+    assert (emp.lost, emp.most_lost.problem) == (0.125, "easy")
+    assert found["greedy"].lost == 0.0
+    rows = {row[0]: row[4:] for row in tails_table(table_of(*THREE)).rows}
+    assert rows["empmoss++"] == ["8.3%", "25%", "easy"]
+    assert rows["greedy"] == ["0.0%", "0%", "-"]
+
+
 MANY = np.tile(NOISE, 50)
 SURE = [
     played("easy", around(400, 200, noise=MANY) | {"patience": 100 + NOISE}),
@@ -360,6 +381,7 @@ def test_the_table_is_csv_with_its_provenance() -> None:
     assert len(read) == 8
     found = next(r for r in read if (r["problem"], r["policy"]) == ("easy", "empmoss++"))
     assert (found["mean"], found["rank"], found["rank_equal_low"]) == ("100", "3", "1")
+    assert (found["worst"], found["lost_rate"]) == ("102", "0.25")
 
 
 def named(axes: Axes) -> list[str]:

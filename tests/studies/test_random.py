@@ -114,8 +114,11 @@ def test_the_page_says_the_numbers() -> None:
     assert "The next policy of another kind is guarded-ss-greedy" in words
     assert words in blocks
     parts = [block for block in blocks if not isinstance(block, str)]
-    assert parts[2].head == ["policy", "Beta (2)", "T from 10^3 on (1)", "T from 10^4 on (1)"]
-    assert parts[2].rows[0] == ["prospector", "1.41", "2.00", "1.00"]
+    assert parts[2].head[:4] == ("policy", "mean", "99 % quantile", "worst run")
+    assert parts[3].head == ["policy", "Beta (2)", "T from 10^3 on (1)", "T from 10^4 on (1)"]
+    first = ["prospector", "1.41", "1.41", "1.41", "25.0%", "25%", "1: one, T = 1000"]
+    assert parts[2].rows[0] == first
+    assert parts[3].rows[0] == ["prospector", "1.41", "2.00", "1.00"]
     lines = random_csv(tables, "c").splitlines()
     assert lines[1] == "half,family,problem,guarded-ss-greedy,prospector,ss-greedy"
     assert lines[2] == 'tuned,Beta,"1: one, T = 1000",5,10,20'

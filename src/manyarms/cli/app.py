@@ -398,7 +398,11 @@ def report(folder: Path) -> None:
 )
 @click.option("--arm", default="arm", help="The column of the arms.")
 @click.option("--reward", default="reward", help="The column of the rewards.")
-@click.option("--horizon", type=int, help="The number of pulls (default: what the log allows).")
+@click.option(
+    "--horizon",
+    type=int,
+    help="The pulls of a game (default: one game, as long as the log allows).",
+)
 @click.option(
     "--n-arms", type=int, help="The number of arms there were (default: those in the log)."
 )
@@ -407,7 +411,8 @@ def replay_log(log: Path, policies: str, **given: Any) -> None:
     """Say what policies would have earned, from a log.
 
     LOG is a CSV or Parquet file with a row for each choice, in order. The choices must be uniformly
-    random; if they cannot have been, the log is refused.
+    random; if they cannot have been, the log is refused. Each policy plays as many games as the log
+    has room for.
 
     Example: manyarms replay clicks.csv --policies moss,scout --reward clicked
     """

@@ -161,15 +161,19 @@ def summary_table(results: ResultsFolder, objective: Objective | None = None) ->
     objective = objective or results.objective
     finds, digits = objective == "find", digits_of(objective)
     head = [*results.parameters, "policy", "simple regret" if finds else "mean", "95 % interval"]
-    head += ["median", "best" if finds else "missed", "runs"]
+    head += ["median", "99 %", "worst", *(["best"] if finds else ["missed", "lost 90 %"]), "runs"]
+
+    def shares(row: dict[str, Any]) -> list[float]:
+        return [1.0 - row["miss_rate"]] if finds else [row["miss_rate"], row["lost_rate"]]
+
     rows = [
         [
             *("" if row[name] is None else f"{row[name]}" for name in results.parameters),
             row["policy"],
             f"{row['mean']:.{digits}f}",
             f"[{row['low']:.{digits}f}, {row['high']:.{digits}f}]",
-            f"{row['median']:.{digits}f}",
-            f"{1.0 - row['miss_rate'] if finds else row['miss_rate']:.1%}",
+            *(f"{row[name]:.{digits}f}" for name in ("median", "q99", "worst")),
+            *(f"{share:.1%}" for share in shares(row)),
             f"{row['replications']}",
         ]
         for row in results.summary_rows(objective)
@@ -179,7 +183,7 @@ def summary_table(results: ResultsFolder, objective: Objective | None = None) ->
         head,
         rows,
         keys=len(results.parameters) + 1,
-        optional=[*policies, "runs", "median", "95 % interval"],
+        optional=[*policies, "runs", "99 %", "median", "95 % interval"],
     )
 
 
@@ -203,7 +207,7 @@ def summary_parts(summary: Summary) -> list[Table | str]:
     """Return a summary as tables that fit any screen."""
     head, *rows = summary.table()
     parts: list[Table | str] = [
-        Table(head, rows, summary.title, optional=["5 %", "95 %", "median"])
+        Table(head, rows, summary.title, optional=["5 %", "95 %", "99 %", "median"])
     ]
     parts += summary.wrapped_notes()
     if differences := summary.differences():

@@ -168,12 +168,14 @@ def drop(name: str, store: str) -> None:
     Example: manyarms token drop shop
     """
     from manyarms.errors import UnknownNameError
+    from manyarms.serve.local_token import NAME, drop_token, token_file
     from manyarms.serve.tables import note
 
     with _opened(store) as database, database.transaction():
-        known = [row[0] for row in database.run("SELECT name FROM tokens")]
-        if name not in known:
+        if not drop_token(database, name):
+            known = [row[0] for row in database.run("SELECT name FROM tokens")]
             raise UnknownNameError("token", name, known)
-        database.run("DELETE FROM tokens WHERE name = :name", name=name)
         note(database, _WHO, None, f"drop token {name}")
-    click.echo(f"{name} is revoked. The service refuses it after two seconds.")
+        file = token_file(database)
+    kept = f" {file} is removed, and no start makes another." if name == NAME and file else ""
+    click.echo(f"{name} is revoked. The service refuses it after two seconds.{kept}")

@@ -86,7 +86,7 @@ def _all(url: str, _: str | None, token: str | None) -> list[Any]:
             _text(about.name),
             about.state,
             _pulls(about),
-            _number(about.last_hour),
+            _mean(about.last_hour, about.rate),
             _text(_deployed(about), at_most=80),
             said.title,
         )
@@ -114,20 +114,21 @@ def _one(url: str, name: str | None, token: str | None) -> list[Any]:
     low = min((arm.interval[0] for arm in leaders), default=0.0)
     high = max((arm.interval[1] for arm in leaders), default=1.0)
     for arm in leaders:
-        ends = f"{_number(arm.interval[0])} to {_number(arm.interval[1])}"
+        mean, *ends = (_mean(value, arm.rate) for value in (arm.estimate, *arm.interval))
         bar = _bar(*arm.interval, arm.estimate, low, high)
-        table.add_row(_text(str(arm.arm)), bar, _number(arm.estimate), ends, thousands(arm.pulls))
+        table.add_row(_text(str(arm.arm)), bar, mean, " to ".join(ends), thousands(arm.pulls))
     lines = [
         f"{about.name}, {about.state}: {about.policy}, {thousands(about.n_arms)} arms",
         f"{_pulls(about)} pulls; {thousands(about.told)} told, {thousands(about.pending)} in "
-        f"flight; mean reward {_number(about.mean_reward)}, last hour {_number(about.last_hour)}",
+        f"flight; mean reward {_mean(about.mean_reward, about.rate)}, last hour "
+        f"{_mean(about.last_hour, about.rate)}",
         f"{'Deploy' if about.may_stop else 'Best so far:'} {_deployed(about)}",
         *compared,
         f"{said.headline} {said.why}",
         *([f"NOT HEALTHY: {about.alarm}"] if about.alarm else []),
         "",
     ]
-    return [*(_text(line, at_most=400) for line in lines), table]
+    return [*(_text(line, at_most=2000) for line in lines), table]
 
 
 def _compared(remote: Any) -> list[str]:
@@ -160,12 +161,14 @@ def _deployed(about: Any) -> str:
     if arm is None:
         return "nothing yet"
     name = arm["arm"] if isinstance(arm["arm"], str) else f"arm {arm['arm']}"
-    limits = f"{_number(arm['low'])} to {_number(arm['high'])}"
-    return f"{name[:40]}: {_number(arm['estimate'])}, {limits}"
+    mean, low, high = (_mean(arm[end], arm["rate"]) for end in ("estimate", "low", "high"))
+    return f"{name[:40]}: {mean}, {low} to {high}"
 
 
-def _number(value: float | None) -> str:
-    return "-" if value is None else f"{value:.3g}"
+def _mean(value: float | None, rate: bool) -> str:
+    from manyarms.live.estimates import mean_text
+
+    return "-" if value is None else mean_text(value, rate)
 
 
 def _bar(low: float, high: float, mean: float, least: float, most: float) -> str:

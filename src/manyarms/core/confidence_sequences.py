@@ -79,8 +79,8 @@ def uniform_limits(
         return totals / counts - half, totals / counts + half
     lowest, width = bounds[0], bounds[1] - bounds[0]
     totals = _scaled(counts, totals, bounds)
-    log_beta = _log_gamma(totals + 0.5) + _log_gamma(counts - totals + 0.5)
-    log_beta = log_beta - _log_gamma(counts + 1.0)
+    log_beta = log_gamma(totals + 0.5) + log_gamma(counts - totals + 0.5)
+    log_beta = log_beta - log_gamma(counts + 1.0)
     allowed = math.log(math.pi) - np.log(error) - log_beta
     rest = counts - totals
     low, high = _lower_root(totals, rest, allowed), 1.0 - _lower_root(rest, totals, allowed)
@@ -286,5 +286,6 @@ def spent_error(error: float, number: ArrayLike) -> Numbers:
     return np.asarray(6.0 * error / (math.pi * np.asarray(number, np.float64)) ** 2)
 
 
-def _log_gamma(values: Numbers) -> Numbers:
+def log_gamma(values: Numbers) -> Numbers:
+    """Return the logarithm of the gamma function."""
     return np.asarray(np.frompyfunc(math.lgamma, 1, 1)(values), np.float64)

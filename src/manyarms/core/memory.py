@@ -115,6 +115,7 @@ class _Zeros(dict[int, Any]):
     def __init__(self, zero: Callable[[], Any], length: int) -> None:
         self.zero = zero
         self.length = length
+        self.by_arm: dict[int, int] = {}  # for `place_of_arm`
 
     def __missing__(self, place: int) -> Any:
         if not 0 <= place < self.length:  # checked once: what is stored was within bounds
@@ -225,7 +226,44 @@ def wipe(records: Records[Any], place: int) -> None:
     >>> visits[1].count
     0
     """
-    cast(Any, records).pop(place, None)
+    known = cast(Any, records)
+    if known.pop(place, None) is not None and known.by_arm:
+        known.by_arm.clear()
+
+
+def _compiled_place_of_arm() -> Callable[..., Any]:
+    def place_of_arm(records: Any, arm: int, count: int) -> int:
+        place = count - 1
+        while place >= 0 and records[place].arm != arm:
+            place -= 1
+        return place
+
+    return place_of_arm
+
+
+@twin(_compiled_place_of_arm)
+def place_of_arm(records: Records[Any], arm: int, count: int) -> int:
+    """Return which of the first `count` rows has this arm, -1 if none has. No two may have one.
+
+    A row's arm must stay the same until the row is wiped: CPython remembers where arms are, so that
+    many of them are found without as many searches.
+
+    >>> class Seen(Record):
+    ...     arm: int
+    >>> seen = SPARSE.records(3, Seen)
+    >>> seen[0].arm, seen[1].arm = 7, 5
+    >>> place_of_arm(seen, 5, 2), place_of_arm(seen, 6, 2)
+    (1, -1)
+    >>> wipe(seen, 1)
+    >>> seen[1].arm = 6
+    >>> place_of_arm(seen, 5, 2), place_of_arm(seen, 6, 2)
+    (-1, 1)
+    """
+    index = cast(Any, records).by_arm
+    for place in range(len(index), count):
+        index[records[place].arm] = place
+    found: int = index.get(arm, -1)
+    return found if found < count else -1
 
 
 def _compiled_places() -> Callable[..., Any]:

@@ -2,7 +2,9 @@
 
 The replay method of Li, Chu, Langford & Wang (2011): a policy goes through the log, and each
 pull is answered with the next row of its arm; the rows in between are skipped. If every choice of
-the log was uniformly random, the rewards it gets are those of a real game.
+the log was uniformly random, the rewards it gets are those of a real game. How long it waits for a
+row then depends on neither arms nor rewards. So the games that one log has room for, one after the
+other, are independent, and no reward decides how many they are.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manyarms.core.checks import check_int, check_path, refusal
-from manyarms.core.confidence_sequences import uniform_half_width
+from manyarms.core.statistics import mean_interval
 from manyarms.core.tabular import aligned
 from manyarms.core.uniformity import uniformity_doubt
 from manyarms.errors import ParameterError
@@ -25,16 +27,8 @@ from manyarms.instances.columns import read_columns
 from manyarms.live import GameHistory, Journal, Live
 from manyarms.live.estimates import rounded
 from manyarms.protocol import Policy
-from manyarms.protocol.recommend import sigma_of
 
 _NOTHING = ("None", "nan", "<NA>")  # what is missing, as Python, NumPy and pandas write it
-
-
-_ONE_PATH = (
-    "Each policy went through the log once. The limits are for the arms it chose on this path.",
-    "They are not limits for what it would earn in another game, where it may choose other arms:",
-    "that varies more, most of all for policies that settle early.",
-)
 
 
 @dataclass(frozen=True)
@@ -45,23 +39,24 @@ class ReplayedPolicy:
     ----------
     policy
         Its label.
+    games
+        How many games it played to the end.
     matched
-        The pulls it made: rows of the log that it chose.
+        The pulls it made in them: rows of the log that it chose. If there is no such game, the
+        pulls of the one that the end of the log cut short.
     mean_reward
         The mean of their rewards.
     interval
-        Limits for the mean of the arms that it chose on this one path through the log; they hold
-        with probability 95 %. They are not limits for what the policy would earn: on another path
-        it may choose other arms.
-    ended
-        "horizon", or "log" where the rows ran out before.
+        Limits for the expected reward of a pull, in a game of as many pulls; they hold with
+        probability 95 %, whatever the policy does. A single game leaves them wide: another one may
+        end otherwise.
     """
 
     policy: str
+    games: int
     matched: int
     mean_reward: float
     interval: tuple[float, float]
-    ended: str
 
 
 @dataclass(frozen=True)
@@ -77,7 +72,7 @@ class ReplayResult:
     left_out
         The rows without an arm or a reward.
     horizon
-        The pulls that each policy was given.
+        The pulls of a game.
     mean_reward
         That of the log: what choosing at random earned.
     """
@@ -101,19 +96,24 @@ class ReplayResult:
 
     def __str__(self) -> str:
         lines = [
-            f"{self.rows} rows, {self.n_arms} arms, {self.horizon} pulls; choosing at random "
-            f"earned {rounded(self.mean_reward)} a pull",
+            f"{self.rows} rows, {self.n_arms} arms, games of {self.horizon} pulls; choosing at "
+            f"random earned {rounded(self.mean_reward)} a pull",
         ]
         if self.left_out:
             lines.append(f"rows left out, without an arm or a reward: {self.left_out}")
-        table = [["policy", "pulls", "reward", "mean of the arms chosen here, 95 %"]]
+        table = [["policy", "games", "pulls", "reward", "expected, 95 %"]]
         for each in self.policies:
             low, high = map(rounded, each.interval)
-            row = [each.policy, f"{each.matched}", rounded(each.mean_reward), f"[{low}, {high}]"]
-            table.append(row)
-        ended = ("" if each.ended == "horizon" else "  (the log ended)" for each in self.policies)
+            counts = [f"{each.games}", f"{each.matched}"]
+            table.append([each.policy, *counts, rounded(each.mean_reward), f"[{low}, {high}]"])
+        ended = ("" if each.games else "  (the log ended)" for each in self.policies)
         shown = map("".join, zip(aligned(table), ["", *ended], strict=True))
-        return "\n".join([*lines, *shown, *_ONE_PATH])
+        few = [_FEW] if min(each.games for each in self.policies) < _ENOUGH else []
+        return "\n".join([*lines, *shown, *few])
+
+
+_ENOUGH = 5
+_FEW = "A few games say little about the next one. A shorter horizon leaves the log room for more."
 
 
 def replay(
@@ -129,7 +129,8 @@ def replay(
 ) -> ReplayResult:
     """Return what policies would have earned, from a log of uniformly random choices.
 
-    Of n arms, one row in n is used, so it takes n times as many rows as pulls.
+    Of n arms, one row in n is used, so it takes n times as many rows as pulls. Each policy plays as
+    many games of `horizon` pulls as the log has room for, one after the other.
 
     Parameters
     ----------
@@ -143,14 +144,13 @@ def replay(
         The names of the columns (default: "arm" and "reward"). Rows without an arm or a reward (NaN
         or nothing) are left out; the result says how many.
     horizon
-        The number of pulls (default: what the log has room for). A policy that comes to the end of
-        the log makes fewer.
+        The number of pulls of a game (default: one game, as long as the log has room for).
     n_arms
         How many arms there were, if some may never have been chosen (default: those in the log).
     reward_range
         As for `policy.live`.
     seed
-        The seed of the policies' random choices (default: 0).
+        The seed of the policies' random choices (default: 0); each game adds 1 to it.
 
     Raises
     ------
@@ -158,7 +158,8 @@ def replay(
         If the choices cannot have been uniformly random: arms were chosen too unevenly, or choices
         depend on what came before. A random log is refused once in a million times. Some things the
         log cannot show, and you must know them: choices did not depend on who was asking, all arms
-        were there all the time, and no rows were dropped for their reward.
+        were there all the time, no rows were dropped for their reward, and arms were as good at the
+        end as at the beginning.
 
     Examples
     --------
@@ -167,9 +168,11 @@ def replay(
     >>> luck = np.random.default_rng(1)
     >>> arms = luck.integers(3, size=9_000)
     >>> log = {"arm": arms, "reward": luck.random(9_000) < np.array([0.2, 0.5, 0.8])[arms]}
-    >>> result = ma.replay(log, [ma.MOSS(), ma.policy("uniform")])
-    >>> result["moss"].mean_reward > 0.7 > result["uniform"].mean_reward
+    >>> result = ma.replay(log, [ma.MOSS(), ma.policy("uniform")], horizon=200)
+    >>> result["moss"].mean_reward > 0.65 > result["uniform"].mean_reward
     True
+    >>> result["moss"].games
+    14
     >>> log["arm"] = np.sort(arms)
     >>> ma.replay(log, ma.MOSS())
     Traceback (most recent call last):
@@ -183,15 +186,10 @@ def replay(
     pulls = _pulls(horizon, len(codes), count)
     order = np.argsort(codes, kind="stable")
     places = np.split(order, np.cumsum(np.bincount(codes))[:-1])  # the rows of each arm
+    table = _Table([where.tolist() for where in places], rows.rewards.tolist())
+    setting = {"n_arms": count, "horizon": pulls, "reward_range": reward_range}
     return ReplayResult(
-        tuple(
-            _played(
-                policy.live(n_arms=count, horizon=pulls, seed=seed, reward_range=reward_range),
-                [where.tolist() for where in places],
-                rows.rewards.tolist(),
-            )
-            for policy in several
-        ),
+        tuple(_played(policy, table, seed, setting) for policy in several),
         rows=len(codes),
         n_arms=count,
         horizon=pulls,
@@ -257,29 +255,48 @@ def _pulls(horizon: int | None, rows: int, n_arms: int) -> int:
     return pulls
 
 
-def _played(live: Live, places: list[list[int]], rewards: list[float]) -> ReplayedPolicy:
-    """Play a policy on the log; `places` are the rows of each arm."""
-    at, total, matched = 0, 0.0, 0
-    while matched < (live.horizon or 0):
+class _Table(NamedTuple):
+    """A log that was read: the rows of each arm, and the reward of each row."""
+
+    places: list[list[int]]
+    rewards: list[float]
+
+
+def _played(policy: Policy, table: _Table, seed: int, setting: dict[str, Any]) -> ReplayedPolicy:
+    """Let a policy play games until the log ends; the one it cuts short counts if it is alone."""
+    means: list[float] = []
+    at, horizon = 0, setting["horizon"]
+    while True:
+        live = policy.live(**setting, seed=(seed + len(means)) % 2**64)
+        total, made, at = _game(live, table, at)
+        if made < horizon:
+            break
+        means.append(total / horizon)
+    low, high = setting["reward_range"] or (-np.inf, np.inf)
+    if means and setting["reward_range"]:
+        low, high = mean_interval(np.array(means), bounds=(low, high))[1:]
+    cut_short = total / made if made else float("nan")
+    return ReplayedPolicy(
+        policy=policy.label,
+        games=len(means),
+        matched=len(means) * horizon or made,
+        mean_reward=float(np.mean(means)) if means else cut_short,
+        interval=(float(low), float(high)),
+    )
+
+
+def _game(live: Live, table: _Table, at: int) -> tuple[float, int, int]:
+    """Play from a row on; return the sum of rewards, how many they were, and the next row."""
+    total, made = 0.0, 0
+    while made < (live.horizon or 0):
         pull = live.ask()
-        rows = places[pull.arm] if pull.arm < len(places) else []
+        rows = table.places[pull.arm] if pull.arm < len(table.places) else []
         k = bisect_left(rows, at)
         if k == len(rows):
             break
-        live.tell(pull, rewards[rows[k]])
-        total, matched, at = total + rewards[rows[k]], matched + 1, rows[k] + 1
-    limits = live.reward_range
-    sigma = sigma_of(live.policy) if limits is None else (limits[1] - limits[0]) / 2.0
-    mean = total / matched if matched else float("nan")
-    half = float(uniform_half_width(max(1, matched), sigma))
-    low, high = (-np.inf, np.inf) if limits is None else limits
-    return ReplayedPolicy(
-        policy=live.policy.label,
-        matched=matched,
-        mean_reward=mean,
-        interval=(max(low, mean - half), min(high, mean + half)) if matched else (low, high),
-        ended="horizon" if matched == live.horizon else "log",
-    )
+        live.tell(pull, table.rewards[rows[k]])
+        total, made, at = total + table.rewards[rows[k]], made + 1, rows[k] + 1
+    return total, made, at
 
 
 class _Rows(NamedTuple):

@@ -183,6 +183,14 @@ class Result(Tabular):
         """Return what was measured of one policy, a record for each replication."""
         return self.rows[self.policies.index(label_of(policy, self.policies, self.aliases))]
 
+    def best_share(self, policy: str | Policy) -> NDArray[np.float64]:
+        """Return by replication the share of the pulls that were of best arms.
+
+        If the result is about simple regret: whether the recommended arm is one.
+        """
+        pulls = self.horizon if self.objective == "earn" else 1
+        return np.asarray(self.rows_of(policy)["best_pulls"] / pulls)
+
     def first(self, replications: int) -> Result:
         """Return the result of the first replications alone."""
         wanted = slice(check_int("replications", replications, at_least=1))
@@ -414,7 +422,7 @@ def summaries(
         summarise(
             name,
             own["regret"][:, at],
-            own["best_pulls"] == 0,
+            result.best_share(name),
             largest=largest,
             confidence=confidence,
         )

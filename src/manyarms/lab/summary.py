@@ -38,7 +38,10 @@ class PolicySummary(NamedTuple):
     median: float
     q05: float
     q95: float
+    q99: float
+    worst: float  # of a replication
     miss_rate: float  # share of replications that pulled no best arm, or recommend none
+    lost_rate: float  # share that gave best arms less than a tenth of the pulls, or recommend none
     replications: int
 
 
@@ -169,9 +172,9 @@ class Summary(Tabular):
         >>> coins = ma.instances.planted(n=50, m=50)
         >>> summary = ma.simulate(ma.MOSS(), coins, horizon=9, replications=40).summary()
         >>> print(summary.to_markdown())
-        | policy | mean | 95 % interval | median | 5 % | 95 % | missed |
-        | --- | --- | --- | --- | --- | --- | --- |
-        | moss | 0.0 | [0.0, 0.0] | 0.0 | 0.0 | 0.0 | 0.0% |
+        | policy | mean | 95 % interval | median | 5 % | 95 % | 99 % | worst | missed | lost 90 % |
+        | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |
+        | moss | 0.0 | [0.0, 0.0] | 0.0 | 0.0 | 0.0 | 0.0 | 0.0 | 0.0% | 0.0% |
         """
         return markdown_table(*self._text_table(table))
 
@@ -218,15 +221,14 @@ class Summary(Tabular):
         """Return the regrets as text: the head, and a row for each policy."""
         finds, digits = self.objective == "find", digits_of(self.objective)
         interval = f"{100 * self.confidence:g} % interval"
-        share = "best" if finds else "missed"
-        rows = [["policy", "mean", interval, "median", "5 %", "95 %", share]]
+        shares = ["best"] if finds else ["missed", "lost 90 %"]
+        rows = [["policy", "mean", interval, "median", "5 %", "95 %", "99 %", "worst", *shares]]
         for row in self.policies:
-            mean, median, q05, q95 = (
-                f"{value:.{digits}f}" for value in (row.mean, row.median, row.q05, row.q95)
-            )
+            spread = (row.median, row.q05, row.q95, row.q99, row.worst)
+            mean, *others = (f"{value:.{digits}f}" for value in (row.mean, *spread))
+            parts = [1.0 - row.miss_rate] if finds else [row.miss_rate, row.lost_rate]
             ends = _bracket(row.low, row.high, digits)
-            part = f"{1.0 - row.miss_rate if finds else row.miss_rate:.1%}"
-            rows.append([row.policy, mean, ends, median, q05, q95, part])
+            rows.append([row.policy, mean, ends, *others, *(f"{part:.1%}" for part in parts)])
         return rows
 
     def _compared(self) -> str:
@@ -275,13 +277,15 @@ class Summary(Tabular):
             missed = round(row.miss_rate * row.replications)
             if note := unseen(missed, row.replications, confidence=self.confidence):
                 alike.setdefault(note, []).append(row.policy)
-        return [f"{', '.join(policies)}: {note}" for note, policies in alike.items()]
+        lost = [LOST] if any(row.lost_rate > 0.0 for row in self.policies) else []
+        return [*(f"{', '.join(policies)}: {note}" for note, policies in alike.items()), *lost]
 
     def wrapped_notes(self) -> list[str]:
         """Return the notes in lines of at most 80 characters."""
         return _wrapped(self.notes())
 
 
+LOST = "lost 90 %: the share of runs that gave best arms less than a tenth of the pulls"
 SAYS = ("median: what usually happens; mean: what happens on average, rare misses included",)
 
 
@@ -315,15 +319,18 @@ def more_runs(needed: float, runs: int) -> str:
 def summarise(
     name: str,
     regret: NDArray[Any],
-    missed: NDArray[Any],
+    best_share: NDArray[Any],
     *,
     largest: float,
     confidence: float = 0.95,
 ) -> PolicySummary:
-    """Summarise the regrets of one policy, none above `largest`: the one place for it."""
+    """Summarise the regrets of one policy, none above `largest`: the one place for it.
+
+    `best_share` is the share of the pulls that best arms had, or 0 or 1 where one is recommended.
+    """
     count = len(regret)
     mean, low, high = mean_interval(regret, bounds=(0.0, largest), confidence=confidence)
-    q05, median, q95 = np.quantile(regret, [0.05, 0.5, 0.95])
+    q05, median, q95, q99 = np.quantile(regret, [0.05, 0.5, 0.95, 0.99])
     return PolicySummary(
         policy=name,
         mean=mean,
@@ -333,7 +340,10 @@ def summarise(
         median=float(median),
         q05=float(q05),
         q95=float(q95),
-        miss_rate=float(missed.mean()),
+        q99=float(q99),
+        worst=float(regret.max()),
+        miss_rate=float((best_share == 0).mean()),
+        lost_rate=float((best_share < 0.1).mean()),
         replications=count,
     )
 

@@ -205,8 +205,9 @@ class ResultsFolder:
         list of dict
             In the order of the tables: the parameters, policy, mean, se (of the mean, NaN for one
             replication), low and high (of a 95 % interval for the mean, which allows for costly
-            runs that were not seen), median, q05, q95, miss_rate (the share of replications that
-            never pulled a best arm, or whose recommended arm is none) and replications.
+            runs that were not seen), median, q05, q95, q99, worst, miss_rate (the share of
+            replications that never pulled a best arm, or whose recommended arm is none), lost_rate
+            (the share that gave best arms less than a tenth of the pulls) and replications.
         """
         check_objective(objective)
         with damage(self.folder / PROVENANCE):

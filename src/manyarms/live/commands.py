@@ -33,10 +33,11 @@ Change: TypeAlias = Callable[[], T]
 MOST_PULLS = 1_000_000  # of one ask: some 300 bytes each
 
 
-def ask(game: LiveGame, k: Any = None) -> Change[Pull | list[Pull]]:
+def ask(game: LiveGame, k: Any = None, most: int = 0) -> Change[Pull | list[Pull]]:
     """Return a change that returns the next pull, or a list of the next `k`.
 
-    Pulls for which a reward was observed are answered, and not among them.
+    Pulls for which a reward was observed are answered, and not among them; `most` is as for
+    `LiveGame.ask_for`.
     """
     if k is None:
         check_horizon(game, 1)
@@ -46,7 +47,7 @@ def ask(game: LiveGame, k: Any = None) -> Change[Pull | list[Pull]]:
         fix = "Ask again for more: each pull takes memory until its reward is told."
     count = check_int("k", k, at_least=1, at_most=MOST_PULLS, fix=fix)
     check_horizon(game, count)
-    return partial(game.ask_for, count)
+    return partial(game.ask_for, count, most)
 
 
 def _ask_one(game: LiveGame) -> Pull:

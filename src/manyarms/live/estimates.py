@@ -36,6 +36,8 @@ class ArmEstimate(Tabular):
         Pulls asked for, and rewards told; those that were observed are among them.
     retired
         Whether the arm was retired.
+    rate
+        Whether means are rates, which are shown in percent.
 
     Examples
     --------
@@ -44,7 +46,7 @@ class ArmEstimate(Tabular):
     >>> for pull in live.ask(100):
     ...     live.tell(pull, reward=float(pull.arm == "blue"))
     >>> print(live.recommend())
-    arm 'blue': 1, between 0.886 and 1 (50 pulls, 50 rewards told; 95 % sure for all arms ...)
+    arm 'blue': 100 %, between 88.6 % and 100 % (50 pulls, 50 rewards told; 95 % sure for ...)
     """
 
     arm: Any
@@ -53,6 +55,7 @@ class ArmEstimate(Tabular):
     pulls: int
     told: int
     retired: bool = False
+    rate: bool = False
 
     def _columns(self) -> dict[str, list[Any]]:
         return columns_of([self])
@@ -65,8 +68,8 @@ class ArmEstimate(Tabular):
         seen = f"{count(self.pulls, 'pull')}, {count(self.told, 'reward')} told{retired}"
         if self.told == 0:
             return f"arm {plain(repr(self.arm))}: nothing known ({seen})"
-        low, high = map(rounded, self.interval)
-        known = f"{rounded(self.estimate)}, between {low} and {high}"
+        mean, low, high = (mean_text(one, self.rate) for one in (self.estimate, *self.interval))
+        known = f"{mean}, between {low} and {high}"
         return f"arm {plain(repr(self.arm))}: {known} ({seen}; {PROMISE})"
 
 
@@ -101,6 +104,9 @@ class Progress(Tabular):
     reward_name, rate
         What rewards are, such as "clicks"; empty if that was not said. Whether their mean is a
         rate, which is shown in percent.
+    control, control_pulls, control_mean
+        The control's name (None without one), the number of its pulls, which are not among the
+        others, and the mean of its rewards (NaN before the first).
 
     Examples
     --------
@@ -127,6 +133,9 @@ class Progress(Tabular):
     observed: int = 0
     reward_name: str = ""
     rate: bool = False
+    control: str | int | None = None
+    control_pulls: int = 0
+    control_mean: float = math.nan
 
     def _columns(self) -> dict[str, list[Any]]:
         words = ("reward_name", "rate")
@@ -141,18 +150,26 @@ class Progress(Tabular):
             f"{self.made}\n{count(self.told, 'reward')} told, {self.pending} pending, "
             f"{self.abandoned} abandoned{self._mean()}\n"
             f"{count(self.arms_touched, 'arm')} tried; {self.n_arms} to choose from{left}"
+            f"{self._control()}"
         )
 
     def _mean(self) -> str:
         if math.isnan(self.mean_reward):
             return ""
         if not self.reward_name:
-            return f"; mean reward {rounded(self.mean_reward)}"
-        each = f"{rounded(self.mean_reward)} a pull"
-        if self.rate:
-            each = f"{rounded(100 * self.mean_reward)} %"
+            return f"; mean reward {mean_text(self.mean_reward, self.rate)}"
+        each = mean_text(self.mean_reward, self.rate) + ("" if self.rate else " a pull")
         total = f"{self.reward:,.0f}" if abs(self.reward) >= 1000 else rounded(self.reward)
         return f"; {total} {self.reward_name}, {each}"
+
+    def _control(self) -> str:
+        if self.control is None:
+            return ""
+        pulls = count(self.control_pulls, "pull")
+        known = "no reward yet"
+        if not math.isnan(self.control_mean):
+            known = f"mean {mean_text(self.control_mean, self.rate)}"
+        return f"\ncontrol {plain(repr(self.control), at_most=60)}: {known}, {pulls}"
 
     @property
     def made(self) -> str:
@@ -169,8 +186,9 @@ class Progress(Tabular):
         return math.nan if self.horizon is None else 100 * self.pulls / self.horizon
 
 
-def progress(game: LiveGame, reward: float | None = None) -> Progress:
+def progress(game: LiveGame, *, rate: bool, reward: float | None = None) -> Progress:
     """Return how far a game is; `reward` is the sum of rewards where the caller knows it."""
+    control = game.control
     pending, abandoned = len(game.flight), len(game.abandoned)
     told = game.pulls - pending - abandoned
     if reward is None:
@@ -188,13 +206,22 @@ def progress(game: LiveGame, reward: float | None = None) -> Progress:
         mean_reward=reward / told if told else math.nan,
         observed=sum(map(len, game.stock.values())),
         reward_name=game.reward,
-        rate=is_rate(game.reward, game.reward_range),
+        rate=rate,
+        control=None if control is None else control.name,
+        control_pulls=0 if control is None else control.asked,
+        control_mean=control.total / control.told if control and control.told else math.nan,
     )
 
 
-def is_rate(reward: str | None, reward_range: tuple[float, float] | None) -> bool:
-    """Whether the mean of rewards is a rate: rewards have a name, and are from 0 to 1."""
-    return bool(reward) and reward_range is not None and tuple(reward_range) == (0.0, 1.0)
+def is_rate(
+    reward: str | None, reward_range: tuple[float, float] | None, *, zero_or_one: bool = False
+) -> bool:
+    """Whether the mean of rewards is a rate, such as that of clicks.
+
+    Rewards must be from 0 to 1, and have a name, or be `zero_or_one` as far as they are known.
+    """
+    named = bool(reward) or zero_or_one
+    return named and reward_range is not None and tuple(reward_range) == (0.0, 1.0)
 
 
 def summary(label: str, how: Progress, best: Sequence[ArmEstimate]) -> str:
@@ -203,10 +230,9 @@ def summary(label: str, how: Progress, best: Sequence[ArmEstimate]) -> str:
     if best:
         lines.append(f"best arms so far ({PROMISE}):")
     for arm in best:
-        low, high = map(rounded, arm.interval)
+        mean, low, high = (mean_text(one, arm.rate) for one in (arm.estimate, *arm.interval))
         name = plain(repr(arm.arm), at_most=24)
-        told = f"{arm.told} told"
-        lines.append(f"  {name:24} {rounded(arm.estimate):>6} in [{low}, {high}], {told}")
+        lines.append(f"  {name:24} {mean:>6} in [{low}, {high}], {arm.told} told")
     return "\n".join(lines)
 
 
@@ -218,3 +244,12 @@ def count(of: int, what: str) -> str:
 def rounded(value: float) -> str:
     """Return a number in three digits, for people."""
     return f"{value:.3g}"
+
+
+def mean_text(mean: float, rate: bool) -> str:
+    """Return a mean of rewards for people: in percent if it is a rate.
+
+    >>> mean_text(0.03125, rate=True), mean_text(0.03125, rate=False)
+    ('3.12 %', '0.0312')
+    """
+    return f"{rounded(100.0 * mean)} %" if rate else rounded(mean)

@@ -90,6 +90,8 @@ class LiveGame:
         self.epsilon: float | str | None = None  # what verdicts ask, unless one asks for another
         self.flight: Any = ENDLESS.records(ROOM, InFlight)  # a dict, by the number of the pull
         self.abandoned: set[int] = set()  # pulls: some 65 bytes each
+        self._by_arm: dict[int, list[int]] = {}  # pulls that were in flight after ...
+        self._by_arm_at = -1  # ... so many pulls
         self.control: Control | None = None
         self.reward = ""  # what rewards are called: clicks
         self.log: list[Event] | None = None
@@ -138,9 +140,14 @@ class LiveGame:
             return first
         return arm
 
-    def ask_for(self, count: int) -> list[Pull]:
-        """Return `count` pulls to be made, after answering those whose reward was observed."""
+    def ask_for(self, count: int, most: int = 0) -> list[Pull]:
+        """Return `count` pulls to be made, after answering those whose reward was observed.
+
+        If `most` is given, and so many were answered before the first of them, return none: who
+        asks again goes on from there.
+        """
         pulls: list[Pull] = []
+        answered = 0
         while len(pulls) < count:
             if self.control is not None and self.control.due:
                 pulls.append(self.ask_control())
@@ -150,6 +157,9 @@ class LiveGame:
             room = self.horizon is None or self.pulls + more <= self.horizon
             if self.stock and room and self.flight[pull.id].arm in self.stock:
                 self.answer(pull.id)
+                answered += 1
+                if answered == most and not pulls:
+                    break
             else:
                 pulls.append(pull)
         return pulls
@@ -235,9 +245,8 @@ class LiveGame:
 
     def retire(self, arm: int) -> None:
         """Never choose an arm again."""
-        for number, pull in self.flight.items():
-            if pull.arm == arm:
-                lose(self.state, self.flight, number)
+        for number in self._flying_of(arm):
+            lose(self.state, self.flight, number)
         self.retired.add(arm)
         self.drawn_next.pop(arm, None)
         if arm < self.first_arms and self.known(arm)[0] == 0:
@@ -247,6 +256,20 @@ class LiveGame:
             self.changed.add(arm)
         if self.log is not None:
             self.log.append(Event(EventKind.RETIRED, -1, arm))
+
+    def _flying_of(self, arm: int) -> list[int]:
+        """Return the pulls of an arm that are in flight.
+
+        Many arms may go at once, so pulls are sorted by arm; that holds until the next pull.
+        """
+        tally = self.tally.get(arm)
+        if tally is None or tally.asked == tally.told:
+            return []
+        if self._by_arm_at != self.pulls:
+            self._by_arm, self._by_arm_at = {}, self.pulls
+            for number, pull in self.flight.items():
+                self._by_arm.setdefault(pull.arm, []).append(number)
+        return [number for number in self._by_arm.get(arm, ()) if number in self.flight]
 
     def restore(self, arm: int) -> None:
         """Bring a retired arm back: the policy draws it next, as a fresh arm."""

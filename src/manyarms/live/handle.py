@@ -318,7 +318,7 @@ class Live:
     def progress(self) -> Progress:
         """Return how far the game has come."""
         with self._recorder.looking() as game:
-            return estimates.progress(game)
+            return estimates.progress(game, rate=tallies_of(game).rate)
 
     @by_name
     def verdict(
@@ -371,7 +371,8 @@ class Live:
     def uplift(self, *, confidence: float = CONFIDENCE) -> Uplift:
         """Return how much better the recommended arm is than the control.
 
-        `print` it for "+12.4 % [8.1, 16.9] over current, 95 % sure however often you look".
+        `print` it for "+12.4 % [8.1, 16.9] over current (3.1 % after 5210 rewards), 95 % sure
+        however often you look".
 
         Parameters
         ----------
@@ -424,14 +425,17 @@ class Live:
 
     def __str__(self) -> str:
         with self._recorder.looking() as game:
-            best = tallies_of(game).top(5)
-            return estimates.summary(game.policy.label, estimates.progress(game), best)
+            tallies = tallies_of(game)
+            how = estimates.progress(game, rate=tallies.rate)
+            return estimates.summary(game.policy.label, how, tallies.top(5))
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows."""
         with self._recorder.looking() as game:
-            best = tallies_of(game).top(MOST_ARMS_SHOWN)
-            return handle_html(game.policy.label, estimates.progress(game), best, game.reward_range)
+            tallies = tallies_of(game)
+            how = estimates.progress(game, rate=tallies.rate)
+            best = tallies.top(MOST_ARMS_SHOWN)
+            return handle_html(game.policy.label, how, best, game.reward_range)
 
     # What outlives the game, or the process
 

@@ -11,7 +11,7 @@ from html import escape
 
 from manyarms.core.tabular import plain
 from manyarms.core.theme import ON_ANY
-from manyarms.live.estimates import PROMISE, ArmEstimate, Progress, count, rounded
+from manyarms.live.estimates import PROMISE, ArmEstimate, Progress, count, mean_text
 
 MOST_ARMS_SHOWN = 8
 
@@ -34,7 +34,7 @@ def handle_html(
         low, high = _limits(shown, reward_range)
         parts += [_row(arm, top + k * _ROW, low, high) for k, arm in enumerate(shown)]
         top += len(shown) * _ROW
-        parts.append(_axis(top, low, high))
+        parts.append(_axis(top, low, high, progress.rate))
         top += 2 * _ROW
     words = f"{title}: {progress.made}"
     return (
@@ -86,18 +86,18 @@ def _row(arm: ArmEstimate, top: float, low: float, high: float) -> str:
         f'<line x1="{x(arm.interval[0]):.1f}" x2="{x(arm.interval[1]):.1f}" y1="{middle}" '
         f'y2="{middle}" stroke="{ON_ANY}" stroke-width="3" stroke-linecap="round"/>'
         f'<circle cx="{x(arm.estimate):.1f}" cy="{middle}" r="5" fill="{ON_ANY}"/>'
-        f'<text x="{_RIGHT + 12}" y="{text}">{rounded(arm.estimate)} '
+        f'<text x="{_RIGHT + 12}" y="{text}">{mean_text(arm.estimate, arm.rate)} '
         f'<tspan opacity="0.7">from {count(arm.told, "reward")}</tspan></text></g>'
     )
 
 
-def _axis(top: float, low: float, high: float) -> str:
+def _axis(top: float, low: float, high: float, rate: bool) -> str:
     y = top + _ROW / 2 + 4
     return (
         '<g opacity="0.7">'
         f'<line x1="{_LEFT}" x2="{_RIGHT}" y1="{top}" y2="{top}" stroke="currentColor"/>'
-        f'<text x="{_LEFT}" y="{y}">{rounded(low)}</text>'
-        f'<text x="{_RIGHT}" y="{y}" text-anchor="end">{rounded(high)}</text>'
+        f'<text x="{_LEFT}" y="{y}">{mean_text(low, rate)}</text>'
+        f'<text x="{_RIGHT}" y="{y}" text-anchor="end">{mean_text(high, rate)}</text>'
         f'<text x="{(_LEFT + _RIGHT) / 2}" y="{y}" text-anchor="middle">mean reward</text>'
         f'<text x="{_LEFT}" y="{y + 18}">best arms by lower limit; {PROMISE}</text></g>'
     )

@@ -35,7 +35,6 @@ from manyarms.live.journal_file import (
     BEGIN_BYTES,
     begin_file,
     first_check,
-    has_record,
     read_file,
     record,
     record_of_time,
@@ -44,6 +43,7 @@ from manyarms.live.store import (
     COMPACT_EVERY,
     Contents,
     Event,
+    EventKind,
     Snapshot,
     is_long,
     is_worth_a_copy,
@@ -187,11 +187,11 @@ class Journal:
             data, check = record_of_time(now, check)
             parts.append(data)
         for event in events:
-            if not has_record(event.kind):
-                self.save(snapshot())
-                return
             data, check = record(event, check)
             parts.append(data)
+        if any(event.kind == EventKind.ADDED for event in events):
+            self._replace(snapshot(), b"".join(parts))  # no record has room for names
+            return
         self._write(b"".join(parts))
         self._check, self._time = check, now
         self._records += len(parts)
@@ -251,12 +251,17 @@ class Journal:
 
     def save(self, snapshot: bytes) -> None:
         """Replace the file by one that begins with a snapshot and has no records."""
+        self._replace(snapshot, b"")
+
+    def _replace(self, snapshot: bytes, last: bytes) -> None:
+        """Replace the file; what a history keeps of it ends with the records `last`."""
         self._stop_compacting()
         if self._file >= 0:
             self._check_place()  # else we might replace somebody else's
-        data = begin_file(snapshot)
-        if self._history and self._records > 0:
-            os.link(self.path, self._next_kept())
+        data, end, old = begin_file(snapshot), self._end, None
+        if self._history and (self._records > 0 or last):
+            old = self._next_kept()
+            os.link(self.path, old)
         try:
             with replacing(self.path) as part:
                 write_file(part, data)
@@ -269,6 +274,13 @@ class Journal:
                 self.failure = repr(error)
             raise
         self._go_on(len(data), 0, first_check(snapshot))
+        if old and last:  # not before: else a crash could leave them without the arms that came
+            with old.open("r+b") as file:
+                file.truncate(end)
+                file.seek(end)
+                file.write(last)
+                file.flush()
+                os.fsync(file.fileno())
 
     def _kept(self) -> list[Path]:
         """Return the files that were compacted, oldest first."""

@@ -50,7 +50,7 @@ _ROW = np.dtype(
 def record(event: Event, check: int) -> tuple[bytes, int]:
     """Return a record, and the check that the next record continues from."""
     kind, pull, arm, reward, _ = event
-    layout = _REST[kind]
+    layout = _REST.get(kind, _WITH_ARM)
     rest = arm if layout is _WITH_ARM else reward
     return _record(layout.pack(kind, arm if kind == EventKind.OBSERVED else pull, rest), check)
 
@@ -88,11 +88,6 @@ def first_check(saved: bytes) -> int:
 def first_check_in(begin: bytes) -> int:
     """Return the same, given the first `BEGIN_BYTES` of a file."""
     return first_check(begin[_HEADER.size :])
-
-
-def has_record(kind: EventKind) -> bool:
-    """Whether there are records of this kind; for others a file begins anew."""
-    return kind in _REST
 
 
 def read_file(data: bytes, what: str) -> tuple[Contents, int, int]:

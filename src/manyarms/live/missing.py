@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from manyarms.core.confidence_sequences import divergence, spent_error
 from manyarms.core.tabular import plain
 from manyarms.live.control import ARM
-from manyarms.live.estimates import count, rounded
+from manyarms.live.estimates import count, mean_text
 from manyarms.live.game import LiveGame, exchangeable
 from manyarms.live.question import Question
 from manyarms.live.sample import Sample, not_met_by_chance
@@ -46,20 +46,21 @@ HANDLE = Ways(
     "Deploy it, or go on with season(horizon=...).",
 )
 SERVICE = Ways(
-    "More rewards of these arms help: report those that you have from elsewhere (observe), or "
-    "begin another experiment with the policy uniform. So does a larger epsilon (Settings).",
+    "More rewards of these arms help: report those that you have from elsewhere (observe), or go "
+    "on in a season with the policy uniform, which pulls all arms alike. So does a larger epsilon "
+    "(Settings).",
     "To know more about the others, report rewards of them (observe). Or ask for less: a larger "
     "epsilon, or a target (Settings).",
-    "To try more arms, begin another experiment with the policy empmoss++. Or ask for less: a "
-    "larger quantile, or a target (Settings).",
-    "Look for a better arm with another experiment, or ask for less.",
-    "Deploy it, or begin another experiment.",
+    "To try more arms, go on in a season with the policy empmoss++. Or ask for less: a larger "
+    "quantile, or a target (Settings).",
+    "Look for a better arm in a season with another policy, or ask for less.",
+    "Deploy it, or go on in a season, which remembers all rewards.",
 )
 
 
 def missing_for_target(tallies: Tallies, best: int, question: Question, bar: float) -> str:
     """Return in words what keeps an arm from being above its target."""
-    mean = float(tallies.total[best] / tallies.told[best])
+    mean, rate = float(tallies.total[best] / tallies.told[best]), tallies.rate
     if question.rival == ARM:
         why = why_no_uplift(tallies.game, best)
         return (
@@ -71,15 +72,16 @@ def missing_for_target(tallies: Tallies, best: int, question: Question, bar: flo
             return "It is the arm that it is to be compared with."
         if place is None or tallies.told[place] == 0:
             return f"No reward of {plain(repr(question.target))} is known yet."
-        other = rounded(float(tallies.total[place] / tallies.told[place]))
+        other = mean_text(float(tallies.total[place] / tallies.told[place]), rate)
+        limit = mean_text(bar, rate)
         return (
-            f"So far their means are {rounded(mean)} and {other}; to stop, its lower limit must be "
-            f"above {rounded(bar)}, the upper limit of {plain(repr(question.target))}"
+            f"So far their means are {mean_text(mean, rate)} and {other}; to stop, its lower limit "
+            f"must be above {limit}, the upper limit of {plain(repr(question.target))}"
             f"{' and the margin' if question.margin.amount else ''}."
         )
     if mean <= bar:
-        return f"So far its mean is {rounded(mean)}, so another arm must be found."
-    return f"So far its mean is {rounded(mean)}."
+        return f"So far its mean is {mean_text(mean, rate)}, so another arm must be found."
+    return f"So far its mean is {mean_text(mean, rate)}."
 
 
 def missing_of_arms(
@@ -102,7 +104,7 @@ def missing_of_arms(
     if len(opened):
         worst = highest(tallies, opened, bar, error)
         named = [
-            f"{called(place)} (upper limit {rounded(high)}, "
+            f"{called(place)} (upper limit {mean_text(high, tallies.rate)}, "
             f"{count(int(tallies.told[place]), 'reward')})"
             for place, high in worst
         ]

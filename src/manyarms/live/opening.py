@@ -108,17 +108,26 @@ def _gone_on(store: Store, live: Live | None, held: Contents) -> Live:
     if version_of(held.snapshot) < VERSION:
         _renew(store, game, len(held.events.kind))
     replay(game, held.events, str(store))
+    unsaved = len(held.events.kind) > 0
     if live is None:
         live = Live._of(game)
     else:
         _refuse_another_game(store, live._game, game)
-        game.reward = live._game.reward or game.reward
-        if live._game.epsilon is not None:  # which may be another than last time
-            game.epsilon = live._game.epsilon
+        if _take_settings(live._game, game):  # no event could say so
+            store.save(snapshot(game))
+            unsaved = False
     with live._recorder.lock:
         live._game, live.seed = game, game.seed
-        live._recorder.begin(game, store, unsaved=len(held.events.kind) > 0)
+        live._recorder.begin(game, store, unsaved=unsaved)
     return live
+
+
+def _take_settings(given: LiveGame, game: LiveGame) -> bool:
+    """Let a recorded game have the settings of a new handle; return whether they are others."""
+    before = game.reward, game.epsilon
+    game.reward = given.reward or game.reward
+    game.epsilon = game.epsilon if given.epsilon is None else given.epsilon
+    return before != (game.reward, game.epsilon)
 
 
 def _renew(store: Store, game: LiveGame, events: int) -> None:

@@ -22,7 +22,7 @@ from manyarms.core.confidence_sequences import (
     uniform_limits,
 )
 from manyarms.core.gc_pause import gc_paused
-from manyarms.live.estimates import ArmEstimate
+from manyarms.live.estimates import ArmEstimate, is_rate
 from manyarms.live.game import LiveGame
 from manyarms.protocol.policy import recommend
 from manyarms.protocol.recommend import KEEP_ERROR, lower_limit, scale_of
@@ -69,7 +69,9 @@ class Tallies:
         self.game = game
         self.size = 0
         self._places: dict[int, int] = {}
-        self._limits_due = True
+        self._limits_due = self._highest_due = True
+        self._highest: int | None = None
+        self._zero_or_one = True  # whether all sums of rewards that were seen are whole numbers
         self._scale = scale_of(game.policy, game.reward_range)
         self._room: dict[str, NDArray[np.generic]] = {
             name: np.zeros(0, kind) for name, kind in _COLUMNS.items()
@@ -90,6 +92,8 @@ class Tallies:
         if arms:
             self._set(arms, np.array([self._places[arm] for arm in arms]))
         changed.clear()
+        if game.control is not None and not game.control.total.is_integer():
+            self._zero_or_one = False
 
     def _grow(self, fresh: list[int]) -> None:
         begin, end = self.size, self.size + len(fresh)
@@ -115,7 +119,10 @@ class Tallies:
             if arm in game.stock:
                 place = self._places[arm]
                 self.told[place], self.total[place] = game.known(arm)
-        self._stale[places] = self._limits_due = True
+        if self._zero_or_one:
+            total = self.total[places]
+            self._zero_or_one = bool((total == np.floor(total)).all())
+        self._stale[places] = self._limits_due = self._highest_due = True
 
     # What is asked of them
 
@@ -162,6 +169,7 @@ class Tallies:
             pulls=int(self.asked[place]),
             told=told,
             retired=bool(self.retired[place]),
+            rate=self.rate,
         )
 
     def all(self) -> list[ArmEstimate]:
@@ -173,16 +181,29 @@ class Tallies:
         return [self.at(place) for place in self.best(k)]
 
     @property
+    def rate(self) -> bool:
+        """Whether means of rewards are rates."""
+        game = self.game
+        return is_rate(game.reward, game.reward_range, zero_or_one=self._zero_or_one)
+
+    @property
     def present(self) -> NDArray[np.bool_]:
         """Whether each arm is in play, and a reward is known of it."""
         return (self.told > 0) & ~self.retired
 
     def kept(self) -> int | None:
         """Return the place of the arm to keep, as simulations do; None if no reward is known."""
-        present, seat = self.present, recommend(self.game.state)
+        seat = recommend(self.game.state)
         own = None if seat < 0 else self.place(self.game.seats.arm(seat))
-        if own is not None and present[own]:
+        if own is not None and self.told[own] > 0 and not self.retired[own]:
             return own
+        if self._highest_due:
+            self._highest, self._highest_due = self._find_highest(), False
+        return self._highest
+
+    def _find_highest(self) -> int | None:
+        """Return the place of the largest lower limit."""
+        present = self.present
         best, highest = None, -math.inf
         for place in self._worth_a_look(present) if present.any() else ():
             limit = lower_limit(
@@ -199,12 +220,12 @@ class Tallies:
         good = {int(np.argmax(np.where(present, column, -math.inf))) for column in (reward, told)}
         bar = max(lower_limit(int(told[k]), float(total[k]), scale, -math.inf) for k in good)
         # if the rewards of all arms are as small as can be, the first arm is kept
-        near = [int(np.argmax(present)), *self._may_exceed(present, bar).tolist()]
-        pairs = zip(told[near].tolist(), total[near].tolist(), strict=True)
-        first: dict[tuple[int, float], int] = {}
-        for pair, place in zip(pairs, near, strict=True):
-            first.setdefault(pair, place)
-        return list(first.values())
+        near = np.append(int(np.argmax(present)), self._may_exceed(present, bar))
+        order = np.lexsort((total[near], told[near]))  # equal ones stay in their order
+        pairs = np.column_stack((told[near], total[near]))[order]
+        differ = np.any(pairs[1:] != pairs[:-1], axis=1)
+        first: list[int] = near[np.sort(order[np.append(True, differ)])].tolist()
+        return first
 
     def _may_exceed(self, present: NDArray[np.bool_], bar: float) -> NDArray[np.int64]:
         """Return the places that can have a lower limit of `bar` or more, and some others.

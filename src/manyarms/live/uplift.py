@@ -31,6 +31,7 @@ from manyarms.core.checks import check_number
 from manyarms.core.confidence_sequences import Numbers, log_evidence, spent_error, uniform_limits
 from manyarms.core.tabular import Tabular, plain
 from manyarms.errors import TurnError
+from manyarms.live.estimates import count, mean_text
 from manyarms.live.game import LiveGame
 from manyarms.live.tallies import Tallies
 from manyarms.protocol.recommend import sigma_of
@@ -61,6 +62,8 @@ class Uplift(Tabular):
         The numbers of their rewards.
     confidence
         The probability.
+    rate
+        Whether means are rates, which are shown in percent.
 
     Examples
     --------
@@ -69,7 +72,7 @@ class Uplift(Tabular):
     >>> for pull in live.ask(3000):
     ...     live.tell(pull, reward=float(pull.arm != "current" or pull.id % 2 == 0))
     >>> print(live.uplift())
-    +100 % [76.8, 129] over current, 95 % sure however often you look
+    +100 % [76.8, 129] over current (50 % after 894 rewards), 95 % sure however often you look
     """
 
     arm: Any
@@ -83,6 +86,7 @@ class Uplift(Tabular):
     told: int
     control_told: int
     confidence: float = 0.95
+    rate: bool = False
 
     @property
     def better(self) -> bool | None:
@@ -91,7 +95,8 @@ class Uplift(Tabular):
         return True if low > 0.0 else False if high < 0.0 else None
 
     def _columns(self) -> dict[str, list[Any]]:
-        named = {name: [value] for name, value in vars(self).items() if "interval" not in name}
+        words = ("interval", "ratio_interval", "rate")
+        named = {name: [value] for name, value in vars(self).items() if name not in words}
         for name, limits in (("", self.interval), ("ratio_", self.ratio_interval)):
             named |= {f"{name}low": [limits[0]], f"{name}high": [limits[1]]}
         return named
@@ -102,7 +107,10 @@ class Uplift(Tabular):
     def __str__(self) -> str:
         if self.arm == self.control:
             return f"The recommended arm is the control, {plain(str(self.control), at_most=60)}."
-        said = f"{self.amount} over {plain(str(self.control), at_most=60)}"
+        today = (
+            f"{mean_text(self.control_mean, self.rate)} after {count(self.control_told, 'reward')}"
+        )
+        said = f"{self.amount} over {plain(str(self.control), at_most=60)} ({today})"
         return f"{said}, {100 * self.confidence:g} % sure {_SURELY}"
 
     @property
@@ -175,6 +183,7 @@ def uplift_of(tallies: Tallies, confidence: float) -> Uplift:
         told=told,
         control_told=control.told,
         confidence=confidence,
+        rate=tallies.rate,
     )
 
 

@@ -53,7 +53,7 @@ from manyarms.core.confidence_sequences import (
 )
 from manyarms.core.tabular import plain
 from manyarms.live.control import ARM
-from manyarms.live.estimates import count, promise, rounded
+from manyarms.live.estimates import count, mean_text, promise
 from manyarms.live.game import LiveGame
 from manyarms.live.missing import (
     HANDLE,
@@ -121,6 +121,8 @@ class StopVerdict:
     warning
         If so many pulls have no reward that `stop` could be wrong because of it: how many, and what
         to make of it. Else it is empty.
+    rate
+        Whether means are rates, which are shown in percent.
 
     Examples
     --------
@@ -135,10 +137,10 @@ class StopVerdict:
     True
     >>> print(verdict)
     Stop and deploy arm 'blue': it is within 0.1 of the best of all 2 arms, 95 % sure.
-    Of the 2 arms tried, none is better by more than 0.1. Its mean is at least 0.925, 95 % sure for
-    all arms at all times.
+    Of the 2 arms tried, none is better by more than 0.1. Its mean is at least 92.5 %, 95 % sure
+    for all arms at all times.
     >>> print(live.verdict(target=0.7).headline)
-    Stop and deploy arm 'blue': its mean is above 0.7, 95 % sure.
+    Stop and deploy arm 'blue': its mean is above 70 %, 95 % sure.
     >>> print(live.verdict(target="red", margin="50%").headline)
     Stop and deploy arm 'blue': it is better than 'red' by more than 50 %, 95 % sure.
     """
@@ -164,6 +166,7 @@ class StopVerdict:
     advice: str
     known: str
     warning: str = ""
+    rate: bool = False
 
     def __str__(self) -> str:
         return f"{self.headline}\n{self.why}".rstrip()
@@ -206,7 +209,7 @@ class StopVerdict:
             more = f" by more than {_percent(self.margin)}" if self.margin else ""
             return f"better than {plain(repr(self.target))}{more}"
         if self.target is not None:
-            return f"above {self.target:g}"
+            return f"above {mean_text(self.target, self.rate)}"
         return f"within {_percent(self.epsilon)} of the best of {self._rivals}"
 
     @property
@@ -301,6 +304,7 @@ def give_verdict(
         unsettled=int(unsettled.sum()),
         n_arms=game.n_arms if present_only else game.first_arms,
         at_first=not present_only and (game.arms.count > game.first_arms or bool(game.retired)),
+        rate=tallies.rate,
         **told,
     )
 
@@ -388,7 +392,7 @@ def _in_words(
     def called(place: int) -> str:
         return plain(repr(name_of(int(tallies.arm[place]))), at_most=24)
 
-    sure = f"its mean is at least {rounded(limit)}, {promise(question.confidence)}."
+    sure = f"its mean is at least {mean_text(limit, tallies.rate)}, {promise(question.confidence)}."
     told = nothing_known("") | {"limit": limit, "known": f"I{sure[1:]}"}
     if judged.stop:
         warning = _warning(tallies, best, called(best), judged.slack, question)
@@ -404,7 +408,7 @@ def _in_words(
         outcome, advice = STOPPED if stopped else OUT_OF_TRIES, f"{wait}{ways.over}"
     elif _too_early(tallies, mean, limit):
         outcome, advice = TOO_EARLY, ""
-        so_far = f"{rounded(mean)} on average after {count(seen, 'reward')}"
+        so_far = f"{mean_text(mean, tallies.rate)} on average after {count(seen, 'reward')}"
         told["known"] = f"The best so far is arm {called(best)}, with {so_far}: {sure}"
     else:
         outcome, more, told["outlook"] = _outlook(tallies, best, question, judged)

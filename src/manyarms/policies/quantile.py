@@ -77,7 +77,7 @@ class Quantile(RoundPolicy):
     ...     live.tell(live.ask(), reward=0.0)
     >>> print(live.progress())
     100 pulls, round 6
-    100 rewards told, 0 pending, 0 abandoned; mean reward 0
+    100 rewards told, 0 pending, 0 abandoned; mean reward 0 %
     5 arms tried; 1000000 to choose from
     """
 

@@ -17,6 +17,7 @@ from manyarms.live.question import CONFIDENCE
 from manyarms.live.syncing import SyncedArms
 from manyarms.live.uplift import Uplift
 from manyarms.live.verdict import StopVerdict
+from manyarms.protocol.policy import Policy
 from manyarms.remote.calls import Answer, Call, Plan
 from manyarms.remote.client import Address, Client, Lost, Run
 from manyarms.remote.fallback import check_fallback
@@ -132,6 +133,18 @@ class AsyncRemote(Client):
     async def observe(self, arm: str | int, rewards: float | Iterable[float]) -> None:
         """Report rewards of an arm that no pull earned. As `Remote.observe`."""
         await self._run(self._calls.observe(arm, rewards))
+
+    async def season(
+        self,
+        experiment: str,
+        *,
+        horizon: int | None = None,
+        policy: Policy | str | None = None,
+        seed: int | None = None,
+    ) -> AsyncRemote:
+        """Create an experiment that remembers this one, and return it. As `Remote.season`."""
+        await self._run(self._calls.season(experiment, policy, horizon=horizon, seed=seed))
+        return self._beside(experiment)
 
     async def pause(self) -> None:
         """Let the service refuse asks for a while."""

@@ -24,7 +24,7 @@ from manyarms.errors import (
     UnknownArmError,
 )
 from manyarms.live.commands import check_reward, in_list, pairs_of
-from manyarms.live.estimates import ArmEstimate, Progress, is_rate
+from manyarms.live.estimates import ArmEstimate, Progress
 from manyarms.live.game import Pull
 from manyarms.live.syncing import SyncedArms
 from manyarms.live.uplift import Uplift, check_confidence
@@ -224,6 +224,12 @@ class Calls:
                 kept = f" The first {k} of {len(values)} rewards were kept." if k else ""
                 raise error.framed("", kept) from None
 
+    def season(self, experiment: str, policy: Policy | str | None, **wanted: Any) -> Plan[None]:
+        """Create an experiment that remembers this one. Sent twice it does the same."""
+        named = None if policy is None else spec_of(policy, None)["policy"]
+        body = {"name": experiment, "policy": named} | wanted
+        yield Call("POST", f"{self._path}/season", *_json(body))
+
     def change(self, action: str) -> Plan[None]:
         """Pause, resume or stop."""
         yield Call("POST", f"{self._path}/{action}", *_json({}))
@@ -237,10 +243,16 @@ class Calls:
         seen = yield from self.summary()
         known = {one.name: seen[one.name] for one in fields(Progress) if one.name in seen}
         mean = math.nan if seen["mean_reward"] is None else seen["mean_reward"]
-        spec = seen.get("spec", {})
-        name = spec.get("reward") or ""
-        known |= {"reward_name": name, "rate": is_rate(name, spec.get("reward_range"))}
-        return Progress(**known | {"mean_reward": mean})
+        spec, today = seen.get("spec", {}), seen.get("control_mean")
+        return Progress(
+            **known
+            | {
+                "mean_reward": mean,
+                "reward_name": spec.get("reward") or "",
+                "control": spec.get("control"),
+                "control_mean": math.nan if today is None else today,
+            }
+        )
 
     def best(self) -> Plan[Any]:
         """Look which arm is recommended; None if none is."""
@@ -266,7 +278,7 @@ class Calls:
         question["target_arm" if isinstance(target, str) else "target"] = target
         given = {name: value for name, value in question.items() if value is not None}
         seen = (yield Call("GET", f"{self._path}/verdict{_query(**given)}")).body
-        known = {one.name: seen[one.name] for one in fields(StopVerdict)}
+        known = {one.name: seen[one.name] for one in fields(StopVerdict) if one.name in seen}
         limit = -math.inf if seen["limit"] is None else seen["limit"]
         return StopVerdict(**known | {"limit": limit})
 
@@ -372,6 +384,7 @@ def arm_of(seen: dict[str, Any]) -> ArmEstimate:
         pulls=seen["pulls"],
         told=seen["told"],
         retired=seen["retired"],
+        rate=seen.get("rate", False),
     )
 
 

@@ -10,7 +10,7 @@ import random
 import time
 from collections.abc import Generator, Iterable, Iterator
 from dataclasses import replace
-from typing import Any, Generic, NamedTuple, NoReturn, TypeVar
+from typing import Any, Generic, NamedTuple, NoReturn, Self, TypeVar
 from urllib.parse import urlsplit
 
 from manyarms.core.checks import check_number
@@ -21,12 +21,6 @@ from manyarms.remote.fallback import Fallback
 T = TypeVar("T")
 _AGAIN = frozenset({429, 502, 503, 504})  # answers after which a request is sent again
 _FOR_GOOD = frozenset({"replay", "policy"})  # reasons of a 503 that do not pass
-_NOT_SERVED = {
-    "season": "a service begins every experiment anew. Create one with `ma.Remote.create`, and "
-    "report the rewards that are known with `observe`.",
-    "save": "the service keeps everything in its database. Make a backup of that, or export the "
-    "events: GET /v1/experiments/NAME/export.",
-}
 
 
 class Address(NamedTuple):
@@ -211,6 +205,12 @@ class Client:
         self.experiment = experiment
         self._addresses = Addresses(url)
         self._calls = Calls(experiment, worker)
+        self._given: dict[str, Any] = {
+            "token": token,
+            "worker": worker,
+            "timeout": timeout,
+            "patience": patience,
+        }
         token = token or os.environ.get("MANYARMS_TOKEN")
         self._headers = {"Authorization": f"Bearer {token}"} if token else {}
         self._timeout, self._patience = timeout, patience
@@ -232,18 +232,19 @@ class Client:
         """The address that answered last; the first one if none has answered yet."""
         return self._addresses.all[self._addresses.at].url
 
-    def season(self, **asked: Any) -> NoReturn:
-        """Raise `ServiceError`: create another experiment, and report what is known."""
-        raise _not_served("season")
+    def _beside(self, experiment: str) -> Self:
+        """Return another experiment of the same service."""
+        urls = [address.url for address in self._addresses.all]
+        return type(self)(urls, experiment, **self._given)
 
     def save(self, path: str | os.PathLike[str]) -> NoReturn:
         """Raise `ServiceError`: the service keeps everything in its database."""
-        raise _not_served("save")
+        raise ServiceError(
+            "`save` is not served: the service keeps everything in its database. Make a backup of "
+            "that, or export the events: GET /v1/experiments/NAME/export.",
+            code="not_served",
+        )
 
     def __repr__(self) -> str:
         where = ", ".join(address.url for address in self._addresses.all)
         return f"<{type(self).__name__} {self.experiment!r} at {where}>"
-
-
-def _not_served(method: str) -> ServiceError:
-    return ServiceError(f"`{method}` is not served: {_NOT_SERVED[method]}", code="not_served")

@@ -274,6 +274,33 @@ class Remote(Client):
         """
         self._run(self._calls.observe(arm, rewards))
 
+    def season(
+        self,
+        experiment: str,
+        *,
+        horizon: int | None = None,
+        policy: Policy | str | None = None,
+        seed: int | None = None,
+    ) -> Remote:
+        """Create an experiment that remembers this one, as `Live.season`, and return it.
+
+        The token needs the role admin. Settings, the control and the names of arms are those of
+        this experiment, which stays as it is: stop it if it is to answer no asks any more. If
+        rewards come later, tell them here and observe them there.
+
+        Parameters
+        ----------
+        experiment
+            The name of the new experiment. If it is there already as this very season, it is
+            returned as it is.
+        horizon, seed
+            As for `Live.season`.
+        policy
+            The policy that goes on, or its name (default: that of this experiment).
+        """
+        self._run(self._calls.season(experiment, policy, horizon=horizon, seed=seed))
+        return self._beside(experiment)
+
     def pause(self) -> None:
         """Let the service refuse asks until `resume`; rewards can still be told.
 

@@ -51,6 +51,10 @@ class _ShownFigure(Figure):
         size = {"width": round(_NOTEBOOK * width), "height": round(_NOTEBOOK * height)}
         return rendered(self, "png"), size
 
+    def __repr__(self) -> str:
+        width, height = self.get_size_inches()
+        return f"<figure of {width:g} x {height:g} inches>"
+
 
 @contextmanager
 def drawing(width: float, height: float) -> Iterator[Figure]:

@@ -12,7 +12,7 @@ import msgspec
 
 from manyarms.live.databases import Database
 from manyarms.protocol.registry import policy_names
-from manyarms.serve import access, tables
+from manyarms.serve import access, local_token, tables
 from manyarms.serve import messages as m
 from manyarms.serve import token_messages as t
 from manyarms.serve.errors import (
@@ -31,6 +31,7 @@ from manyarms.serve.importing import add_arms, number_of
 from manyarms.serve.playing import abandon, ask, tell
 from manyarms.serve.requests import Handler, Request, Response, answered
 from manyarms.serve.routes import description
+from manyarms.serve.seasons import season
 from manyarms.serve.service import Service
 from manyarms.serve.settings import change_settings, same_but_settings
 from manyarms.serve.syncing import sync_arms
@@ -47,6 +48,8 @@ async def put(service: Service, request: Request) -> Response:
         check_spec(spec)
     if spec.early == "hold" and spec.window is None:
         raise invalid("`early: hold` needs a `window`, in seconds.")
+    if spec.season is not None:
+        raise invalid("`season` is set by the service: POST to .../season of the earlier one.")
     text = msgspec.json.encode(spec).decode()
     secret = secrets.token_hex(32)
 
@@ -58,7 +61,7 @@ async def put(service: Service, request: Request) -> Response:
         made = database.create(name, text, state, secret, keyed=keyed, n_arms=arms)
         row = database.find(name)
         if row is None or not _same(row.spec, spec):
-            how = "" if row is None else _difference(row.spec, text)
+            how = "" if row is None else _difference(row.spec, spec)
             raise refuse(
                 409, "exists", f"There is another experiment {name!r}{how}. Choose another name."
             )
@@ -91,19 +94,20 @@ async def change(service: Service, request: Request) -> Response:
     return answered(await service.view("summary", name))
 
 
-def _difference(theirs: str, ours: str) -> str:
-    """Say in what two specs differ.
+def _difference(theirs: str, ours: m.Spec) -> str:
+    """Say in what two specs differ, without settings, which may differ.
 
-    >>> _difference('{"n_arms":3}', '{"n_arms":3,"horizon":9}')
+    >>> _difference('{"n_arms":3,"target":0.5}', m.Spec(n_arms=3, horizon=9))
     ', with `horizon` null and not 9'
     """
-    first, second = (
-        msgspec.to_builtins(msgspec.json.decode(s, type=m.Spec)) for s in (theirs, ours)
-    )
+    there = msgspec.json.decode(theirs, type=m.Spec | None)
+    if there is None:
+        return ", which is that of a handle"
+    first, second = msgspec.to_builtins(there), msgspec.to_builtins(ours)
     found = [
-        f"`{key}` {json.dumps(first.get(key))} and not {json.dumps(second.get(key))}"
-        for key in first | second
-        if first.get(key) != second.get(key)
+        f"`{key}` {json.dumps(first[key])} and not {json.dumps(second[key])}"
+        for key in first
+        if first[key] != second[key] and key not in m.Changes.__struct_fields__
     ]
     return f", with {', '.join(found)}"
 
@@ -306,13 +310,9 @@ async def add_token(service: Service, request: Request) -> Response:
 async def drop_token(service: Service, request: Request) -> Response:
     """Revoke a token."""
     name = request.arguments["token"]
-    rows = await service.leader.write(
-        lambda database: database.run(
-            "DELETE FROM tokens WHERE name = :name RETURNING name", name=name
-        )
-    )
+    there = await service.leader.write(lambda db: local_token.drop_token(db, name))
     service.access.forget()
-    if not rows:
+    if not there:
         raise refuse(404, "unknown_token", f"There is no token {name!r}.")
     await service.note(request.caller, None, f"drop token {name}")
     return answered(m.Done(name, "stopped"))
@@ -360,6 +360,7 @@ HANDLERS: dict[str, Handler] = {
     "retire": retire,
     "restore": restore,
     "observe": observe,
+    "season": season,
     "pause": _set_state("pause", "paused"),
     "resume": _set_state("resume", "running"),
     "stop": _set_state("stop", "stopped"),

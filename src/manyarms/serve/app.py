@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import re
 import time
 from http import HTTPStatus
@@ -48,6 +49,7 @@ _WHOLE, _OF_EXPERIMENT = _table()
 _BEGINS = "/v1/experiments/"
 _TOKENS = "/v1/tokens/"
 _METHODS = frozenset(route.method for route in ROUTES)
+_NUL = "A path and a query must not hold NUL: no database takes it in a text."
 
 
 def _found(method: str, path: str) -> tuple[Route, dict[str, str]] | None:
@@ -86,8 +88,9 @@ class App:
         more: dict[str, str] = {}
         name = "refused"
         try:
-            _check_text(path, scope["query_string"])
-            found = self._route(scope["method"], path)
+            if scope["query_string"]:
+                _check_query(scope["query_string"])
+            found = _route(scope["method"], path)
             request = Request(scope, receive, found[1] if found else {}, self._clock)
             if found is None:
                 await self._page(request, send)
@@ -102,7 +105,8 @@ class App:
             response = refused(unknown("This process ends"))
         except Exception:
             response = refused(failed(name))
-        response.headers |= more
+        if more:
+            response.headers |= more
         try:
             await response.send(send, receive)
         except RuntimeError:  # uvloop's word for a connection that was cut off
@@ -111,28 +115,6 @@ class App:
             failed(name)  # in the middle of an answer
             raise
         self.service.metrics.count(name, response.status, time.perf_counter() - begun)
-
-    def _route(self, method: str, path: str) -> tuple[Route, dict[str, str]] | None:
-        """Return the route of a request; None if it is a page's."""
-        found = _found("GET" if method == "HEAD" else method, path)
-        if found is not None:
-            name = found[1].get("experiment", "a")
-            if not _NAME.fullmatch(name):
-                raise refuse(
-                    422,
-                    "name",
-                    "A name has letters, digits, '.', '_' and '-', 100 at most, and begins with a "
-                    f"letter or digit, got {name[:120]!r}.",
-                )
-            return found
-        others = sorted(other for other in _METHODS if _found(other, path) is not None)
-        if method == "OPTIONS" and "POST" in others:
-            return _PREFLIGHT, {}
-        if others:
-            raise refuse(405, "method", f"{path[:200]} is for {', '.join(others)}, not {method}.")
-        if path == "/v1" or path.startswith("/v1/"):
-            raise refuse(404, "no_route", f"There is no {path[:200]}; see /openapi.json.")
-        return None
 
     async def _answer(self, route: Route, request: Request, more: dict[str, str]) -> Response:
         """Return the answer to a request; `more` takes headers for pages of other origins."""
@@ -209,6 +191,32 @@ class App:
 _PREFLIGHT = Route("preflight", "OPTIONS", "", "public", None, None, "")
 
 
+@functools.lru_cache(maxsize=1024)
+def _route(method: str, path: str) -> tuple[Route, dict[str, str]] | None:
+    """Return the route of a request, None if it is a page's: most are like earlier ones."""
+    if "\0" in path:
+        raise refuse(400, "malformed", _NUL)
+    found = _found("GET" if method == "HEAD" else method, path)
+    if found is not None:
+        name = found[1].get("experiment", "a")
+        if not _NAME.fullmatch(name):
+            raise refuse(
+                422,
+                "name",
+                "A name has letters, digits, '.', '_' and '-', 100 at most, and begins with a "
+                f"letter or digit, got {name[:120]!r}.",
+            )
+        return found
+    others = sorted(other for other in _METHODS if _found(other, path) is not None)
+    if method == "OPTIONS" and "POST" in others:
+        return _PREFLIGHT, {}
+    if others:
+        raise refuse(405, "method", f"{path[:200]} is for {', '.join(others)}, not {method}.")
+    if path == "/v1" or path.startswith("/v1/"):
+        raise refuse(404, "no_route", f"There is no {path[:200]}; see /openapi.json.")
+    return None
+
+
 def _check_parameters(route: Route, request: Request) -> None:
     """Refuse a question that would be answered as if it were another one."""
     if not request.scope["query_string"] or not route.path.startswith("/v1/"):
@@ -221,10 +229,9 @@ def _check_parameters(route: Route, request: Request) -> None:
             )
 
 
-def _check_text(path: str, query: bytes) -> None:
-    """Refuse NUL, which no database takes in a text."""
-    if "\0" in path or b"%00" in query or b"\0" in query:
-        raise refuse(400, "malformed", "A path and a query must not hold NUL.")
+def _check_query(query: bytes) -> None:
+    if b"%00" in query or b"\0" in query:
+        raise refuse(400, "malformed", _NUL)
 
 
 def _allowed(origin: str) -> dict[str, str]:

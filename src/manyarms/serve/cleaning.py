@@ -22,6 +22,12 @@ async def purge(leader: Leader) -> None:
         await asyncio.sleep(0.01)
 
 
+async def begin(leader: Leader) -> None:
+    """Delete what an earlier leader began to delete, or did not finish to make."""
+    await leader.write(tables.bury_hidden)
+    await purge(leader)
+
+
 async def drop_old_keys(leader: Leader) -> None:
     """Delete keys of asks that nobody repeats any more."""
     for experiment in list(leader.games.values()):

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import time
 
-
-def _passed() -> float:
-    """Return seconds since some moment; those in which the machine slept count, too."""
-    if hasattr(time, "CLOCK_BOOTTIME"):  # Linux: its monotonic clock does not count them
-        return time.clock_gettime(time.CLOCK_BOOTTIME)
-    return time.monotonic()
-
+# Seconds since some moment. Those in which the machine slept count, too: on Linux, the monotonic
+# clock leaves them out.
+_passed = time.monotonic
+if hasattr(time, "CLOCK_BOOTTIME"):
+    _passed = functools.partial(time.clock_gettime, time.CLOCK_BOOTTIME)
 
 _BEGAN = time.time() - _passed()
 

@@ -8,9 +8,12 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
+from typing import Any, cast
 
 from httptools import HttpParserError
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from manyarms.serve.requests import WHOLE
 
 SLOWEST_HEAD = 10.0  # seconds that the head of a request may take
 SLOWEST_READER = 30.0  # seconds in which some of an answer must be taken
@@ -122,6 +125,7 @@ class Connection(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         self._came = 0
+        cast("dict[str, Any]", self.scope)[WHOLE] = True
         super().on_message_complete()
 
     def on_response_complete(self) -> None:

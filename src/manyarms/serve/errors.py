@@ -20,7 +20,7 @@ from manyarms.errors import (
     nearest,
 )
 from manyarms.live.store import EventKind
-from manyarms.serve.messages import Failure, Failures, Told
+from manyarms.serve.messages import Failure, Failures, StoppedFailure, Told
 
 _logger = logging.getLogger("manyarms.serve")
 
@@ -65,6 +65,15 @@ def unknown_experiment(name: str) -> RefusedError:
         "unknown_experiment",
         f"There is no experiment {name!r}: GET /v1/experiments lists all.",
     )
+
+
+def out_of_pulls(horizon: int | None) -> RefusedError:
+    """Return the refusal of an ask after the last pull of a horizon."""
+    said = (
+        f"All {horizon} pulls of the horizon are made. Deploy the recommended arm. For more pulls, "
+        f"go on in a season; without a horizon, prospector plays for ever."
+    )
+    return RefusedError(StoppedFailure("horizon", said, None))
 
 
 def unknown_arm(key: str) -> RefusedError:
@@ -135,7 +144,7 @@ def failure_of_body(error: msgspec.ValidationError, kind: Any) -> Failure:
     ... except msgspec.ValidationError as error:
     ...     print(failure_of_body(error, Spec).message)
     There is no field `horizn`. Did you mean 'horizon'? Known: control, early, epsilon, horizon, \
-in_flight, missing, n_arms, policy, reward, reward_range, seed, share, target, window.
+in_flight, missing, n_arms, policy, reward, reward_range, season, seed, share, target, window.
     """
     text = str(error)
     found = _WHERE.search(text)

@@ -33,6 +33,7 @@ from manyarms.serve.errors import (
     as_refusals,
     failure_of,
     other_reward,
+    out_of_pulls,
     refuse,
     refused_tell,
 )
@@ -44,13 +45,9 @@ MOST_KEYS = 100_000  # of asks, that are remembered
 _MOST_NAMES = 100_000  # keys of arms that are remembered
 _MOST_CHANGED = 2000  # arms that a view may have to look at anew, in some milliseconds
 _MOST_EXPIRED = 2000  # pulls whose windows end at a time: others wait for them
+_MOST_ANSWERED = 1000  # pulls that observed rewards answer before others have their turn: 50 ms
 _PLAIN = ((),)  # of an event: no names
 _new = tuple.__new__  # makes a NamedTuple in half the time of its class
-
-_OVER = (
-    "All {} pulls of the horizon are made. Deploy the recommended arm. For more pulls, create a "
-    "new experiment; without a horizon, prospector plays for ever."
-)
 
 
 class Experiment(Game):
@@ -150,7 +147,10 @@ class Experiment(Game):
     # Asks
 
     def ask(self, k: int, worker: str | None, key: str | None, body: str) -> GivenPulls:
-        """Give out pulls: those of the worker that are in flight first."""
+        """Give out pulls: those of the worker that are in flight first.
+
+        There may be none, if observed rewards have answered many; then ask again.
+        """
         live = self._playing()
         earlier = [] if worker is None else list(self.workers.get(worker, ()))[:k]
         count = k - len(earlier)
@@ -163,7 +163,7 @@ class Experiment(Game):
             self._check_room(count)
             fresh = self._ask_new(live, count, worker)
         arms = in_flight(live, (*earlier, *fresh))
-        if key is not None:
+        if key is not None and arms:
             self._remember(key, AskedBefore(compact([*arms]), len(earlier), body), worker)
         names = self._named(arms.values())
         return GivenPulls([*arms], len(earlier), arms, names, self.spec.control)
@@ -184,17 +184,16 @@ class Experiment(Game):
 
     def _ask_new(self, live: LiveGame, count: int, worker: str | None) -> list[int]:
         try:
-            change = commands.ask(live, None if count == 1 else count)
+            change = commands.ask(live, count, _MOST_ANSWERED)
         except TurnError as error:
             if error.left == 0:
-                said = _OVER.format(live.horizon)
-                raise RefusedError(StoppedFailure("horizon", said, None)) from error
+                raise out_of_pulls(live.horizon) from error
             raise RefusedError(failure_of(error)) from error
         tried = len(live.tally)
         given, minute = self._change(change, worker)
         minute[4] += len(live.tally) - tried
-        pulls = [given.id] if count == 1 else [pull.id for pull in given]
-        if worker is not None:
+        pulls = [pull.id for pull in given]
+        if worker is not None and pulls:
             self.workers.setdefault(worker, {}).update(dict.fromkeys(pulls))
         return pulls
 

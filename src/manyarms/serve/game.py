@@ -132,6 +132,10 @@ class Game:
         When each pull in flight was asked for, and by which worker, in the order of asks.
     held
         Rewards that wait for the end of their window, by pull.
+    answered
+        How many pulls of each arm observed rewards have answered.
+    remembered
+        Of a season at its first event: its game before any pull, else empty.
     """
 
     def __init__(self, row: ExperimentRow) -> None:
@@ -147,6 +151,8 @@ class Game:
         self.live: LiveGame | None = None
         self.flying: dict[int, tuple[float, str | None]] = {}
         self.held: dict[int, float] = {}
+        self.answered: dict[int, int] = {}
+        self.remembered = b""
         self.expired = 0
         self.delays = [[0, 0.0, 0.0] for _ in range(len(DELAYS) + 1)]  # count, sum, sum of squares
 
@@ -174,8 +180,11 @@ class Game:
 
     @classmethod
     def replayed(cls: type[G], database: Database, row: ExperimentRow) -> G:
-        """Return the game that the whole log makes, whatever snapshots there are."""
-        return cls._load(database, row, None)
+        """Return the game that the whole log makes, whatever snapshots there are.
+
+        The log of a season begins with one.
+        """
+        return cls._load(database, row, database.snapshot(row.id, before=1))
 
     @classmethod
     def _load(cls: type[G], database: Database, row: ExperimentRow, saved: Any) -> G:
@@ -183,6 +192,8 @@ class Game:
             game = cls(row)
             if saved is not None:
                 game._restore(*saved[:3])
+            elif game.spec.season is not None:
+                raise ReplayError(f"{row.name} has lost the snapshot that it began with.")
             elif row.first_arms:
                 game.live = begun(game.spec, row.first_arms)
             game.follow(database, row.head)
@@ -228,6 +239,7 @@ class Game:
                 flying[row.pull] = row.at, worker
             elif kind == EventKind.ANSWERED:
                 del flying[row.pull]
+                self.answered[row.arm] = self.answered.get(row.arm, 0) + 1
             elif kind == EventKind.TOLD:
                 asked, _ = flying.pop(row.pull)
                 if held.pop(row.pull, None) is None:
@@ -270,6 +282,10 @@ class Game:
             "expired": self.expired,
             "delays": self.delays,
         }
+        if self.answered:
+            more["answered"] = self.answered
+        if self.remembered:
+            more["remembered"] = self.remembered
         return snapshot(self.live), msgspec.msgpack.encode(more)
 
     def _restore(self, head: int, state: bytes, more: bytes) -> None:
@@ -278,9 +294,16 @@ class Game:
         self.flying = {pull: (at, worker) for pull, at, worker in known["waiting"]}
         self.held = dict(map(tuple, known["held"]))
         self.live.recent.extend(known["recent"])
+        self.answered = known.get("answered", {})
         self.expired = known["expired"]
         self.delays = known["delays"]
         self.head = head
+
+    @staticmethod
+    def remembered_in(more: bytes) -> bytes:
+        """Return `remembered`, of the snapshot that a season begins with."""
+        state: bytes = msgspec.msgpack.decode(more)["remembered"]
+        return state
 
     @property
     def now(self) -> float:

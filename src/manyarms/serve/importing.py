@@ -211,7 +211,9 @@ async def _stage(
                 await service.leader.write(lambda db, rows=rows: tables.add_arms(db, x, rows))  # type: ignore[misc]
                 number += len(some)
     except tables.KeyTakenError as error:
-        raise _twice(str(error)) from error
+        key = str(error)
+        there = await service.leader.read(lambda db: tables.number_of(db, x, key, begin))
+        raise (_twice(key) if there is None else _there_already(key)) from error
     return range(begin, number)
 
 
@@ -226,13 +228,17 @@ async def _unknown(
         if number is None:
             new.append(key)
         elif number in found or number >= begin:
-            raise refuse(409, "twice", f"The key {key[:100]!r} came twice. Nothing has changed.")
+            raise _twice(key)
         else:
             found.add(number)
     return new
 
 
 def _twice(key: str) -> RefusedError:
+    return refuse(409, "twice", f"The key {key[:100]!r} came twice. Nothing has changed.")
+
+
+def _there_already(key: str) -> RefusedError:
     return refuse(
         409, "key_exists", f"There is an arm {key[:100]!r} already, and a key can be added "
         f"only once. No arm was added. With `?upsert=true`, those that are there are passed over.",

@@ -140,7 +140,8 @@ class Leader:
         self.loaders.renew()
         self.leads, self.since = True, time.time()
         self.terms += 1
-        self.why_not, self._purging, self.windows.unknown = "", True, True
+        self.why_not, self._purging, self.windows.unknown = "", False, True
+        self.in_background(cleaning.begin(self))
         _logger.info("leads")
         self.settled.set()
 

@@ -14,9 +14,11 @@ from pathlib import Path
 from manyarms.core.files import replace_file
 from manyarms.live.databases import Database
 from manyarms.live.databases.sqlite import SQLite
+from manyarms.serve import tables
 from manyarms.serve.access import LONGEST_TOKEN, new_token
 
 NAME = "local-store"  # of the token; names that begin so count for nothing beyond this machine
+_DROPPED = "dropped local token"  # a setting: its digest
 _logger = logging.getLogger("manyarms.serve")
 
 
@@ -36,6 +38,22 @@ def kept_token(path: Path) -> str:
     path.unlink(missing_ok=True)  # else its mode would stay
     replace_file(path, f"{made}\n".encode(), mode=0o600)
     return made
+
+
+def drop_token(database: Database, name: str) -> bool:
+    """Revoke a token; return whether there was one. The local one goes for good, with its file."""
+    rows = database.run("DELETE FROM tokens WHERE name = :name RETURNING sha256", name=name)
+    if rows and name == NAME:
+        tables.set_setting(database, _DROPPED, str(rows[0][0]))
+        if (path := token_file(database)) is not None:
+            path.unlink(missing_ok=True)
+    return bool(rows)
+
+
+def dropped_digest(database: Database) -> str | None:
+    """Return the digest of the local token if it was dropped; else None."""
+    found = database.first("SELECT value FROM settings WHERE name = :name", name=_DROPPED)
+    return None if found is None else str(found[0])
 
 
 def read_token(path: Path) -> str | None:

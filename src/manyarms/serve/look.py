@@ -20,9 +20,10 @@ from manyarms.live.uplift import Uplift, uplift_of, why_no_uplift
 from manyarms.live.verdict import StopVerdict, give_verdict
 from manyarms.serve import clock, tables
 from manyarms.serve.game import Game, policy_of
+from manyarms.serve.losses import Loss, uneven_losses
 
 _MOST_NAMES = 100_000  # keys that are remembered
-_REST = 20  # times as long as the verdict of a summary took, until it is given anew
+_REST = 20  # times as long as a verdict took, or to look for losses, until it is done anew
 
 
 def place_of(cursor: str) -> int:
@@ -62,6 +63,7 @@ class Look:
         self.answers: dict[str, Any] = {}
         self.policy = policy_of(game.spec.policy).label
         self._cache: dict[str, tuple[int, Any]] = {}
+        self._losses: tuple[float, list[Loss]] = (0.0, [])
         self._judged: tuple[float, int | None, StopVerdict] | None = None
 
     @property
@@ -74,13 +76,15 @@ class Look:
             raise MissingError(key, function)
         return self.answers[key]
 
-    # What views look at; computed once for each head
+    # What views look at; computed once for each head, and for each view
 
     def _once(self, what: str, compute: Any) -> Any:
-        head = self.game.head
-        if what not in self._cache or self._cache[what][0] != head:
-            self._cache[what] = head, compute()
-        return self._cache[what][1]
+        head, seen = self.game.head, f"computed: {what}"
+        if seen not in self.answers:  # else the view has waited for the database meanwhile
+            if what not in self._cache or self._cache[what][0] != head:
+                self._cache[what] = head, compute()
+            self.answers[seen] = self._cache[what][1]
+        return self.answers[seen]
 
     @property
     def tallies(self) -> Tallies | None:
@@ -96,12 +100,21 @@ class Look:
         """Return the places of all arms that were tried, the largest first."""
         return self._once(f"order {sort}", lambda: self.tallies and self.tallies.order(sort))
 
+    def best(self, k: int) -> list[int]:
+        """Return the places of the arm to keep, and of the next ones; `k` in all."""
+        places: list[int] = self._once(
+            f"best {k}", lambda: [] if self.tallies is None else self.tallies.best(k)
+        )
+        return places
+
     def progress(self) -> Progress:
         """Return how far the game is."""
         live, tallies = self.game.live, self.tallies
         assert live is not None
         assert tallies is not None
-        how: Progress = self._once("progress", lambda: estimates.progress(live, tallies.reward))
+        how: Progress = self._once(
+            "progress", lambda: estimates.progress(live, rate=tallies.rate, reward=tallies.reward)
+        )
         return how
 
     def verdict(self) -> StopVerdict | None:
@@ -110,8 +123,8 @@ class Look:
         It takes time in proportion to the arms tried, so it is given anew only after a rest, or if
         another arm is recommended.
         """
-        begun, tallies = time.monotonic(), self.tallies
-        best = None if tallies is None else tallies.kept()
+        begun = time.monotonic()
+        best = next(iter(self.best(1)), None)
         if self._judged is None or begun > self._judged[0] or best != self._judged[1]:
             said = self.judged()
             if said is None:
@@ -164,6 +177,15 @@ class Look:
         )
         return dataclasses.replace(compared, arm=self._name(compared.arm))
 
+    def losses(self) -> list[Loss]:
+        """Return the arms that lose more or fewer rewards than others; anew after a rest."""
+        begun, tallies = time.monotonic(), self.tallies
+        if tallies is not None and begun > self._losses[0]:
+            found = uneven_losses(tallies, self.game.answered)
+            ended = time.monotonic()
+            self._losses = ended + _REST * (ended - begun), found
+        return self._losses[1]
+
     def of_arm(self, number: int) -> ArmEstimate:
         """Return what is known of an arm, tried or not."""
         live, tallies = self.game.live, self.tallies
@@ -172,7 +194,8 @@ class Look:
         if place is not None and tallies is not None:
             return tallies.at(place)
         limits = live.reward_range or (-math.inf, math.inf)
-        return ArmEstimate(number, math.nan, limits, 0, 0, number in live.retired)
+        rate = tallies is not None and tallies.rate
+        return ArmEstimate(number, math.nan, limits, 0, 0, number in live.retired, rate)
 
     def names(self, numbers: Sequence[int]) -> dict[int, str | int]:
         """Return what the user calls arms."""

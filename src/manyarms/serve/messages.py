@@ -26,6 +26,25 @@ class PolicySpec(Struct, forbid_unknown_fields=True):
     parameters: dict[str, Any] = {}
 
 
+class NewSeason(Struct, forbid_unknown_fields=True):
+    """A new experiment that remembers this one: for more pulls, or with another policy."""
+
+    name: Annotated[str, Meta(pattern=NAME)]
+    policy: PolicySpec | str | None = None  # that of this experiment
+    horizon: Annotated[int, Meta(ge=1)] | None = None  # pulls to come
+    seed: Annotated[int, Meta(ge=0)] | None = None  # that of this experiment
+
+
+class Season(Struct, forbid_unknown_fields=True):
+    """Which experiment a season remembers, up to which event, and what it was asked to change."""
+
+    of: str
+    head: int
+    policy: PolicySpec | str | None = None
+    horizon: int | None = None
+    seed: int | None = None
+
+
 class Spec(Struct, forbid_unknown_fields=True):
     """An experiment. Without `n_arms` its arms have keys, and are added before the first ask."""
 
@@ -46,6 +65,7 @@ class Spec(Struct, forbid_unknown_fields=True):
     reward: str | None = None  # what rewards are, such as clicks
     epsilon: float | str | None = None  # how much worse than the best an arm may be, such as "10%"
     target: float | None = None  # or: the mean that an arm must exceed
+    season: Season | None = None  # set by the service
 
 
 class Changes(Struct, forbid_unknown_fields=True):
@@ -222,6 +242,7 @@ class ArmView(Struct):
     high: float | None
     retired: bool = False
     recent: float | None = None  # its share of the last 1000 pulls
+    rate: bool = False  # whether means are rates, which are shown in percent
 
 
 class ExperimentSummary(Struct, kw_only=True):
@@ -244,6 +265,9 @@ class ExperimentSummary(Struct, kw_only=True):
     reward: float = 0.0
     mean_reward: float | None = None
     observed: int = 0  # observed rewards that no pull has used yet
+    rate: bool = False  # whether means are rates, which are shown in percent
+    control_pulls: int = 0
+    control_mean: float | None = None  # None: no reward of the control is known
     recommended: ArmView | None = None
     rivals: int = 0  # tried arms whose upper limit is above the recommended arm's lower one
     untried: int = 0
@@ -294,6 +318,7 @@ class VerdictView(Struct):
     advice: str  # what helps,
     known: str  # and what is known
     warning: str  # set if so many pulls have no reward that `stop` could be wrong
+    rate: bool  # whether means are rates, which are shown in percent
     headline: str  # what to do, in a line
     why: str  # all that is said about it
     head: int
@@ -345,6 +370,15 @@ class WaitingPull(Struct):
     worker: str | None
 
 
+class UnevenLoss(Struct):
+    """An arm of whose pulls another share was abandoned than of all others."""
+
+    arm: str | int
+    abandoned: int
+    pulls: int
+    others: float  # the share of all others
+
+
 class InFlightView(Struct):
     """Pulls that wait for their rewards, and how long rewards took."""
 
@@ -356,6 +390,7 @@ class InFlightView(Struct):
     oldest: list[WaitingPull]
     alarm: str  # set if the mean reward differs by delay
     head: int
+    uneven: list[UnevenLoss] = []  # arms that lose more or fewer rewards than by chance
 
 
 class Exploring(Struct):

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
 
 from manyarms.serve import messages as m
 from manyarms.serve import tables
 from manyarms.serve.access import Headers, ticket, ticket_pull
 from manyarms.serve.asks import AskedBefore, GivenPulls
+from manyarms.serve.batch import Batch
 from manyarms.serve.errors import RefusedError, invalid, refuse, refused_tell, told_before
 from manyarms.serve.experiment import Experiment
 from manyarms.serve.requests import Request, Response, answered
@@ -37,12 +40,7 @@ async def ask(service: Service, request: Request) -> Response:
             return experiment.asked_before(before, body)
         return experiment.ask(wanted.k, wanted.worker, key, body)
 
-    try:
-        experiment, given, batch = await service.apply(request.experiment, change)
-    except RefusedError as error:
-        if isinstance(error.failure, m.StoppedFailure):
-            await _recommend(service, request.experiment, error.failure)
-        raise
+    experiment, given, batch = await _given(service, request.experiment, change)
     named = given.named(batch)
     if wanted.tickets or page:
         sign, generation = (experiment.secret, experiment.name), experiment.generation
@@ -50,6 +48,21 @@ async def ask(service: Service, request: Request) -> Response:
     else:
         pulls = [m.GivenPull(pull, arm) for pull, arm in named]
     return Response(_encode(m.Asked(pulls, given.again)))
+
+
+async def _given(
+    service: Service, name: str, change: Callable[[Experiment], GivenPulls]
+) -> tuple[Experiment, GivenPulls, Batch]:
+    """Ask until there is a pull to be made: observed rewards may answer thousands before."""
+    while True:
+        try:
+            experiment, given, batch = await service.apply(name, change)
+            if given.pulls:
+                return experiment, given, batch
+        except RefusedError as error:
+            if isinstance(error.failure, m.StoppedFailure):
+                await _recommend(service, name, error.failure)
+            raise
 
 
 def _key_in(headers: Headers) -> str | None:

@@ -69,6 +69,8 @@ ROUTES: tuple[Route, ...] = (
           "Let a retired arm come back."),
     Route("observe", "POST", f"{_X}/observations", "operate", m.Observe, m.Observed,
           "Keep rewards of an arm from before or elsewhere; its next pulls get them."),
+    Route("season", "POST", f"{_X}/season", "administer", m.NewSeason, m.ExperimentSummary,
+          "Create an experiment that remembers this one."),
     Route("pause", "POST", f"{_X}/pause", "operate", None, m.Done, "Answer no asks for a while."),
     Route("resume", "POST", f"{_X}/resume", "operate", None, m.Done, "Answer asks again."),
     Route("stop", "POST", f"{_X}/stop", "operate", None, m.Done, "Answer no asks any more."),

@@ -222,6 +222,7 @@ class _Entry(NamedTuple):
     token: str | None = None
     name: str = ""
     file: Path | None = None
+    dropped: bool = False  # whether somebody has dropped the one that lies in a file
 
 
 async def _prepared(settings: Settings) -> tuple[str, _Entry]:
@@ -254,6 +255,12 @@ def _prepare(settings: Settings) -> tuple[str, _Entry]:
                 f"MANYARMS_TOKEN to one for an admin, or make one with `manyarms token add`."
             )
         _check_token(given)
+        dropped = local_token.dropped_digest(database)
+        if given and dropped == digest_of(given):
+            raise ParameterError(
+                f"`MANYARMS_TOKEN` must not be the token {local_token.NAME!r}, which was dropped. "
+                f"Unset it, or set another one."
+            )
         path = local_token.token_file(database)
         if loopback and given and path is not None and local_token.read_token(path) == given:
             given = ""  # it was exported from an earlier start
@@ -263,7 +270,7 @@ def _prepare(settings: Settings) -> tuple[str, _Entry]:
                 database.run("DELETE FROM tokens WHERE name = :name", name=local_token.NAME)
             entry = _Entry(given, "environment") if given else _Entry()
             if loopback and not given:
-                entry = _local(path, here)
+                entry = _Entry(dropped=True) if dropped and path else _local(path, here)
             if entry.token:
                 _keep(database, entry)
         if settings.restored:
@@ -300,6 +307,14 @@ def _greeting(service: Service, entry: _Entry, how: str, *, secretly: bool) -> l
     host = local_host(settings.host) if is_wildcard(settings.host) else settings.host
     url = f"http://{joined(host, settings.port)}{settings.root_path}"
     lines = [f"manyarms serves {database_of(settings.store)} at {url} ({how})"]
+    if entry.dropped:
+        made = "`manyarms token add me --role admin` makes one"
+        why = f"{local_token.NAME} was dropped, and is not made again"
+        return [
+            *lines,
+            f"  sign in at    {url}/login, with a token: {made}",
+            f"                ({why})",
+        ]
     if secretly:
         made = "one that `manyarms token add me --role admin` makes"
         made = "MANYARMS_TOKEN" if given else f"the token in {entry.file}" if entry.file else made

@@ -120,6 +120,7 @@ class Service:
         self.began = time.time()
         self.ending = False
         self.exports = 0  # that are being made
+        self.making_seasons = asyncio.Lock()  # one at a time: each has a process
         self._origins: tuple[float, set[str]] = (0.0, set())
         self._summarising: asyncio.Task[None] | None = None
 

@@ -6,6 +6,7 @@ Every function is given a `Database` and belongs to the thread that has it.
 from __future__ import annotations
 
 import json
+import secrets
 from collections.abc import Sequence
 from itertools import chain
 from typing import Any
@@ -166,6 +167,80 @@ def drop_unpublished(database: Database, experiment: int, begin: int, end: int) 
         begin=begin,
         end=end,
     )
+
+
+# Seasons
+
+
+def hidden(database: Database, keyed: bool) -> int:
+    """Make an experiment that nobody sees; return its number."""
+    secret = secrets.token_hex(32)
+    name = f"~season {secret[:16]}"
+    database.create(name, "null", "making", secret, keyed=int(keyed))
+    row = database.find(name)
+    assert row is not None
+    return row.id
+
+
+def copy_arms(old: int, new: int, begin: int, end: int, database: Database) -> None:
+    """Let some arms of an experiment be those of another, too."""
+    database.run(
+        "INSERT INTO arms (experiment, number, key) SELECT :new, number, key FROM arms "
+        "WHERE experiment = :old AND number >= :begin AND number < :end",
+        old=old,
+        new=new,
+        begin=begin,
+        end=end,
+    )
+
+
+def count_arms(database: Database, experiment: int) -> int:
+    """Return how many arms have keys."""
+    (count,) = database.first("SELECT count(*) FROM arms WHERE experiment = :x", x=experiment)
+    return int(count)
+
+
+def begin_with(
+    database: Database,
+    experiment: int,
+    name: str,
+    columns: dict[str, Any],
+    saved: tuple[bytes, bytes],
+    minute: tuple[int, int, int, int, float, int] | None,
+) -> bool:
+    """Let a hidden experiment begin with a snapshot; False if there is one of this name."""
+    with database.transaction():
+        given = "".join(f", {column} = :{column}" for column in columns)
+        named = database.run(
+            f"UPDATE experiments SET name = :name{given} WHERE id = :x AND state = 'making' AND "
+            "NOT EXISTS (SELECT 1 FROM experiments WHERE name = :name) RETURNING id",
+            x=experiment,
+            name=name,
+            **columns,
+        )
+        if not named:
+            return False
+        database.run(
+            "INSERT INTO snapshots (experiment, seq, state, more, at) "
+            f"VALUES (:x, 0, :state, :more, {database.now})",
+            x=experiment,
+            state=saved[0],
+            more=saved[1],
+        )
+        if minute is not None:
+            names = ("minute", "asked", "told", "abandoned", "reward", "fresh")
+            database.run(
+                "INSERT INTO minutes (experiment, minute, asked, told, abandoned, reward, fresh) "
+                "VALUES (:x, :minute, :asked, :told, :abandoned, :reward, :fresh)",
+                x=experiment,
+                **dict(zip(names, minute, strict=True)),
+            )
+    return True
+
+
+def bury_hidden(database: Database) -> None:
+    """Let seasons be deleted that an earlier leader did not finish."""
+    database.run("UPDATE experiments SET state = 'deleted' WHERE state = 'making'")
 
 
 # Settings, the audit, and what the list shows

@@ -31,6 +31,7 @@ class UpliftView(Struct):
     told: int = 0
     control_told: int = 0
     better: bool | None = None  # None: not sure
+    rate: bool = False  # whether means are rates, which are shown in percent
 
 
 def uplift(look: Look, confidence: float = CONFIDENCE) -> UpliftView:
@@ -40,7 +41,7 @@ def uplift(look: Look, confidence: float = CONFIDENCE) -> UpliftView:
     if isinstance(said, str):
         text = f"Nothing to compare yet: {said}"
         return UpliftView(look.game.spec.control, sure, text, said, head)
-    names = ("arm", "mean", "control_mean", "difference", "told", "control_told", "better")
+    names = ("arm", "mean", "control_mean", "difference", "told", "control_told", "better", "rate")
     known = {name: getattr(said, name) for name in names}
     limits = zip(("low", "high"), said.interval, said.ratio_interval, strict=True)
     for end, plain, ratio in limits:

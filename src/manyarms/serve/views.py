@@ -42,14 +42,15 @@ def summary(look: Look) -> m.ExperimentSummary:
         return m.ExperimentSummary(**about)
     how, tallies = look.progress(), look.tallies
     assert tallies is not None
-    best = tallies.best(1)
+    best = look.best(1)
     kept = tallies.at(best[0]) if best else None
     verdict = look.verdict()
     told, reward = look.last_hour()
     shown = m.ExperimentSummary.__struct_fields__
     known = {name: value for name, value in dataclasses.asdict(how).items() if name in shown}
+    means = {name: number_or_none(getattr(how, name)) for name in ("mean_reward", "control_mean")}
     return m.ExperimentSummary(
-        **about | known | {"mean_reward": number_or_none(how.mean_reward)},
+        **about | known | means,
         recommended=None if kept is None else _seen(look, [kept])[0],
         rivals=tallies.rivals(best[0]) if best else 0,
         untried=how.n_arms - int((~tallies.retired).sum()),
@@ -64,7 +65,7 @@ def summary(look: Look) -> m.ExperimentSummary:
 def leaders(look: Look, k: int = 20) -> m.Leaders:
     """Return the best arms."""
     tallies = look.tallies
-    best = [] if tallies is None else [tallies.at(place) for place in tallies.best(k)]
+    best = [] if tallies is None else [tallies.at(place) for place in look.best(k)]
     return m.Leaders(_seen(look, best), look.game.head)
 
 
@@ -152,7 +153,8 @@ def in_flight(look: Look, limit: int = 20) -> m.InFlightView:
     live = game.live
     found = ((pull, None if live is None else live.flying(pull)) for pull, _, _ in oldest)
     numbers = {pull: arm for pull, arm in found if arm is not None}
-    names = look.names(list(numbers.values()))
+    losses = look.losses()
+    names = look.names([*numbers.values(), *(loss.arm for loss in losses)])
     shown = [
         m.WaitingPull(pull, names[numbers[pull]], now - at, worker)
         for pull, at, worker in oldest
@@ -161,6 +163,7 @@ def in_flight(look: Look, limit: int = 20) -> m.InFlightView:
     return m.InFlightView(
         len(game.flying), len(game.held), bins, delays, game.expired, shown,
         _delay_alarm(game.delays), game.head,
+        [m.UnevenLoss(names[one.arm], *one[1:]) for one in losses],
     )  # fmt: skip
 
 
@@ -193,9 +196,9 @@ def exploring(look: Look) -> m.Exploring:
         return m.Exploring(0, 0, 0, 0, [], None, game.head)
     how, tallies = look.progress(), look.tallies
     assert tallies is not None
-    best = tallies.best(10)
-    firsts = tallies.size
-    top_ten = int(tallies.asked[best].sum()) - len(best)  # without their first pulls
+    best = look.best(10)
+    firsts = int((tallies.asked > 0).sum())  # of some arms, rewards were only observed
+    top_ten = int(np.maximum(tallies.asked[best] - 1, 0).sum())  # without their first pulls
     given_up = None
     if best:
         low, high = tallies.at(best[0]).interval
@@ -221,6 +224,7 @@ def _seen(look: Look, some: list[ArmEstimate]) -> list[m.ArmView]:
             high=number_or_none(a.interval[1]),
             retired=a.retired,
             recent=recent[a.arm] / of,
+            rate=a.rate,
         )
         for a in some
     ]

@@ -20,12 +20,12 @@ from manyarms.instances import (
 )
 from manyarms.lab.experiment import Cell, Experiment, cell
 from manyarms.lab.players import Player
-from manyarms.lab.results import Result
+from manyarms.lab.results import Result, summaries
 from manyarms.protocol import policy
 from manyarms.report.drawing import Figure, drawing, save_figure
 from manyarms.report.page.presentation import Presentation, Section
 from manyarms.report.style import WIDE, policy_styles, policy_title, thousands
-from manyarms.report.text import Table, interval_text, write_text
+from manyarms.report.text import Block, Table, as_markdown, interval_text, write_text
 from manyarms.studies.study import Report, Results, Study
 
 PROMPTS = "prompts"
@@ -36,6 +36,7 @@ _HOW = (
     "recommended arm; if means are drawn, the best mean is their supremum. SiRI then knows how "
     "rare good arms are. The other policies know at most the horizon."
 )
+_TAILS = "The 99 % quantile of simple regret over the runs, and the worst run."
 
 
 class FindProblem(NamedTuple):
@@ -114,10 +115,9 @@ def report(results: Results, out: Path) -> Report:
     title = f"means drawn from Beta(2, 5), {thousands(prompts.horizon)} pulls"
     files = save_figure(earn_and_find(prompts, title=title), out / "find")
     found = [each.by("find") for each in cells]
-    table = _table(found, intervals=True).markdown()
-    files.append(
-        write_text(out / "find.md", f"{_HOW} The least value of a row is bold.\n\n{table}")
-    )
+    how = f"{_HOW} The least value of a row is bold."
+    blocks: list[Block] = [how, _table(found, intervals=True), _TAILS, _tails(found)]
+    files.append(write_text(out / "find.md", as_markdown(blocks)))
     section = Section(title="Simple regret, problem by problem", text=_HOW)
     page = Presentation(sections={"find": section})
     return Report(files, [_table(found, intervals=False)], page)
@@ -136,6 +136,18 @@ def _table(results: Sequence[Result], *, intervals: bool) -> Table:
         ]
         short = [f"{interval.estimate:.3f}" for interval in known]
         rows.append([str(each.parameters["problem"]), *(texts if intervals else short)])
+    return Table(["problem", *map(policy_title, results[0].policies)], rows)
+
+
+def _tails(results: Sequence[Result]) -> Table:
+    """Return a row for each problem: the 99 % quantile of each policy, and its worst run."""
+    rows = [
+        [
+            str(each.parameters["problem"]),
+            *(f"{row.q99:.3f}, {row.worst:.3f}" for row in summaries(each)),
+        ]
+        for each in results
+    ]
     return Table(["problem", *map(policy_title, results[0].policies)], rows)
 
 

@@ -1,4 +1,4 @@
-"""How hard a problem is: the hardness of the paper's Section 2, and what follows from it."""
+"""How hard a problem is: the hardness as the paper defines it, and what follows from it."""
 
 from __future__ import annotations
 

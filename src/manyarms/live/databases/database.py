@@ -177,12 +177,11 @@ class Database(ABC):
         seq, state, more, at = row
         return seq, bytes(state), bytes(more), at
 
-    def save(
-        self, experiment: int, seq: int, state: bytes, more: bytes, *, keep_first: bool = False
-    ) -> bool:
+    def save(self, experiment: int, seq: int, state: bytes, more: bytes) -> bool:
         """Keep a snapshot, if its event is committed, and drop all but the last two.
 
-        The first one can be kept, too: with it begins the history. Return whether it was kept.
+        One from before the first event stays, too: with it begins the history. Return whether it
+        was kept.
         """
         with self.transaction():
             kept = self.run(
@@ -199,9 +198,8 @@ class Database(ABC):
             self.run(
                 "DELETE FROM snapshots WHERE experiment = :x AND seq < (SELECT min(seq) FROM ("
                 "SELECT seq FROM snapshots WHERE experiment = :x ORDER BY seq DESC LIMIT 2) AS l) "
-                "AND (:first = 0 OR seq > (SELECT min(seq) FROM snapshots WHERE experiment = :x))",
+                "AND seq > 0",
                 x=experiment,
-                first=int(keep_first),
             )
         return bool(kept)
 

@@ -189,7 +189,7 @@ class DatabaseStore:
 
     def _save(self, snapshot: bytes, head: int) -> None:
         try:
-            kept = self._database.save(self._id, head, snapshot, b"", keep_first=True)
+            kept = self._database.save(self._id, head, snapshot, b"")
         except UnreachableError as error:
             raise OSError(str(error)) from error
         if not kept:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 
 from manyarms.core.jit import kernel, rare
-from manyarms.core.memory import wipe
+from manyarms.core.memory import place_of_arm, wipe
 from manyarms.policies.parts.fresh import strike
 from manyarms.policies.parts.guard_slots import RETIRED, TOLD, Guard, has_fresh, open_next, settle
 from manyarms.policies.parts.kl import bernoulli_kl, kl_upper
@@ -226,9 +226,7 @@ def guard_retire(guard: Guard, arm: int) -> int:
     """
     clock = guard.clock[0]
     strike(guard.retired, arm)
-    slot = clock.opened - 1
-    while slot >= 0 and guard.slot[slot].arm != arm:
-        slot -= 1
+    slot = place_of_arm(guard.slot, arm, clock.opened)
     if slot < 0:
         clock.arms -= 1
     else:

@@ -187,11 +187,12 @@ function intervalBar(policy, mean, usual, scale) {
 
 /** The final regrets, the best policy first; `base` is marked. */
 function finals(setting, base) {
-  const final = (k) => last(setting.series[k].mean);
+  const final = (k) => last(setting.series[k].mean), finds = setting.objective === "find";
   const order = byMean(setting);
   const rows = order.map((k) => {
     const policy = setting.policies[k], mean = final(k);
     const { least, most, median, q05, q95 } = setting.series[k];
+    const [q99, worst, lost] = setting.tails[k];
     return [
       element("td", { class: k === base ? "base" : null }, swatch(policy), titleOf(policy)),
       element("td", null, element("strong", null, number(mean))),

@@ -47,6 +47,7 @@ def summary(result: Result, most_times: int) -> dict[str, Any]:
         "policies": result.policies,
         "series": [_series(result, policy, kept) for policy in result.policies],
         "missed": [row.miss_rate for row in final.policies],
+        "tails": [[row.q99, row.worst, row.lost_rate] for row in final.policies],
         "runs": [_runs(rows) for rows in result.rows],
         "pairs": [number for pair in final.pairs for number in pair[2:]],
     }

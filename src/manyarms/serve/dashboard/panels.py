@@ -13,10 +13,10 @@ from markupsafe import Markup
 
 from manyarms.core import theme
 from manyarms.core.tabular import plain
-from manyarms.live.estimates import is_rate
 from manyarms.remote.verdict import Judgement, thousands, verdict
 from manyarms.serve import messages as m
 from manyarms.serve.dashboard import charts
+from manyarms.serve.losses import ERROR
 from manyarms.serve.uplift import UpliftView
 from manyarms.serve.views import SORTS
 
@@ -56,6 +56,7 @@ def _environment() -> Environment:
         "mark": Markup(theme.MARK),
         "share": share,
         "mean_of": mean_of,
+        "limits": limits,
         "delay_range": delay_range,
         "verdict": verdict,
     }
@@ -110,6 +111,7 @@ def _reckoned(looked: dict[str, Any], minutes: m.Minutes) -> dict[str, Any]:
         "cost": cost,
         "cost_how": how,
         "delays": delays_in_words(flight),
+        "losses": losses_in_words(flight, summary),
         "plots": charts.reward_plots(minutes.points, summary.recommended),
         "scale": common_scale(looked["leaders"]),
         "histogram": [(_pulls(k), arms) for k, arms in enumerate(exploring.histogram)],
@@ -152,8 +154,8 @@ async def arms_panel(
         "cursor": chosen.get("cursor", ""),
     }
     page: m.ArmPage = await service.view("arms", name, **asked, limit=_ARMS)
-    spec = (await service.leader.find(name)).spec
-    about = {"name": name, "may_retire": may_retire, "root": service.root_path, "spec": spec}
+    rate = any(arm.rate for arm in page.arms)
+    about = {"name": name, "may_retire": may_retire, "root": service.root_path, "rate": rate}
     return template("panels/arms", page=page, scale=common_scale(page.arms), **asked, **about)
 
 
@@ -177,23 +179,35 @@ def number(value: float | None) -> str:
     return text.replace("-", "−")
 
 
-def mean(value: float | None, spec: m.Spec) -> str:
+def mean(value: float | None, rate: bool) -> str:
     r"""Return a mean of rewards; in percent if it is a rate, of clicks or the like.
 
-    >>> clicks = m.Spec(reward="clicks")
-    >>> mean(0.03125, clicks), mean(0.03125, m.Spec()), mean(None, clicks)
+    >>> mean(0.03125, True), mean(0.03125, False), mean(None, True)
     ('3.12\xa0%', '0.0312', '–')
     """
-    if value is None or not is_rate(spec.reward, spec.reward_range):
+    if value is None or not rate:
         return number(value)
     return f"{number(100 * value)}\u00a0%"
 
 
-def mean_of(spec: m.Spec, otherwise: str = "Mean reward") -> str:
+def limits(low: float | None, high: float | None, rate: bool) -> str:
+    r"""Return an interval; with one sign of percent if it is a rate.
+
+    >>> limits(0.03125, 0.05, True), limits(0.03125, None, False)
+    ('3.12 to 5\xa0%', '0.0312 to –')
+    """
+    first = number(100 * low) if rate and low is not None else number(low)
+    return f"{first} to {mean(high, rate)}"
+
+
+def mean_of(summary: m.ExperimentSummary, otherwise: str = "Mean reward") -> str:
     """Return what a mean of rewards is called."""
-    if not spec.reward:
+    name = summary.spec.reward
+    if not name:
         return otherwise
-    return spec.reward if is_rate(spec.reward, spec.reward_range) else f"{spec.reward} a pull"
+    if otherwise[0].isupper():
+        name = name[0].upper() + name[1:]
+    return name if summary.rate else f"{name} a pull"
 
 
 def count(of: int, what: str) -> str:
@@ -284,12 +298,35 @@ def uplift_in_words(uplift: UpliftView) -> Judgement | None:
         return None
     if uplift.missing:
         return Judgement("open", "Not compared yet:", uplift.missing)
-    amount, over, rest = uplift.text.partition(" over ")
+    amount, over, _ = uplift.text.partition(" over ")
     if not over:
         return Judgement("open", uplift.text, "")
     kind = "good" if uplift.better else "open" if uplift.better is None else "bad"
     unsure = "" if uplift.better is not None else " It may be better or worse."
-    return Judgement(kind, amount, f"over {rest}.{unsure}")
+    sure = f"{100 * uplift.confidence:g} % sure however often you look"
+    return Judgement(kind, amount, f"over {arm_name(uplift.control, 60)}, {sure}.{unsure}")
+
+
+def losses_in_words(flight: m.InFlightView, summary: m.ExperimentSummary) -> Judgement | None:
+    """Return whether arms lose rewards unevenly; None if none was lost."""
+    if not flight.uneven:
+        if not summary.abandoned:
+            return None
+        much = share(summary.abandoned, summary.pulls)
+        why = f"{much} of all pulls were abandoned, of no arm more or fewer than by chance."
+        return Judgement("good", "No sign", why)
+    named = [
+        f"{share(one.abandoned, one.pulls)} of the pulls of {arm_name(one.arm, 40)} were "
+        f"abandoned, and {share(one.others, 1)} of all others"
+        for one in flight.uneven
+    ]
+    why = (
+        f"{'; '.join(named)}. That is not by chance: with equal shares, such an alarm comes in at "
+        f"most {share(ERROR, 1)} of experiments, for all arms together and however often you look; "
+        f"but it also comes if the share has changed over time. If whether a reward is told "
+        f"depends on the reward, the means are wrong, and the verdict may be."
+    )
+    return Judgement("bad", "Unevenly", why)
 
 
 def delays_in_words(flight: m.InFlightView) -> Judgement:

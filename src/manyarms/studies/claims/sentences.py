@@ -53,7 +53,7 @@ SMALL, HARD = 0.3, 0.7  # hardnesses below the one, and from the other on
 ADAPTIVE = ("moss++", "empmoss++")
 NEXT_BEST = 0.5  # of the paper's means: 0.1, …, 0.5 beside the best, 0.9
 
-_FIG_2A, _FIG_2B, _FIG_3 = (f"Section 6, Figure {figure}" for figure in ("2(a)", "2(b)", "3"))
+_FIG_2A, _FIG_2B, _FIG_3 = (f"The text on Figure {figure}" for figure in ("2(a)", "2(b)", "3"))
 
 Paper = Mapping[str, Mapping[float, Result]]  # by experiment and hardness
 Parts = Iterator[Part | Ask]
@@ -403,7 +403,7 @@ SENTENCES = (
     ),
     Sentence(
         "A larger beta is worse on easy problems, better on hard ones.",
-        "Section 6, on beta",
+        "A footnote on beta",
         "Beta 0.6, 0.75 and 0.9 against 0.5, one by one; the paper says “generally”.",
         _larger_beta,
     ),

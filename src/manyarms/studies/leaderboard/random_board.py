@@ -26,7 +26,7 @@ from manyarms.report.drawing import save_figure
 from manyarms.report.style import policy_title
 from manyarms.report.text import Block, Table, as_markdown, interval_text, write_text
 from manyarms.studies.leaderboard.problems import SuiteProblem, affordable
-from manyarms.studies.leaderboard.report import as_csv, profiles
+from manyarms.studies.leaderboard.report import TAILS, as_csv, profiles, tails_table
 from manyarms.studies.leaderboard.standings import Placing, geometric_mean, placings, standings
 from manyarms.studies.study import Report, Results, Study
 
@@ -270,7 +270,7 @@ def page(tables: Mapping[str, Sequence[Placing]], picture: str, command: str) ->
         count = len({placing.problem for placing in tables[half]})
         yield f"## {count} problems, {half}"
         yield _scores_table(scores(tables[half]))
-    yield "## By kind, and by horizon"
+    yield from ("## Tails", TAILS, tails_table(judged), "## By kind, and by horizon")
     yield "Geometric means of relative regret on the held-out problems."
     yield _parts_table(judged, [score.policy for score in order])
     yield from ("## How problems are drawn", f"{_DRAWN} {_SPLIT}", "## How to read it", _HOW)

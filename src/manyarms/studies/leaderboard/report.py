@@ -65,6 +65,13 @@ _THRESHOLD = (
     "leaves a single arm of mean 1. With the shares as voted, the best mean is well below 1, and "
     "such rules do not apply."
 )
+TAILS = (
+    "A mean hides rare runs that go wrong. The table shows the mean regret, the 99 % quantile over "
+    "the runs and the worst run, divided by the least mean regret on the problem (geometric means "
+    "over problems). **Lost 90 %** is the share of runs that gave best arms less than a tenth of "
+    "their pulls (if means are drawn: arms within epsilon of the supremum): the mean over "
+    "problems, and the largest. Of 100 runs, the 99 % quantile is nearly the worst."
+)
 _CAPTION = (
     "Performance profiles: the share of problems on which a policy is within a factor of the "
     "least regret among those that know the same. Higher is better."
@@ -104,12 +111,13 @@ def report(results: Results, out: Path) -> Report:
 def leaderboard_csv(table: Sequence[Placing], facts: Mapping[str, Any]) -> str:
     """Return all numbers as CSV, with where they come from in comment lines above."""
     ranks = [f"{which}{end}" for which in ("rank", "rank_equal") for end in ("", "_low", "_high")]
-    numbers = ["mean", "low", "high", "median", "miss_rate", "relative", "relative_equal", *ranks]
+    numbers = ["mean", "low", "high", "median", "q99", "worst", "miss_rate", "lost_rate"]
+    numbers += ["relative", "relative_equal", *ranks]
     rows = [["problem", "family", "policy", "knowledge", "runs", *numbers]]
     for p in table:
         s = p.summary
-        values = [s.mean, s.low, s.high, s.median, s.miss_rate, p.relative, p.relative_equal]
-        values += [*p.rank, *p.rank_equal]
+        values = [s.mean, s.low, s.high, s.median, s.q99, s.worst, s.miss_rate, s.lost_rate]
+        values += [p.relative, p.relative_equal, *p.rank, *p.rank_equal]
         names = [p.problem, p.family, p.policy, p.knowledge, f"{s.replications}"]
         rows.append([*names, *(f"{value:.5g}" for value in values)])
     return as_csv(rows, facts)
@@ -131,7 +139,7 @@ def page(
     yield "## Standings"
     for title, part in standings_tables(order).items():
         yield from (f"### {title}", part)
-    yield "## Problem by problem"
+    yield from ("## Tails", TAILS, tails_table(table), "## Problem by problem")
     yield "Relative regret among all policies, and in brackets the share of runs that missed."
     by_knowledge = sorted(order, key=lambda s: list(KNOWLEDGE).index(s.knowledge))
     for family in dict.fromkeys(placing.family for placing in table):
@@ -157,6 +165,22 @@ def standings_tables(order: Sequence[Standing]) -> dict[str, Table]:
         cells += [_factor(s.worst.relative_equal), s.worst.problem]
         found.setdefault(_PERFECT if s.perfect_best else knows, []).append(cells)
     return {title: Table(head, rows) for title, rows in found.items()}
+
+
+def tails_table(table: Sequence[Placing]) -> Table:
+    """Return what the bad runs of each policy cost, over all problems."""
+    head = ("policy", "mean", "99 % quantile", "worst run", "lost 90 %", "at most", "where")
+    rows = [
+        [
+            tail.policy,
+            *(_factor(x) for x in (tail.mean, tail.q99, tail.worst)),
+            f"{tail.lost:.1%}",
+            f"{tail.most_lost.summary.lost_rate:.0%}",
+            tail.most_lost.problem if tail.lost > 0.0 else "-",
+        ]
+        for tail in statistics.tails(table)
+    ]
+    return Table(head, rows)
 
 
 def _family_table(table: Sequence[Placing], order: Sequence[Standing]) -> Table:

@@ -67,13 +67,13 @@ def placings(result: Result) -> list[Placing]:
     for k in np.argsort(means, kind="stable").tolist():
         about = result.policy_parameters[k]
         equals = np.array([p["knowledge"] == about["knowledge"] for p in result.policy_parameters])
-        name, missed = result.policies[k], result.rows[k]["best_pulls"] == 0
+        name = result.policies[k]
         found.append(
             Placing(
                 **result.parameters,
                 **about | {"policy": name},
                 regret=regrets[k],
-                summary=summarise(name, regrets[k], missed, largest=largest),
+                summary=summarise(name, regrets[k], result.best_share(name), largest=largest),
                 largest=largest,
                 relative=_ratio(means[k], means.min()),
                 relative_equal=_ratio(means[k], means[equals].min()),
@@ -133,6 +133,42 @@ def standings(table: Iterable[Placing]) -> list[Standing]:
         for policy, own in found.items()
     ]
     return sorted(result, key=lambda standing: standing.relative_equal)
+
+
+class Tail(NamedTuple):
+    """What the bad runs of a policy cost; regrets are divided by the least mean of the problem."""
+
+    policy: str
+    mean: float  # geometric means over its problems
+    q99: float
+    worst: float
+    lost: float  # the mean share of runs that gave best arms less than a tenth of the pulls
+    most_lost: Placing  # where that share is largest
+
+
+def tails(table: Sequence[Placing]) -> list[Tail]:
+    """Return the tails of all policies, the smallest 99 % quantile first."""
+    least: dict[str, float] = {}
+    found: dict[str, list[Placing]] = {}
+    for p in table:
+        least[p.problem] = min(p.summary.mean, least.get(p.problem, math.inf))
+        found.setdefault(p.policy, []).append(p)
+
+    def relative(own: Sequence[Placing], which: str) -> float:
+        return geometric_mean(_ratio(getattr(p.summary, which), least[p.problem]) for p in own)
+
+    result = [
+        Tail(
+            policy,
+            relative(own, "mean"),
+            relative(own, "q99"),
+            relative(own, "worst"),
+            float(np.mean([p.summary.lost_rate for p in own])),
+            max(own, key=lambda p: p.summary.lost_rate),
+        )
+        for policy, own in found.items()
+    ]
+    return sorted(result, key=lambda tail: tail.q99)
 
 
 def losses(table: Sequence[Placing], policy: str) -> list[tuple[float, Placing, Placing]]:
