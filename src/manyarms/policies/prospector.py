@@ -163,7 +163,7 @@ def choose(state: ProspectState) -> int:
 def keep_or_lead(state: ProspectState, rank: Tournament) -> int:
     """Return the arm in play if no other one is better, else one of the best."""
     current = state.clock[0].current  # without a place in the ranking before its first reward
-    if 0 <= current < rank.board[0].size and rank.seat[current].key >= highest(rank):
+    if 0 <= current < rank.board[0].size and rank.entrant[current].key >= highest(rank):
         return current
     return leader(rank, state.ties)
 
