@@ -117,7 +117,7 @@ def _publish(database: Database, x: int, name: str, new: _Begun) -> None:
     if spec.window is None and access.for_pages(database, name):
         raise access.needs_window(name)
     if new.keyed and tables.count_arms(database, x) != new.n_arms:
-        raise unavailable("The old experiment was deleted meanwhile. Nothing was done.")
+        raise unavailable("It was interrupted. Nothing was done: send it again.")
     columns = {
         "spec": new.spec,
         "state": "running",

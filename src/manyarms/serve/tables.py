@@ -230,7 +230,10 @@ def hidden(database: Database, keyed: bool) -> int:
 def copy_arms(old: int, new: int, begin: int, end: int, database: Database) -> None:
     """Let some arms of an experiment be those of another, too."""
     numbers = {"old": old, "new": new, "begin": begin, "end": end}
-    some = "a.experiment = :old AND a.number >= :begin AND a.number < :end"
+    some = (  # a later leader may have given it up
+        "a.experiment = :old AND a.number >= :begin AND a.number < :end AND EXISTS "
+        "(SELECT 1 FROM experiments WHERE id = :new AND state = 'making')"
+    )
     database.run(
         "INSERT INTO arms (experiment, number, key) SELECT :new, a.number, a.key FROM arms a "
         f"WHERE {some}",
