@@ -48,6 +48,18 @@ LIMITS = {  # times the floor, as promised
     "empmoss++": 20,
 }
 
+TOLD: dict[str, dict[str, object]] = {  # what those must know at n = 20000 and alpha = 0.4
+    "best": {"arm": 0},
+    "patience": {"best_mean": 0.9},
+    "qrm1": {"rho": 0.0066},  # of the arms are best
+    "satisficing-ts": {"target": 0.8},
+    "ss-greedy-oracle": {"m": 132},
+    "ss-ucb-oracle": {"share": 0.0066},
+    "moss-oracle": {"alpha": ALPHA},
+    "parallel": {"best_mean": 0.9},
+    "anytime-parallel": {"best_mean": 0.9},
+}
+
 
 class Measured(NamedTuple):
     """Costs over the floor that was measured in turn with them, and the floor in nanoseconds."""
@@ -139,17 +151,9 @@ def pulls() -> Measured:
 def field() -> Measured:
     """The same for every other policy of the registry."""
     title(f"cost per pull of the field: n = {N_ARMS}, T = {HORIZON}, alpha = {ALPHA}")
-    told: dict[str, dict[str, object]] = {
-        "best": {"arm": 0},
-        "patience": {"best_mean": 0.9},
-        "qrm1": {"rho": 0.0066},  # of the arms are best
-        "satisficing-ts": {"target": 0.8},
-        "ss-greedy-oracle": {"m": 132},
-        "ss-ucb-oracle": {"share": 0.0066},
-    }
     paper = {policy.name for policy in paper_policies()} | {"anytime-moss++", "anytime-parallel"}
     names = [name for name in ma.policy_names() if name not in paper]
-    policies = [ma.policy(name, **told.get(name, {})) for name in names]
+    policies = [ma.policy(name, **TOLD.get(name, {})) for name in names]
     return _cost_per_pull(policies, replications=4)
 
 
@@ -336,7 +340,9 @@ def live() -> Measured:
     ratios = {}
     grounds = []
     for policy in eight_policies():
-        *costs, ground = best_of(3, *(partial(_live, policy, n) for n in sizes), python_floor)
+        *costs, ground = best_of(
+            3, *(partial(live_seconds, policy, n) for n in sizes), python_floor
+        )
         ratios[f"live/{policy.name}"] = costs[1] / ground
         grounds.append(ground * 1e9)
         row = "".join(f"{cost * 1e6:>10.1f}" for cost in costs)
@@ -346,7 +352,7 @@ def live() -> Measured:
     return Measured(ratios, {"live": min(grounds)})
 
 
-def _live(
+def live_seconds(
     policy: ma.Policy,
     n: int,
     horizon: int = 20_000,
@@ -387,13 +393,15 @@ def journal() -> Measured:
         for policy in eight_policies():
             without, written, ground = best_of(
                 3,
-                partial(_live, policy, 10**6),
-                partial(_live, policy, 10**6, path=path),
+                partial(live_seconds, policy, 10**6),
+                partial(live_seconds, policy, 10**6, path=path),
                 python_floor,
             )
             ratios[f"journal/{policy.name}"] = written / ground
             grounds.append(ground * 1e9)
-            disk = partial(_live, sync="always", clock=time.perf_counter)  # it waits for the disk
+            disk = partial(
+                live_seconds, sync="always", clock=time.perf_counter
+            )  # it waits for the disk
             synced = disk(policy, 10**6, horizon=200, path=path)
             costs = f"{without * 1e6:>10.1f}{written * 1e6:>10.1f}{synced * 1e6:>14.0f}"
             print(f"{policy.name:<18}{costs}")
@@ -445,7 +453,7 @@ def peers() -> None:
         label = f"{row['peer']} {row.get('version', '')} {row.get('policy', '')}"
         print(f"{label:<36}{row.get('microseconds_per_step', row.get('reason')):>14}")
     for policy in paper_policies():
-        cost = min(_live(policy, N_ARMS, clock=time.perf_counter) for _ in range(3))
+        cost = min(live_seconds(policy, N_ARMS, clock=time.perf_counter) for _ in range(3))
         print(f"{'manyarms live ' + policy.name:<36}{cost * 1e6:>14.1f}")
     for policy in paper_policies():
         cost = min(

@@ -1,8 +1,9 @@
-"""Formulas of the docstrings as MathML: browsers draw it by themselves, without a script.
+"""Formulas of docstrings and pages as MathML: browsers draw it by themselves, without a script.
 
 Docstrings write :math:`x` within a sentence and a paragraph that begins with `.. math::`, so that
-they read well in a terminal too. A Markdown extension turns both into MathML when the site is
-built, wherever mkdocs or mkdocstrings convert Markdown.
+they read well in a terminal too. Pages have fenced blocks of the language math, which GitHub draws.
+A Markdown extension turns all three into MathML when the site is built, wherever mkdocs or
+mkdocstrings convert Markdown.
 """
 
 from __future__ import annotations
@@ -17,12 +18,14 @@ from markdown import Markdown
 from markdown.blockprocessors import BlockProcessor
 from markdown.extensions import Extension
 from markdown.inlinepatterns import InlineProcessor
+from markdown.preprocessors import Preprocessor
 
 if TYPE_CHECKING:
     from mkdocs.config.defaults import MkDocsConfig
 
 BLOCK = ".. math::"
 INLINE = r":math:`([^`]+)`"
+FENCED = re.compile(r"^```math\n(.+?)\n```$", re.MULTILINE | re.DOTALL)
 # The converter sets names of functions as variables, flush with what follows: log T as "logT".
 _FUNCTION = re.compile(
     r"(<mi>(?:log|min|max|inf)</mi>"
@@ -60,13 +63,27 @@ class BlockFormula(BlockProcessor):  # type: ignore[misc]
         place.text = self.parser.md.htmlStash.store(mathml(formula, display="block"))
 
 
+class FencedFormula(Preprocessor):  # type: ignore[misc]
+    """A fenced block whose language is math."""
+
+    def run(self, lines: list[str]) -> list[str]:
+        """Put the MathML in its place."""
+
+        def drawn(block: re.Match[str]) -> str:
+            formula = mathml(block[1], display="block")
+            return str(self.md.htmlStash.store(f'<div class="formula">{formula}</div>'))
+
+        return FENCED.sub(drawn, "\n".join(lines)).split("\n")
+
+
 class Formulas(Extension):  # type: ignore[misc]
     """The Markdown extension."""
 
     def extendMarkdown(self, md: Markdown) -> None:  # noqa: N802
-        """Register both: the inline one before code spans (190), the block one before lists."""
+        """Register all: before code spans (190), before lists, and before fences of code (25)."""
         md.inlinePatterns.register(InlineFormula(INLINE, md), "formula", 195)
         md.parser.blockprocessors.register(BlockFormula(md.parser), "formulas", 175)
+        md.preprocessors.register(FencedFormula(md), "fenced formulas", 30)
 
 
 def on_config(config: MkDocsConfig) -> None:

@@ -6,7 +6,7 @@ const Games = (() => {
   // A word has 64 bits. It is kept as two numbers of 32 bits each, and functions return it in these.
   let high = 0, low = 0;
   const GAMMA = [0x9E3779B9, 0x7F4A7C15];
-  const [FRESH, TIES, ORDER, MIXTURES, RANKING] = [1, 2, 3, 4, 5];
+  const [FRESH, TIES, ORDER, MIXTURES, RANKING, EPOCHS] = [1, 2, 3, 4, 5, 6];
 
   function multiply(ah, al, bh, bl) {
     const a0 = al & 0xFFFF, a1 = al >>> 16, b0 = bl & 0xFFFF, b1 = bl >>> 16;
@@ -233,23 +233,31 @@ const Games = (() => {
     }
   }
 
-  // What a game leaves behind: of each pull its arm, group, member and phase (iteration or round).
+  // What a game leaves behind: of each pull its arm, group, member and phase (iteration, round or subroutine).
+  // It can be looked at step by step; a step is a phase, or an epoch of Parallel.
   class Game {
     constructor(world, horizon, seed, replication) {
       const key = replicationKey(seed, replication);
-      Object.assign(this, { world, n: world.n, horizon, t: 0, phases: [], shares: [null] });
+      Object.assign(this, { world, n: world.n, horizon, t: 0, phases: [], steps: [], running: 0, shares: [null] });
       this.key = drawKey(key, 0);
       this.tape = new Tape(world, key);
       this.arms = new Int32Array(horizon);
       this.groups = new Uint8Array(horizon);
       this.members = new Int32Array(horizon);
+      this.phase = new Uint8Array(horizon);
       this.regret = new Float64Array(horizon + 1);
-      for (const [name, purpose] of Object.entries({ fresh: FRESH, ties: TIES, order: ORDER, mixing: MIXTURES, ranking: RANKING })) {
+      for (const [name, purpose] of Object.entries({ fresh: FRESH, ties: TIES, order: ORDER, mixing: MIXTURES, ranking: RANKING, epochs: EPOCHS })) {
         this[name] = new Stream(this.key, purpose);
       }
     }
     get over() { return this.t === this.horizon; }
-    begin(phase) { this.phases.push({ ...phase, start: this.t }); }
+    begin(phase) {
+      this.resume(this.phases.push(phase) - 1);
+    }
+    resume(k) {
+      this.running = k;
+      this.steps.push(this.t);
+    }
     realArm(member) {
       while (member < 0) { // the first member whose cumulative pulls exceed the target
         const { members, until } = this.shares[-member];
@@ -269,8 +277,10 @@ const Games = (() => {
       this.arms[t] = arm;
       this.groups[t] = this.tape.group;
       this.members[t] = member;
+      this.phase[t] = this.running;
       this.regret[t + 1] = this.regret[t] + this.world.best - this.tape.mean;
       slots.learn(slot, reward);
+      return reward;
     }
     addMixture(members, pulls) {
       let sum = 0;
@@ -393,6 +403,38 @@ const Games = (() => {
   const setSize = (n, T, alpha) => Math.max(1, Math.min(Math.ceil(2 * T ** alpha * 0.5 * Math.log(T)), T, n));
   const bestArms = (n, T, alpha) => Math.max(1, Math.ceil(n / (2 * T ** alpha) * (1 - 1e-12)));
 
+  // Told the best mean: that of the world, as simulate does it.
+  function parallel(game, { bestMean = game.world.best }) {
+    const T = game.horizon, q = Math.max(1, Math.ceil(Math.log(T))), epoch = Math.ceil(Math.sqrt(T));
+    const runs = Array.from({ length: q }, (_, i) => {
+      const K = setSize(game.n, T, (i + 1) / q), slots = new Slots(K, game.ties);
+      slots.scale(T, K);
+      game.phases.push({ real: K, mixtures: 0 });
+      return { K, slots, shuffle: new Shuffle(game.n, game.fresh), pulls: 0, rewards: 0 };
+    });
+    while (!game.over) {
+      const lowest = lowestRegret(runs, bestMean, game.epochs), own = runs[lowest];
+      game.resume(lowest);
+      for (let made = 0; made < epoch && !game.over; made++) {
+        const fresh = own.slots.member.length < own.K;
+        own.rewards += game.pull(own.slots, fresh ? own.slots.open(own.shuffle.next()) : own.slots.leaders.choose());
+        own.pulls++;
+      }
+    }
+  }
+
+  function lowestRegret(runs, bestMean, words) { // of equal ones, that of the largest word
+    words.next(); // stands for "none yet"
+    let lowest = 0, least = Infinity, word = [0, 0];
+    runs.forEach(({ pulls, rewards }, i) => {
+      const regret = pulls * bestMean - rewards;
+      words.next();
+      const larger = high > word[0] || (high === word[0] && low > word[1]);
+      if (regret < least || (regret === least && larger)) [lowest, least, word] = [i, regret, [high, low]];
+    });
+    return lowest;
+  }
+
   function planted(n, m) { // as ma.instances.planted: best arms of mean 0.9, the others 0.1, …, 0.5
     const share = Math.floor((n - m) / 5), rest = (n - m) % 5;
     const sizes = [m, ...[0, 1, 2, 3, 4].map((k) => share + (k < rest ? 1 : 0))];
@@ -403,6 +445,7 @@ const Games = (() => {
     "moss": moss,
     "moss-oracle": (game, { alpha }) => moss(game, { size: setSize(game.n, game.horizon, alpha) }),
     "quantile": quantile,
+    "parallel": parallel,
     "moss++": mossPlusPlus,
     "empmoss++": empMossPlusPlus,
   };

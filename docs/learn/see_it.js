@@ -4,9 +4,10 @@
 (() => {
   const ARMS = [100, 200, 500, 1000, 2000, 5000, 10000, 20000, 50000, 100000];
   const PULLS = [500, 1000, 2000, 5000, 10000, 20000];
-  const TITLES = { "moss": "MOSS", "moss-oracle": "MOSS Oracle", "quantile": "Quantile", "moss++": "MOSS++", "empmoss++": "empMOSS++" };
+  const TITLES = { "moss": "MOSS", "moss-oracle": "MOSS Oracle", "quantile": "Quantile", "parallel": "Parallel", "moss++": "MOSS++", "empmoss++": "empMOSS++" };
   const PYTHON = {
     "moss": () => "ma.MOSS()", "moss-oracle": (s) => `ma.MOSSOracle(alpha=${s.alpha})`, "quantile": () => "ma.Quantile()",
+    "parallel": () => "ma.Parallel(best_mean=0.9)",
     "moss++": (s) => `ma.MOSSPlusPlus(beta=${s.beta})`, "empmoss++": (s) => `ma.EmpMOSSPlusPlus(beta=${s.beta})`,
   };
   const GAMES = 10; // for each mean
@@ -68,7 +69,7 @@
     }
   }
 
-  const ends = (game) => game.phases.map((_, k) => game.phases[k + 1]?.start ?? game.horizon);
+  const ends = (game) => [...game.steps.slice(1), game.horizon];
 
   function showTime(t) {
     shownTime = t;
@@ -81,17 +82,20 @@
       `horizon=${asked.T}, replications=1, seed=${asked.seed}, record_arms=True).arms[0, 0]`;
   }
 
-  // How often each member was chosen in one phase until t, and how often that was a best arm.
-  function tally(game, start, end) {
-    const chosen = new Map();
-    for (let t = start; t < end; t++) {
-      const own = chosen.get(game.members[t]) ?? { member: game.members[t], pulls: 0, best: 0 };
+  // By phase: how often each member was chosen until t, and how often that was a best arm.
+  function tallies(game, end) {
+    const chosen = game.phases.map(() => new Map());
+    for (let t = 0; t < end; t++) {
+      const member = game.members[t], phase = chosen[game.phase[t]];
+      const own = phase.get(member) ?? { member, pulls: 0, best: 0 };
       own.pulls++;
       own.best += game.groups[t] === 0 ? 1 : 0;
-      chosen.set(game.members[t], own);
+      phase.set(member, own);
     }
-    return [...chosen.values()].sort((a, b) => b.pulls - a.pulls || a.member - b.member);
+    return chosen.map((phase) => [...phase.values()].sort((a, b) => b.pulls - a.pulls || a.member - b.member));
   }
+
+  const sum = (all, what) => all.reduce((total, own) => total + own[what], 0);
 
   function segment(kind, from, width, text = "") {
     const made = element("i", { class: kind, style: `left:${100 * from}%;width:${100 * width}%` });
@@ -127,11 +131,11 @@
   }
 
   function drawRows(game, t) {
-    const rows = byId("rows"), last = ends(game), said = [];
+    const rows = byId("rows"), said = [], until = tallies(game, t), lengths = game.phases.map(() => 0);
+    for (const k of game.phase) lengths[k]++;
     rows.replaceChildren();
     game.phases.forEach((phase, k) => {
-      const end = Math.min(last[k], t), length = last[k] - phase.start, all = tally(game, phase.start, end);
-      const best = all.reduce((sum, own) => sum + own.best, 0), pulls = Math.max(0, end - phase.start);
+      const all = until[k], length = lengths[k], best = sum(all, "best"), pulls = sum(all, "pulls");
       const set = `${whole(phase.real)} arm${phase.real === 1 ? "" : "s"}` +
         (phase.mixtures ? ` + ${phase.mixtures} mixture-arm${phase.mixtures === 1 ? "" : "s"}` : "");
       const told = pulls ? `${percent(best / pulls)} of ${whole(pulls)} pulls on best arms` : `${whole(length)} pulls to come`;
@@ -142,14 +146,15 @@
       said.push(`${k + 1}: ${set}, ${told}`);
     });
     rows.setAttribute("aria-label", said.join("; "));
-    byId("said").textContent = sentence(game, t);
+    byId("said").textContent = sentence(game, t, until);
   }
 
-  function sentence(game, t) {
-    const k = Math.max(0, game.phases.findLastIndex((phase) => phase.start < t)), phase = game.phases[k];
-    const all = tally(game, phase.start, Math.min(t, ends(game)[k])), top = all[0];
-    if (!top) return "Nothing is pulled yet.";
-    const pulls = all.reduce((sum, own) => sum + own.pulls, 0), share = percent(top.pulls / pulls);
+  function sentence(game, t, until) {
+    if (t === 0) return "Nothing is pulled yet.";
+    const k = game.phase[t - 1], all = until[k], top = all[0], pulls = sum(all, "pulls"), share = percent(top.pulls / pulls);
+    if (policy === "parallel") {
+      return `Subroutine ${k + 1}, on ${whole(game.phases[k].real)} arms, has lost least and runs. It got ${percent(pulls / t)} of all pulls.`;
+    }
     const where = game.phases.length > 1 ? `In iteration ${k + 1}` : "So far";
     if (top.pulls === 1) return `${where} no member was pulled twice.`;
     if (top.member < 0) {
@@ -223,9 +228,8 @@
     for (const value of ticks(T, width < 500 ? 3 : 5)) {
       svg.append(element("text", { x: x(value), y: 238, "text-anchor": value ? "middle" : "start" }, whole(value)));
     }
-    for (const phase of games[policy].phases.slice(1)) {
-      svg.append(element("line", { x1: x(phase.start), x2: x(phase.start), y1: top, y2: bottom, class: "border" }));
-    }
+    const borders = policy === "parallel" ? [] : games[policy].steps.slice(1); // it has too many
+    for (const start of borders) svg.append(element("line", { x1: x(start), x2: x(start), y1: top, y2: bottom, class: "border" }));
     const settled = Math.min(T, most / 0.4);
     svg.append(element("path", { d: `M${x(0)} ${y(0)}L${x(settled)} ${y(0.4 * settled)}`, class: "settled" }));
     for (const name of [...Games.policies.filter((each) => each !== policy), policy]) {
@@ -370,7 +374,7 @@
       new Games.World({ sizes: [K + 1, 0, K], means: [gap / 2, 0, 0], sigma: 0.5 }),
       new Games.World({ sizes: [K + 1, 1, K - 1], means: [gap / 2, gap, 0], sigma: 0.5 }),
     ];
-    const players = [{ policy: "moss-oracle", alpha: 0 }, { policy: "moss" }, { policy: "quantile" }, { policy: "moss++", beta }, { policy: "empmoss++", beta }]
+    const players = [{ policy: "moss-oracle", alpha: 0 }, { policy: "moss" }, { policy: "quantile" }, { policy: "parallel" }, { policy: "moss++", beta }, { policy: "empmoss++", beta }]
       .map((player) => ({ ...player, sums: [0, 0], counts: [0, 0] }));
     return (worldsState = { both, players, K, gap, seed, shown: [] });
   }, (state) => {
@@ -394,14 +398,16 @@
     });
     if (shown[1]) {
       const same = shown[0].arms.findIndex((arm, t) => arm !== shown[1].arms[t]);
-      worldsRoot.querySelector(".said").textContent = `${TITLES[policy]} pulls the same arms in both worlds ` +
+      const told = policy === "parallel" ? "Parallel is told the best mean, which is not the same in both. It" : TITLES[policy];
+      worldsRoot.querySelector(".said").textContent = `${told} pulls the same arms in both worlds ` +
         (same < 0 ? "to the end." : `until pull ${whole(same)}.`);
     }
     worldsRoot.querySelector("tbody").replaceChildren(...players.filter((player) => player.counts[1]).map((player) => {
       const [left, right] = player.sums.map((sum, k) => sum / player.counts[k]);
       const bound = LONG * gap / 2 * (1 - 1 / K - Math.sqrt(2 * gap * left / K));
       const title = player.policy === "moss-oracle" ? "MOSS Oracle for hardness 0" : TITLES[player.policy];
-      return row(player.policy, title, [whole(left), whole(right), bound > 0 ? `≥ ${whole(bound)}` : "nothing"]);
+      const asked = player.policy === "parallel" || bound <= 0 ? "nothing" : `≥ ${whole(bound)}`;
+      return row(player.policy, title, [whole(left), whole(right), asked]);
     }));
   }
 

@@ -13,7 +13,7 @@ from typing import Any
 from unittest import mock
 
 import manyarms as ma
-from manyarms.live.journal import RECORD_BYTES
+from manyarms.live.journal_file import RECORD_BYTES
 from tests.attack.arena import CHILDREN, Arena, Attempt, attack, in_child
 from tests.attack.on_files import PLANTS, PRECIOUS
 from tests.helpers import flipped

@@ -13,6 +13,7 @@ import pyarrow.parquet
 import pytest
 
 import manyarms as ma
+from manyarms.cli.arguments import as_options
 from manyarms.cli.main import _plain_warnings, main
 from tests.helpers import run_python
 
@@ -89,17 +90,19 @@ def test_advise_prints_the_advice(run: Run) -> None:
     printed = run(*words, "--all")
     advice = ma.advise(n=500, horizon=60, m_at_least=20, best_between=(0.1, 0.3), in_flight=3,
                        policies=["moss"], replications=2, seed=2)  # fmt: skip
-    assert printed == f"{advice.text(everyone=True)}\n"
+    assert printed == f"{as_options(advice.text(everyone=True))}\n"
     short = run(*words)
     assert short.startswith(f"{advice.text()}\n")
     assert "The same command with --why shows the table" in short
-    assert run(*words, "--why") == f"{advice.text(why=True)}\n"
+    assert run(*words, "--why") == f"{as_options(advice.text(why=True))}\n"
     for word in (
         "Take",
         "Because",
         "What would change the advice",
         "3 pulls in flight",
         "hardness",
+        "(--best-mean)",
+        "(--means)",
     ):
         assert word in printed
 

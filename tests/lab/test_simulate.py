@@ -194,7 +194,7 @@ def test_a_summary_becomes_markdown_and_latex() -> None:
     assert latex[4].startswith("moss++ & 8.0 & [")
     assert latex[5].startswith(r"my\_own|one & 3.0 &")
     assert all(line.endswith(r"\\") for line in (latex[2], *latex[4:6]))
-    assert r"moss++ - my\_own|one & 5.0 &" in summary.to_latex("pairs")
+    assert r"moss++ $-$ my\_own|one & 5.0 &" in summary.to_latex("pairs")
     with pytest.raises(ma.ParameterError, match="`table` must be"):
         summary.to_latex("runs")  # type: ignore[arg-type]
 

@@ -29,6 +29,8 @@ POLICIES: list[tuple[str, dict[str, Any], ma.Policy]] = [
     ("moss", {"size": 64}, ma.MOSSOracle(size=64)),
     ("moss-oracle", {"alpha": 0.3}, ma.MOSSOracle(alpha=0.3)),
     ("quantile", {}, ma.Quantile()),
+    ("parallel", {}, ma.Parallel()),
+    ("parallel", {"bestMean": 0.7}, ma.Parallel(best_mean=0.7)),
     ("moss++", {"beta": 0.5}, ma.MOSSPlusPlus(beta=0.5)),
     ("moss++", {"beta": 0.7}, ma.MOSSPlusPlus(beta=0.7)),
     ("empmoss++", {"beta": 0.5}, ma.EmpMOSSPlusPlus(beta=0.5)),
@@ -148,7 +150,7 @@ def test_a_hundred_thousand_arms(opened: Page) -> None:
 
 
 def test_the_line_of_python_plays_the_game_that_is_shown(opened: Page) -> None:
-    for policy in ("moss++", "empmoss++"):
+    for policy in ("moss++", "empmoss++", "parallel"):
         opened.evaluate(f"document.querySelector('input[value=\"{policy}\"]').click()")
         line = shown(opened, "#python")
         arms = eval(line, {"ma": ma})
@@ -189,7 +191,7 @@ def test_the_price_of_adapting_is_what_the_package_pays(opened: Page) -> None:
 @pytest.mark.slow
 def test_the_two_worlds_are_the_packages(opened: Page) -> None:
     table = {row[0]: row[1:] for row in finish(opened, "worlds")}
-    assert len(table) == 5
+    assert len(table) == 6
     for k, (sizes, means) in enumerate(
         [([61, 0, 60], [0.05, 0.0, 0.0]), ([61, 1, 59], [0.05, 0.1, 0.0])]
     ):
@@ -198,6 +200,7 @@ def test_the_two_worlds_are_the_packages(opened: Page) -> None:
         )
         result = simulated(ma.MOSSPlusPlus(), instance, 20_000, 1, runs=10)
         assert int(table["MOSS++"][k]) == round(result.regret[0, :, -1].mean())
+    assert table.pop("Parallel")[2] == "nothing"  # it knows more than the proof allows
     for left, right, bound in table.values():
         asked = 1000 * (1 - 1 / 60 - (2 * 0.1 * int(left) / 60) ** 0.5)
         assert bound == "nothing" if asked < -2 else int(bound[2:]) == pytest.approx(asked, abs=2)

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import manyarms as ma
-from manyarms.live.journal import begin_file, first_check, read_file, record
+from manyarms.live.journal_file import begin_file, first_check, read_file, record
 from manyarms.live.replay import replay
 from manyarms.live.saving import JOURNAL_MAGIC, pack, restored, unpack
 from manyarms.live.store import Event, EventKind

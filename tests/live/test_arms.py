@@ -72,7 +72,7 @@ def _check(live: ma.Live, alive: set[int]) -> None:
             assert run.members >= max(1, len(in_the_set))
         for k in in_the_set:
             if slots.slot[k].pulls > 0 and not slots.late_counts:
-                assert slots.rank.seat[k].key == moss_index(slots, k, 0)
+                assert slots.rank.entrant[k].key == moss_index(slots, k, 0)
 
 
 def _chaos(policy: ma.Policy, seed: int, n: int, horizon: int, change: float) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 import manyarms as ma
 from manyarms.live.databases import store_of
-from manyarms.live.journal import read_file
+from manyarms.live.journal_file import read_file
 from manyarms.live.store import Contents, Event, EventKind, Events
 from tests.live.crafted import crafted_events, journal_of
 from tests.live.games import new

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 import manyarms as ma
-from manyarms.live.journal import RECORD_BYTES, begin_file, read_file, record
+from manyarms.live.journal_file import RECORD_BYTES, begin_file, read_file, record
 from manyarms.live.replay import replay
 from manyarms.live.saving import restored, snapshot
 from manyarms.live.store import Event, EventKind, Events
@@ -106,7 +106,9 @@ def test_what_was_not_written_wholly_makes_way(tail: bytes, tmp_path: Path) -> N
 _CHILD = """
 import sys
 import manyarms as ma
+from manyarms.live import store
 from tests.live.games import step
+store._SMALL = int(sys.argv[2])
 live = ma.EmpMOSSPlusPlus().live(n_arms=30, horizon=9000, seed=8)
 ma.recorded(ma.Journal(sys.argv[1], sync=5, compact_every=150), live)
 print("open", flush=True)
@@ -116,19 +118,23 @@ while live.pulls < 8000:
 
 
 @pytest.mark.slow
-def test_killed_at_random_moments(tmp_path: Path) -> None:
+@pytest.mark.parametrize("small", [0, 1000])  # compacted by copies of the process, or by itself
+def test_killed_at_random_moments(small: int, tmp_path: Path) -> None:
     path = tmp_path / "game"
     control = ma.EmpMOSSPlusPlus().live(n_arms=30, horizon=9000, seed=8)
     chance = random.Random(3)
     for _ in range(6):
         child = subprocess.Popen(
-            [sys.executable, "-c", _CHILD, path], cwd=ROOT, stdout=subprocess.PIPE, text=True
+            [sys.executable, "-c", _CHILD, path, str(small)],
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            text=True,
         )
         assert child.stdout is not None
         assert child.stdout.readline() == "open\n"
         with pytest.raises(ma.StoreError, match=f"open already in process {child.pid}"):
             ma.recorded(path)
-        time.sleep(chance.uniform(0.0, 0.03))
+        time.sleep(chance.uniform(0.0, 0.1))
         child.kill()
         child.communicate()
         with ma.recorded(path) as live:

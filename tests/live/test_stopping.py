@@ -88,6 +88,10 @@ def test_a_target_is_reached_when_the_limit_is_above_it() -> None:
             named.verdict(target=target)
     with pytest.raises(ma.UnknownArmError, match="Unknown arm 'x'"):
         live.verdict(target="x")
+    with pytest.raises(ma.ParameterError, match="`target` must be a number such as 0.7, or the na"):
+        live.verdict(target="70 %")
+    odd = ma.MOSS().live(arms=["70%", "b"], horizon=9, seed=1)
+    assert odd.verdict(target="70%").target == "70%"  # which is an arm
     with pytest.raises(ma.ParameterError, match="`epsilon` must be left out where `target` is"):
         live.verdict(target=0.5, epsilon=0.1)
     with pytest.raises(ma.ParameterError, match="`margin` must be left out unless"):
@@ -239,7 +243,7 @@ def test_a_control_is_a_target() -> None:
         for name in ("control", "today"):
             said = live.verdict(target=name, margin=margin)
             assert said.stop
-            assert f"it is better than {name!r} by more than" in said.headline
+            assert "it is better than 'today' by more than" in said.headline
             assert not live.verdict(target=name, margin=above).stop
     asked = live.verdict(target="control", margin=0.9)
     assert (asked.outcome, asked.missing) == ("go on", f"So far: {live.uplift()}.")
@@ -266,3 +270,58 @@ def test_targets_that_cannot_be() -> None:
     for wrong in (70, -0.1, "9" * 5000):
         with pytest.raises((ma.ParameterError, ma.UnknownArmError)):
             live.verdict(target=wrong)
+
+
+def test_the_control_is_called_by_its_name() -> None:
+    live = ma.MOSS().live(arms=["cur", "b"], horizon=9000, seed=3, control="cur", share=0.3)
+    for _ in range(600):
+        pull = live.ask()
+        live.tell(pull, float(pull.arm == "cur" and pull.id % 2 == 0))
+    verdict = live.verdict(target="control")
+    assert (verdict.arm, verdict.target, verdict.goal) == ("cur", "cur", "better than 'cur'")
+    assert verdict.missing == "So far: The recommended arm is the control, cur."
+
+
+@pytest.mark.parametrize("policy", [ma.MOSS(), ma.Prospector()], ids=str)
+def test_if_nothing_is_ever_earned_that_is_said(policy: ma.Policy) -> None:
+    live = policy.live(n_arms=40, horizon=600, seed=1)
+    for k in range(600):
+        if k == 99:
+            assert live.verdict().outcome == "too early to say"
+        live.tell(live.ask(), 0.0)
+        if k == 500:
+            verdict = live.verdict()
+    assert (verdict.outcome, verdict.stop) == ("nothing earned", False)
+    assert verdict.headline.startswith("Nothing earned so far: ")
+    arms = {arm.arm: arm for arm in live.arms()}
+    said = r"All 501 rewards of (\d+) arms in play are 0, the smallest there can be\. The mean of "
+    found = re.search(
+        said + r"arm (\d+), which has the most rewards, is at most (\S+) %,", str(verdict)
+    )
+    assert found is not None
+    assert int(found[1]) <= len(arms)
+    assert 100 * arms[int(found[2])].interval[1] <= float(found[3]) < 100
+    assert live.verdict().outcome == "out of tries"
+    assert "All 600 rewards" in str(live.verdict())
+    below = policy.live(n_arms=2, horizon=600, seed=1, reward_range=(-2.0, 1.0))
+    for _ in range(150):
+        below.tell(below.ask(), -2.0)
+    assert "All 150 rewards of 2 arms in play are -2, the smallest" in str(
+        below.verdict(epsilon=0.01)
+    )
+    below.tell(below.ask(), -1.5)
+    assert below.verdict(epsilon=0.01).outcome != "nothing earned"
+
+
+def test_retired_arms_that_hold_the_verdict_up_are_counted() -> None:
+    live = ma.MOSS().live(n_arms=2000, horizon=10**6, seed=1)
+    for pull in live.ask(600):
+        live.tell(pull, float(pull.id % 2))
+    good = [arm.arm for arm in live.arms() if arm.estimate == 1.0]
+    assert "retired" not in live.verdict().missing
+    live.retire(good[:150])
+    found = re.search(
+        r"Of these, (\d+) were retired, and no pull will tell", live.verdict().missing
+    )
+    assert found is not None
+    assert 0 < int(found[1]) <= 150

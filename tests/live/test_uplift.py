@@ -170,7 +170,7 @@ def test_when_there_is_nothing_to_compare() -> None:
     with pytest.raises(ma.TurnError, match="of the control 'a'"):
         live.uplift()
     live.tell(next(pull for pull in pulls if pull.id > 99), 0.0)
-    assert str(live.uplift()) == "The recommended arm is the control, a."
+    assert str(live.uplift()) == "The recommended arm is the control, a"
     with pytest.raises(ma.ParameterError, match="confidence"):
         live.uplift(confidence=1.0)
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import manyarms as ma
-from manyarms.live.journal import begin_file
+from manyarms.live.journal_file import begin_file
 from tests.museum.games import known, regrets
 from tests.museum.service import ORIGIN, Service, look
 from tests.serve.machines import new_name, shared_postgres

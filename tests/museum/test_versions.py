@@ -12,7 +12,7 @@ import pytest
 import manyarms as ma
 from manyarms.errors import ManyarmsError
 from manyarms.lab import read_results, tables
-from manyarms.live import journal, saving
+from manyarms.live import journal_file, saving
 from manyarms.live.databases import database
 from manyarms.report import html_report
 from manyarms.serve.game import Game, ReplayError
@@ -33,7 +33,7 @@ def test_the_formats_that_are_written() -> None:
     written = {row[0]: row[1] for row in _rows("Formats")}
     assert written == {
         "saved handle": str(saving.VERSION),
-        "journal": str(journal._VERSION),
+        "journal": str(journal_file._VERSION),
         "database": str(database.SCHEMA),
         "results": tables.FORMAT.rpartition(" ")[2],
         "study": html_report._FORMAT.rpartition(" ")[2],
@@ -42,7 +42,7 @@ def test_the_formats_that_are_written() -> None:
 
 @pytest.mark.parametrize("ahead", [1, 7])
 def test_formats_of_the_future_are_refused(ahead: int, tmp_path: Path) -> None:
-    for known in (saving.VERSION, journal._VERSION):
+    for known in (saving.VERSION, journal_file._VERSION):
         with pytest.raises(ma.SavedFileError, match="Install a newer manyarms"):
             saving.check_version(known + ahead, known, "it")
     url = f"sqlite:///{tmp_path}/x.db"

@@ -27,7 +27,7 @@ def test_the_page_is_up_to_date() -> None:
 def test_every_policy_is_in_the_table() -> None:
     table = policies_as_markdown()
     for name in described():
-        assert f"| `{name}` |" in table
+        assert f"| [`{name}`](policies/" in table
 
 
 def test_the_table_is_made_between_the_marks() -> None:
@@ -45,7 +45,7 @@ def test_the_module_writes_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     path.write_text(f"{BEGIN}{END}")
     monkeypatch.setattr(sys, "argv", ["listing", str(path)])
     runpy.run_module("manyarms.cli.listing", run_name="__main__")
-    assert "| `moss++` |" in path.read_text(encoding="utf-8")
+    assert "| [`moss++`](policies/moss_plus_plus.md) |" in path.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("width", [80, 120])

@@ -18,12 +18,13 @@ pytestmark = pytest.mark.compiled  # no kernels to cover: once is enough
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
+API = [page for room in ("api", "policies") for page in (DOCS / room).glob("*.md")]
 
 
 @pytest.mark.parametrize("module", ["", ".instances", ".theory", ".report", ".kit"])
 def test_the_api_has_every_public_name_once(module: str) -> None:
     package = importlib.import_module(f"manyarms{module}")
-    text = "\n".join(page.read_text(encoding="utf-8") for page in (DOCS / "api").glob("*.md"))
+    text = "\n".join(page.read_text(encoding="utf-8") for page in API)
     shown = re.findall(r"^::: (\S+)$", text, re.MULTILINE)
     assert len(shown) == len(set(shown))
     shown_things = [_named(name) for name in shown]
@@ -37,10 +38,8 @@ def test_the_api_has_every_public_name_once(module: str) -> None:
 def test_the_api_shows_no_module_for_a_function_of_its_name() -> None:
     griffe = pytest.importorskip("griffe", reason='the site needs pip install ".[docs]"')
     package = griffe.load("manyarms", search_paths=[ROOT / "src"], resolve_aliases=True)
-    for page in (DOCS / "api").glob("*.md"):
+    for page in API:
         for name in re.findall(r"^::: manyarms\.(\S+)$", page.read_text(encoding="utf-8"), re.M):
-            if name == "policies.field":  # a room whose policies the page lists
-                continue
             thing = package[name]
             assert not (thing.final_target if thing.is_alias else thing).is_module, name
 
@@ -66,7 +65,7 @@ def _named(name: str) -> object:
 
 @pytest.mark.parametrize("shown", [ma.Live, ma.Result])
 def test_the_api_shows_every_method(shown: type) -> None:
-    text = "\n".join(page.read_text(encoding="utf-8") for page in (DOCS / "api").glob("*.md"))
+    text = "\n".join(page.read_text(encoding="utf-8") for page in API)
     fields = getattr(shown, "__dataclass_fields__", {})  # the docstring lists them
     for name in dir(shown):
         if not name.startswith("_") and name not in fields:
@@ -86,7 +85,7 @@ def test_links_are_led_home(hook: ModuleType) -> None:
     assert led("../examples/prompts.py", "live.md") == "see [it](examples/prompts.md)."
     assert led("../CONTRIBUTING.md#house-rules", "x.md") == "see [it](contributing.md#house-rules)."
     assert led("docs/theory.md", "changelog.md") == "see [it](theory.md)."
-    assert led("../guarantees.md", "api/policies.md") == "see [it](../guarantees.md)."
+    assert led("../guarantees.md", "policies/moss.md") == "see [it](../guarantees.md)."
     assert led("nowhere.md", "live.md") == "see [it](nowhere.md)."
     assert led("https://example.org/x.md", "live.md") == "see [it](https://example.org/x.md)."
 
@@ -110,10 +109,13 @@ def test_formulas_become_mathml() -> None:
     markdown = pytest.importorskip("markdown", reason='the site needs pip install ".[docs]"')
     formulas = importlib.import_module("formulas")
     html = markdown.markdown(
-        "At most :math:`\\log\nT`, `x`, or\n\n.. math:: a^2 +\n    b\n\nand more.",
-        extensions=[formulas.Formulas()],
+        "At most :math:`\\log\nT`, `x`, or\n\n.. math:: a^2 +\n    b\n\nand more.\n\n"
+        "```math\nc <\nd\n```",
+        extensions=["pymdownx.superfences", formulas.Formulas()],
     )
-    assert html.count("<math ") == 2
+    assert html.count("<math ") == 3
+    assert html.count('<div class="formula"><math') == 2
+    assert "```" not in html
     assert html.count("<code>x</code>") == 1
     assert '<div class="formula"><math' in html
     assert "<mi>log</mi><mspace" in html

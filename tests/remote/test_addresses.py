@@ -16,7 +16,8 @@ from typing import Any
 import pytest
 
 import manyarms as ma
-from manyarms.remote.calls import Answer, Call, Plan
+from manyarms.remote.answers import Answer
+from manyarms.remote.calls import Call, Plan
 from manyarms.remote.client import Addresses, Lost, Run
 from tests.remote.same import plain, play
 from tests.serve.machines import TOKEN, Node, call, new_name, path_of, shared_postgres, wait

@@ -42,8 +42,12 @@ def test_the_arm_that_was_given(place: Any) -> None:
         assert pull.is_fallback
         assert remote.ask(2, timeout=0.1, fallback=7) == [ma.Pull(7, NO_PULL)] * 2
         remote.tell(pull, 1.0)  # is nobody's
-        remote.tell_many([(pull, 1.0)])
+        remote.tell_many([(pull, 1.0), (pull.id, 1.0)])
         remote.abandon(pull)
+        remote.tell(pull.id, 1.0)  # a page may keep no more of it
+        remote.abandon(pull.id)
+        with pytest.raises(ma.ParameterError, match="`pull` must be"):
+            remote.tell(-2, 1.0)
         with pytest.raises(ma.ParameterError, match="reward"):
             remote.tell(pull, "much")  # type: ignore[arg-type]
         for fallback in (None, False, True):  # no arm was ever recommended

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import manyarms as ma
-from manyarms.remote.calls import Answer
+from manyarms.remote.answers import Answer
 from manyarms.remote.client import Run
 from tests.remote.cutting import bad_line
 from tests.remote.same import plain, play

@@ -156,14 +156,33 @@ def test_what_is_good_enough_is_a_setting(visit: Visit, gallery: Node) -> None:
     page.click("text=Settings")
     page.fill("#epsilon", "lots")
     page.click("#settings form button")
-    expect(page.locator("#settings .said")).to_contain_text("`epsilon` must be a number")
+    said = page.locator("[data-form=settings] .said")
+    expect(said).to_contain_text("`epsilon` must be a number")
     page.fill("#epsilon", "40%")
     page.fill("#target", "0.3")
     page.click("#settings form button")
-    expect(page.locator("#deploy")).to_contain_text("its mean is above 0.3, 95 % sure.")
+    expect(page.locator("#deploy")).to_contain_text("its mean is above 30 %, 95 % sure.")
     spec = call(gallery.port, "GET", path)[1]["spec"]
     assert (spec["epsilon"], spec["target"]) == ("40%", 0.3)
     assert call(gallery.port, "PATCH", path, {"epsilon": None, "target": None})[0] == 200
+
+
+def test_going_on_in_a_season(visit: Visit, gallery: Node) -> None:
+    page = visit("/experiments/buttons")
+    page.click("text=Settings")
+    page.click("#season summary")
+    page.fill("#season-name", "buttons-2")
+    page.click("#season button")
+    expect(page.locator("#season .said")).to_contain_text("`horizon` must be given to moss")
+    page.select_option("#season-policy", "prospector")
+    page.click("#season button")
+    page.wait_for_url("**/experiments/buttons-2")
+    expect(page.locator("#deploy")).to_contain_text("arm 3")
+    page.click("text=Settings")
+    expect(page.locator("#settings")).to_contain_text("buttons, up to event 3,999")
+    told = call(gallery.port, "GET", "/v1/experiments/buttons")[1]["recommended"]["told"]
+    seen = call(gallery.port, "GET", "/v1/experiments/buttons-2")[1]
+    assert seen["recommended"]["told"] == told
 
 
 def test_signing_out(browser: Page, visit: Visit) -> None:

@@ -15,6 +15,7 @@ from manyarms.live.databases import Database
 from manyarms.serve import cleaning, importing, tables
 from manyarms.serve.errors import RefusedError
 from manyarms.serve.importing import _csv
+from manyarms.serve.links import Beside
 from tests.serve.machines import call, in_thread, new_name, row_of
 
 KEYS = ["plain", "two\nlines", '5" pipe', "a,b", "\u00fc\r\nx", "=1+1", "'quoted", "last\n"]
@@ -26,7 +27,7 @@ def read(data: bytes, size: int) -> list[str]:
             yield data[at : at + size]
 
     async def main() -> list[str]:
-        return [key async for some in _csv(pieces(), {}) for key in some]
+        return [key async for some in _csv(pieces(), Beside()) for key in some]
 
     return asyncio.run(main())
 

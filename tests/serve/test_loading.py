@@ -16,7 +16,7 @@ from manyarms.serve import forked as forked_module
 from manyarms.serve import leader as module
 from manyarms.serve import snapshots
 from manyarms.serve.game import Game
-from tests.serve.machines import call, in_thread, new_name, opened, path_of, row_of, wait
+from tests.serve.machines import TOKEN, call, in_thread, new_name, opened, path_of, row_of, wait
 
 pytestmark = [pytest.mark.interpreted, pytest.mark.patient]
 
@@ -124,6 +124,10 @@ def test_a_log_that_cannot_be_played_is_not_played_on(store: str, damage: str) -
     with in_thread(store) as one:
         status, answer = call(one.port, "POST", f"{path_of(name)}/asks", {})
         assert (status, answer["code"]) == (503, "replay")
+        with ma.Remote(f"http://127.0.0.1:{one.port}", name, token=TOKEN) as remote:
+            assert remote.ask(timeout=20, fallback="current").is_fallback
+            with pytest.raises(ma.ServiceError):
+                remote.ask()
         if damage == "arm":
             was, now = (given[1]["arm"] + 1) % 9, given[1]["arm"]
             assert f"pull 1 was of arm {was}, and moss now chooses arm {now}" in answer["message"]

@@ -60,18 +60,21 @@ def test_targets_over_http(served: InThread) -> None:
     arms = ["red", "green", "7"]
     remote = ma.Remote.create(url, "targets", "moss", arms=arms, horizon=900, seed=1, token=TOKEN)
     _played(served.port, path, 500, "green")
-    said = remote.verdict(target=0.5)
-    assert said.headline == "Stop and deploy arm 'green': its mean is above 0.5, 95 % sure."
-    assert call(served.port, "GET", f"{path}/verdict?target=0.5")[1]["headline"] == said.headline
+    above = remote.verdict(target=0.5)
+    assert above.headline == "Stop and deploy arm 'green': its mean is above 50 %, 95 % sure."
+    assert call(served.port, "GET", f"{path}/verdict?target=0.5")[1]["headline"] == above.headline
     better = remote.verdict(target="7", margin="20%")
     assert (better.stop, better.target, better.margin) == (True, "7", "20%")
     assert not remote.verdict(target="green").stop
     for query in ("target=x", "target_arm=nobody", "target=0.5&epsilon=0.1", "epsilon=x%25"):
         assert call(served.port, "GET", f"{path}/verdict?{query}")[0] == 422
+    status, answer = call(served.port, "GET", f"{path}/verdict?epsilon=lots")
+    said = "`epsilon` must be a number, or a percentage such as 10%, got 'lots'."
+    assert (status, answer["message"]) == (422, said)
     remote.change(epsilon="30%")
     assert remote.verdict().epsilon == "30%"
     remote.change(target=0.5)
-    assert remote.summary()["headline"] == remote.verdict().headline == said.headline
+    assert remote.summary()["headline"] == remote.verdict().headline == above.headline
     assert remote.verdict(quantile=0.0).target is None
     assert remote.verdict(epsilon="20%").target is None
     assert remote.verdict(target="7").target == "7"
@@ -128,8 +131,9 @@ def test_advice_is_possible_where_it_is_given(served: InThread) -> None:
 
 
 def test_a_control_is_a_target(served: InThread) -> None:
-    port, path = served.port, "/v1/experiments/controlled"
-    spec = {"policy": "moss", "horizon": 2000, "n_arms": 3, "control": "today", "share": 0.3}
+    port, path, page = served.port, "/v1/experiments/controlled", "/experiments/controlled"
+    spec: dict[str, Any] = {"policy": "moss", "horizon": 2000, "n_arms": 3}
+    spec |= {"control": "today", "share": 0.3}
     assert call(port, "PUT", path, spec | {"seed": 1})[0] == 201
     for _ in range(2):
         pulls = call(port, "POST", f"{path}/asks", {"k": 500})[1]["pulls"]
@@ -138,8 +142,27 @@ def test_a_control_is_a_target(served: InThread) -> None:
     for name in ("control", "today"):
         said = call(port, "GET", f"{path}/verdict?target_arm={name}&margin=0.5")[1]
         assert said["stop"]
-        assert f"it is better than {name!r} by more than 0.5, 95 % sure." in said["headline"]
+        assert "it is better than 'today' by more than 0.5, 95 % sure." in said["headline"]
     assert call(port, "GET", f"{path}/verdict?target_arm=yesterday")[0] == 422
+    # as a setting
+    seen = call(port, "PATCH", path, {"target": "control"})[1]
+    assert (seen["spec"]["target"], seen["may_stop"]) == ("control", True)
+    assert "it is better than 'today', 95 % sure." in seen["headline"]
+    assert call(port, "GET", f"{path}/verdict")[1]["headline"] == seen["headline"]
+    assert call(port, "GET", f"{path}/verdict?epsilon=0.1")[1]["target"] is None
+    assert b'name="target" autocomplete="off" value="control"' in call(port, "GET", page)[1]
+    viewer = call(port, "POST", "/v1/tokens", {"name": "looks", "role": "viewer"})[1]["token"]
+    shown = call(port, "GET", page, token=viewer)[1]
+    assert b"<dt>Good enough</dt><dd>better than today</dd>" in shown
+    for wrong in ("today", "5%", 2.0, -0.1):
+        assert call(port, "PATCH", path, {"target": wrong})[0] == 422, wrong
+    assert call(port, "PUT", "/v1/experiments/goal", spec | {"target": "control"})[0] == 201
+    del spec["control"]
+    spec["share"] = 0.05
+    status, answer = call(port, "PUT", "/v1/experiments/alone", spec | {"target": "control"})
+    assert (status, answer["parameter"]) == (422, "target")
+    assert call(port, "PUT", "/v1/experiments/alone", spec)[0] == 201
+    assert call(port, "PATCH", "/v1/experiments/alone", {"target": "control"})[0] == 422
 
 
 def test_a_question_that_is_misspelt_is_no_other_question(served: InThread) -> None:

@@ -114,7 +114,7 @@ def test_powers_and_logarithms_are_told_apart() -> None:
     assert fit.exponent == pytest.approx((0.6, 0.6, 0.6))
     assert fit.log_power == pytest.approx(1.5)
     assert fit.at(2**40) == pytest.approx(3 * 2**24 * math.log(2**40) ** 1.5)
-    assert fit.plain.estimate > 0.7  # it takes the logarithm for a power
+    assert fit.without_log.estimate > 0.7  # it takes the logarithm for a power
     assert fit.log_power_at(0.6) == pytest.approx(1.5)
     assert fit.local_slopes() == sorted(fit.local_slopes(), reverse=True)
 
@@ -122,12 +122,12 @@ def test_powers_and_logarithms_are_told_apart() -> None:
 def test_the_power_of_the_logarithm_stays_within_theory() -> None:
     falling = fit_exponent(exact(lambda t: t**0.9 / math.log(t)), largest_log_power=2.5)
     assert falling.log_power == 0.0
-    assert falling.exponent == falling.plain
+    assert falling.exponent == falling.without_log
     steep = fit_exponent(exact(lambda t: t**0.3 * math.log(t) ** 4), largest_log_power=1.0)
     assert steep.log_power == 1.0
     # the same slope as of the data divided by log T, fitted without a log log term
     rest = fit_exponent(exact(lambda t: t**0.3 * math.log(t) ** 3), largest_log_power=0.0)
-    assert steep.exponent.estimate == pytest.approx(rest.plain.estimate)
+    assert steep.exponent.estimate == pytest.approx(rest.without_log.estimate)
 
 
 def test_the_worst_factor_counts() -> None:

@@ -244,24 +244,34 @@ def caveats(
             sentences.append(f"If you know that the hardness is at most {alpha:.2f}, take {name}.")
             break
     if question.few:
-        sentences.append("If you ask for the whole catalogue, all policies play that you can make.")
+        sentences.append(
+            "If you ask for the whole catalogue (`policies='all'`), all play that you can make."
+        )
     if skipped:
         names = _names(player.label for player in skipped)
         sentences.append(f"If you give `replications`, slow policies play, too: {names}.")
     if not question.bounded:
         names = _names(admitted_by("m", question))
-        known = "a lower bound on the number of best arms"
+        known = "a lower bound on the number of best arms (`m_at_least`)"
         sentences.append(f"If you know {known}, these play, too: {names}.")
         if question.objective == "find" and question.told_nothing:
             rare = "a handful of arms are good, and all others far worse"
-            sentences.append(f"If only {rare}, say so: give the largest hardness, such as 0.9.")
+            sentences.append(
+                f"If only {rare}, say so: give the largest hardness (`alpha_at_most=0.9`)."
+            )
     if question.best_mean is None:
         names = _names(admitted_by("mu*", question))
-        sentences.append(f"If you know the best mean (rounded down), these play, too: {names}.")
+        sentences.append(
+            f"If you know the best mean, give it rounded down (`best_mean`); then these play, too: "
+            f"{names}."
+        )
     if question.instance is None:
-        sentences.append("If you expect other means, give them, or a file of your own.")
+        sentences.append(
+            "If you expect other means, give them (`best_between`, `others`), or a file of your "
+            "own (`instance`)."
+        )
     if not question.in_flight:
-        sentences.append("If rewards come late, say how many pulls are in flight.")
+        sentences.append("If rewards come late, say how many pulls are in flight (`in_flight`).")
     return tuple(sentences)
 
 

@@ -174,7 +174,7 @@ def advise(
     Example: manyarms advise --n 1000000 --horizon 20000 --m-at-least 50
     """
     from manyarms.advice import advise as ask
-    from manyarms.cli.arguments import check_json_path, numbers, own_arms
+    from manyarms.cli.arguments import as_options, check_json_path, numbers, own_arms
     from manyarms.cli.screen import show, watching, write_json
     from manyarms.protocol.loading import load_policy
 
@@ -192,7 +192,7 @@ def advise(
             **given,
         )
     if json_path is None:
-        show(advice.text(why=why, everyone=everyone))
+        show(as_options(advice.text(why=why, everyone=everyone)))
         if not (why or everyone):
             show("\nThe same command with --why shows the table, and what would change the advice.")
     else:

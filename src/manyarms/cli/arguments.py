@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -17,6 +18,21 @@ from manyarms.protocol.loading import load_policy
 from manyarms.protocol.registry import is_registered
 
 T = TypeVar("T", int, float)
+
+_OPTIONS = {"policies='all'": "all", "instance": "means"}  # that have other names than in Python
+
+
+def as_options(text: str) -> str:
+    """Return advice with parameters of Python as options of the command line.
+
+    >>> as_options("give `m_at_least`, `alpha_at_most=0.9` or `policies='all'`")
+    'give --m-at-least, --alpha-at-most=0.9 or --all'
+    """
+
+    def option(found: re.Match[str]) -> str:
+        return f"--{_OPTIONS.get(found[1], found[1].replace('_', '-'))}"
+
+    return re.sub("`([a-z_]+(?:=[^`]+)?)`", option, text)
 
 
 def policy_from(text: str, instance: Instance, alpha: float | None) -> Policy:

@@ -67,7 +67,8 @@ def with_table(page: str) -> str:
 def _row(name: str, about: About) -> list[str]:
     needs = about.needs + (" (rewards in [0, 1])" if about.rewards != "any" else "")
     cost = f"{about.nanoseconds}", about.scaling
-    return [f"`{name}`", needs, about.guarantee, about.good_at, *cost, about.source]
+    linked = f"[`{name}`]({about.page.removeprefix('docs/')})"
+    return [linked, needs, about.guarantee, about.good_at, *cost, about.source]
 
 
 def _parameters(name: str) -> dict[str, str]:

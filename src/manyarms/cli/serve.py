@@ -81,6 +81,12 @@ def _opened(store: str, *, new: bool = False) -> Iterator[Any]:
     help="Give this once, after the database was restored from a backup: tickets from the lost "
     "time are then refused.",
 )
+@click.option(
+    "--images",
+    is_flag=True,
+    help="Show the pictures and links of arms on the dashboard. Browsers then load pictures from "
+    "other servers, which see who looks.",
+)
 @click.option("--quiet", is_flag=True, help="Log warnings only.")
 def serve(root_path: str, trusted_proxies: str, quiet: bool, **given: Any) -> None:
     """Serve experiments over HTTP, with a page to watch them.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,6 +18,7 @@ Library = Literal["pandas", "polars"]
 _LIBRARIES = ("pandas", "polars")
 _LONGEST = 200  # characters of a cell
 _MOST_ROWS = 20
+_MINUS = re.compile(r"(?<![\w)])-(?=[\d. ])")  # and no hyphen
 _LATEX = {letter: f"\\{letter}" for letter in "&%$#_{}"} | {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
@@ -120,18 +122,20 @@ def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 def latex_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     r"""Return a table of text as LaTeX, for the package booktabs; names to the left.
 
-    >>> print(latex_table(["policy", "best"], [["moss_1", "50.0%"]]))
+    >>> print(latex_table(["policy", "best"], [["moss_1", "50.0%"], ["a-b - c", "[-1, -.5]"]]))
     \begin{tabular}{lr}
     \toprule
     policy & best \\
     \midrule
     moss\_1 & 50.0\% \\
+    a-b $-$ c & [$-$1, $-$.5] \\
     \bottomrule
     \end{tabular}
     """
 
     def line(cells: Sequence[str]) -> str:
-        return " & ".join("".join(_LATEX.get(letter, letter) for letter in one) for one in cells)
+        texts = ("".join(_LATEX.get(letter, letter) for letter in one) for one in cells)
+        return " & ".join(_MINUS.sub("$-$", text) for text in texts)
 
     body = [rf"{line(row)} \\" for row in rows]
     begin = rf"\begin{{tabular}}{{l{'r' * (len(head) - 1)}}}"

@@ -30,7 +30,7 @@ _FEW = 32  # slots, at most, that have no tree
 _PART = 8  # if more than this part of all keys changed, the tree is built anew
 
 
-class Seat(Record):
+class Entrant(Record):
     """A slot's key, and where it stands."""
 
     key: float
@@ -44,14 +44,14 @@ class Board(Record):
     top: int  # the slot above the list, or -1
     leaders: int  # slots in the list
     level: float  # no key but the top's is larger; all slots of this key are in the list, if any is
-    seated: int  # slots in the tree
+    in_tree: int  # slots in the tree
     changed: int  # keys that changed since
 
 
 class Tournament(NamedTuple):
     """Slots ordered by key."""
 
-    seat: Records[Seat]  # by slot
+    entrant: Records[Entrant]  # by slot
     leaders: Ints  # the list
     node: Floats  # level by level: the largest key of each block of 8, of 64, … slots
     changed: Ints  # slots of the tree whose key changed, while they are few
@@ -70,7 +70,7 @@ def tournament(
     """
     slots, room = max(1, slots), _ROOM if memory.endless else power_of_two(room or slots)
     return Tournament(
-        memory.records(slots, Seat),
+        memory.records(slots, Entrant),
         memory.ints(slots, most=slots),
         memory.floats((max(slots, room) >> 1) + 1),
         memory.ints(slots, most=slots),
@@ -89,7 +89,7 @@ def clear(rank: Tournament) -> None:
     board.top = -1
     board.leaders = 0
     board.level = math.inf
-    board.seated = 0
+    board.in_tree = 0
     board.changed = 0
 
 
@@ -113,7 +113,7 @@ def highest(rank: Tournament) -> float:
     if board.top < 0 and board.leaders == 0:
         _find_leaders(rank)
     if board.top >= 0:
-        return rank.seat[board.top].key
+        return rank.entrant[board.top].key
     return board.level if board.leaders > 0 else -math.inf
 
 
@@ -123,32 +123,32 @@ def enter(rank: Tournament, key: float) -> None:
     board = rank.board[rank.number]
     slot = rank.base + board.size
     board.size += 1
-    rank.seat[slot].key = key
-    rank.seat[slot].place = 0
+    rank.entrant[slot].key = key
+    rank.entrant[slot].place = 0
     _stand(rank, slot, key)
 
 
 @kernel
 def rekey(rank: Tournament, slot: int, key: float) -> None:
     """Give `slot` a new key; a slot that has not entered does so."""
-    board, seat = rank.board[rank.number], rank.seat[slot]
+    board, entrant = rank.board[rank.number], rank.entrant[slot]
     if slot - rank.base >= board.size:
         if slot - rank.base > board.size:
             _enter_before(rank, slot)
         board.size += 1
-        seat.place = 0
-    seat.key = key
+        entrant.place = 0
+    entrant.key = key
     if slot == board.top:
         if key > board.level:
             return
         board.top = -1
-    elif seat.place > 0:
+    elif entrant.place > 0:
         if key == board.level:
             return
         last = rank.leaders[rank.base + board.leaders - 1]  # it fills the gap
-        rank.leaders[rank.base + seat.place - 1] = last
-        rank.seat[last].place = seat.place
-        seat.place = 0
+        rank.leaders[rank.base + entrant.place - 1] = last
+        rank.entrant[last].place = entrant.place
+        entrant.place = 0
         board.leaders -= 1
     _stand(rank, slot, key)
 
@@ -163,13 +163,13 @@ def _stand(rank: Tournament, slot: int, key: float) -> None:
     if key == board.level and board.leaders > 0:
         rank.leaders[rank.base + board.leaders] = slot
         board.leaders += 1
-        rank.seat[slot].place = board.leaders
+        rank.entrant[slot].place = board.leaders
         return
     if key > board.level:  # a second one above the list, as late rewards may have it
         disband(rank)
     elif board.top < 0 and board.leaders == 0:
         board.level = math.inf  # not known
-    if slot - rank.base < board.seated:
+    if slot - rank.base < board.in_tree:
         _note(rank, slot)
 
 
@@ -177,7 +177,7 @@ def _stand(rank: Tournament, slot: int, key: float) -> None:
 def _note(rank: Tournament, slot: int) -> None:
     """Note that a key in the tree changed."""
     board = rank.board[rank.number]
-    if _PART * board.changed <= board.seated:
+    if _PART * board.changed <= board.in_tree:
         rank.changed[rank.base + board.changed] = slot
         board.changed += 1
 
@@ -203,12 +203,12 @@ def _enter_before(rank: Tournament, slot: int) -> None:
 def disband(rank: Tournament) -> None:
     """Forget the leaders. They are found again, in order of slots, when one is needed."""
     board = rank.board[rank.number]
-    if board.top >= 0 and board.top - rank.base < board.seated:
+    if board.top >= 0 and board.top - rank.base < board.in_tree:
         _note(rank, board.top)
     for k in range(board.leaders):
         slot = rank.leaders[rank.base + k]
-        rank.seat[slot].place = 0
-        if slot - rank.base < board.seated:
+        rank.entrant[slot].place = 0
+        if slot - rank.base < board.in_tree:
             _note(rank, slot)
     board.top = -1
     board.leaders = 0
@@ -224,20 +224,20 @@ def _find_leaders(rank: Tournament) -> None:
     if board.size <= _FEW:
         _look_at_all(rank)
         return
-    if _PART * (board.changed + board.size - board.seated) > board.size:
-        board.seated = board.size
+    if _PART * (board.changed + board.size - board.in_tree) > board.size:
+        board.in_tree = board.size
         _build(rank)
     else:
-        while board.seated < board.size:
-            board.seated += 1
-            _climb(rank, rank.base + board.seated - 1, True)
+        while board.in_tree < board.size:
+            board.in_tree += 1
+            _climb(rank, rank.base + board.in_tree - 1, True)
         for k in range(board.changed):
             _climb(rank, rank.changed[rank.base + k], False)
     board.changed = 0
     _list_leaders(rank)
     if board.leaders == 1 and board.level > -math.inf:  # the second largest key is the level
         board.top = rank.leaders[rank.base]
-        rank.seat[board.top].place = 0
+        rank.entrant[board.top].place = 0
         board.leaders = 0
         board.level = _best_rival(rank, board.top)
 
@@ -248,7 +248,7 @@ def _look_at_all(rank: Tournament) -> None:
     board = rank.board[rank.number]
     best, rival, top = -math.inf, -math.inf, -1
     for slot in range(rank.base, rank.base + board.size):
-        key = rank.seat[slot].key
+        key = rank.entrant[slot].key
         if key > best:
             best, rival, top = key, best, slot
         elif key > rival:
@@ -259,16 +259,16 @@ def _look_at_all(rank: Tournament) -> None:
         return
     board.level = best
     for slot in range(rank.base, rank.base + board.size):
-        if rank.seat[slot].key == best:
+        if rank.entrant[slot].key == best:
             rank.leaders[rank.base + board.leaders] = slot
             board.leaders += 1
-            rank.seat[slot].place = board.leaders
+            rank.entrant[slot].place = board.leaders
 
 
 @kernel
 def _build(rank: Tournament) -> None:
     """Compute all nodes, level by level."""
-    last = rank.board[rank.number].seated - 1
+    last = rank.board[rank.number].in_tree - 1
     level = 0
     while last >> _SPAN * level > 0:
         level += 1
@@ -289,12 +289,12 @@ def _at(rank: Tournament, block: int, level: int) -> int:
 @kernel
 def _largest_within(rank: Tournament, block: int, level: int) -> float:
     """Return the largest key of a node, from those below it."""
-    last = (rank.board[rank.number].seated - 1) >> _SPAN * (level - 1)
+    last = (rank.board[rank.number].in_tree - 1) >> _SPAN * (level - 1)
     first = block << _SPAN
     best = -math.inf
     if level == 1:
         for k in range(_BLOCKS):
-            best = max(best, rank.seat[rank.base + min(first + k, last)].key)
+            best = max(best, rank.entrant[rank.base + min(first + k, last)].key)
     else:
         start = _at(rank, 0, level - 1)
         for k in range(_BLOCKS):
@@ -305,7 +305,7 @@ def _largest_within(rank: Tournament, block: int, level: int) -> float:
 @kernel
 def _climb(rank: Tournament, slot: int, new: bool) -> None:
     """Compute the nodes above a slot: all if it is new in the tree, else as far as they change."""
-    last = rank.board[rank.number].seated - 1
+    last = rank.board[rank.number].in_tree - 1
     block = slot - rank.base
     level = 0
     while last >> _SPAN * level > 0:
@@ -322,7 +322,7 @@ def _climb(rank: Tournament, slot: int, new: bool) -> None:
 def _list_leaders(rank: Tournament) -> None:
     """Fill the list with all slots of the largest key, in their order."""
     board = rank.board[rank.number]
-    last = board.seated - 1
+    last = board.in_tree - 1
     root = 0  # the level of the block that holds all slots; at least 2, for they are not few
     while last >> _SPAN * root > 0:
         root += 1
@@ -347,7 +347,7 @@ def _list_leaders(rank: Tournament) -> None:
 def _first_alike(rank: Tournament, block: int, end: int, level: int) -> int:
     """Return the first block from this one on that has a leader, or `end`, 8 blocks' end."""
     board = rank.board[rank.number]
-    start, last = _at(rank, 0, level), (board.seated - 1) >> _SPAN * level
+    start, last = _at(rank, 0, level), (board.in_tree - 1) >> _SPAN * level
     found = end
     for k in range(1, _BLOCKS + 1):
         other = end - k
@@ -361,23 +361,23 @@ def _first_alike(rank: Tournament, block: int, end: int, level: int) -> int:
 def _list_block(rank: Tournament, block: int) -> None:
     """Add the leaders among 8 slots to the list."""
     board = rank.board[rank.number]
-    first, last = block << _SPAN, board.seated - 1
+    first, last = block << _SPAN, board.in_tree - 1
     alike = 0
     for k in range(_BLOCKS):
-        key = rank.seat[rank.base + min(first + k, last)].key
+        key = rank.entrant[rank.base + min(first + k, last)].key
         alike |= int((key == board.level) & (first + k <= last)) << k
     for k in range(_BLOCKS):
         if alike >> k & 1 == 1:
             slot = rank.base + first + k
             rank.leaders[rank.base + board.leaders] = slot
             board.leaders += 1
-            rank.seat[slot].place = board.leaders
+            rank.entrant[slot].place = board.leaders
 
 
 @kernel
 def _best_rival(rank: Tournament, slot: int) -> float:
     """Return the largest key of the other slots."""
-    last = rank.board[rank.number].seated - 1
+    last = rank.board[rank.number].in_tree - 1
     block = slot - rank.base
     best = _best_beside(rank, block, last)
     level = 1
@@ -399,6 +399,6 @@ def _best_beside(rank: Tournament, slot: int, last: int) -> float:
     best = -math.inf
     for k in range(_BLOCKS):
         other = min(first + k, last)
-        key = rank.seat[rank.base + other].key
+        key = rank.entrant[rank.base + other].key
         best = max(best, key if other != slot else -math.inf)
     return best

@@ -309,11 +309,14 @@ def more_runs(needed: float, runs: int) -> str:
 
     >>> more_runs(197.3, 50), more_runs(math.inf, 50)
     ('about 150 more runs', 'more than a million runs')
+    >>> more_runs(50.2, 50)
+    'about 1 more run'
     """
     if needed > 1e6:
         return "more than a million runs"
     more = max(1.0, needed - runs)
-    return f"about {float(f'{more:.2g}'):,.0f} more runs"
+    about = f"{float(f'{more:.2g}'):,.0f}"
+    return f"about {about} more run{'' if about == '1' else 's'}"
 
 
 def summarise(

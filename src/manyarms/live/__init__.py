@@ -8,6 +8,7 @@ What a call does, from the user down to the disk:
     game        `LiveGame`: everything that is known, and what each event changes
     store       the seam: events, snapshots, and what "kept" means
       journal, in_memory, databases     the stores: a file, a list, SQLite and PostgreSQL
+        journal_file, compaction        a journal's layout, and how it becomes short again
 
 Back from the disk: `opening` begins a game in a store or goes on with one, `saving` has snapshots
 as bytes, `replay` plays events again, `history` lists them. What is known in numbers and words:

@@ -321,6 +321,14 @@ class LiveGame:
         """Raise unless the policy, and the one that it wraps, can do this."""
         state = self.state
         while state is not None:
+            ours = type(state).__module__.startswith("manyarms.")
+            if ours and type(state) not in function.bodies:
+                what = "come" if function is arrive else "go"
+                raise ParameterError(
+                    f"{self.policy.label} cannot let arms {what} while it plays. Begin with a "
+                    f"policy that can, such as Prospector().",
+                    parameter="policy",
+                )
             check_bodies(state, (function,))
             state = getattr(state, "inner", None)
 

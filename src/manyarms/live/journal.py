@@ -1,20 +1,4 @@
-"""A store in one file, to which every event is appended.
-
-    magic     8 bytes
-    version   uint32, little-endian as all that follows
-    check     uint32, crc32 of the length
-    length    uint64, of the snapshot, which follows (see `saving`)
-    records   24 bytes each: crc32 (uint32), kind (uint8), three zeros, the number of the pull
-              (int64), and the arm (int64) or the reward (float64); without a pull, the arm and
-              the reward
-
-A record of its own says what time it is, where that is kept: its number is 0, and nanoseconds since
-1970 stand in place of the arm. What follows happened then, or within the next millisecond.
-
-A record's crc32 continues that of the record before it, so that none can be missing. The last
-write before a crash may be torn: a last record that is cut off or wrong is left out, and so are
-zeros after it. Any other wrong record is damage.
-"""
+"""A store in one file, to which every event is appended."""
 
 from __future__ import annotations
 
@@ -24,17 +8,12 @@ import glob
 import logging
 import os
 import stat
-import struct
 import threading
 import time
 import weakref
-import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from manyarms.core.checks import check_flag, check_int, check_number, check_path
 from manyarms.core.files import (
@@ -48,34 +27,29 @@ from manyarms.core.files import (
     write_all,
     write_file,
 )
-from manyarms.errors import ParameterError, SavedFileError, StoreError
+from manyarms.core.process_copy import HarmlessTimer
+from manyarms.errors import ParameterError, StoreError
+from manyarms.live.compaction import Compaction
 from manyarms.live.history import GameHistory
-from manyarms.live.saving import JOURNAL_MAGIC, MAGIC, check_version
+from manyarms.live.journal_file import (
+    BEGIN_BYTES,
+    begin_file,
+    first_check,
+    read_file,
+    record,
+    record_of_time,
+)
 from manyarms.live.store import (
     COMPACT_EVERY,
     Contents,
     Event,
     EventKind,
-    Events,
     Snapshot,
     is_long,
+    is_worth_a_copy,
 )
 
-RECORD_BYTES = 24
-_VERSION = 2  # 1 had pulls, rewards and abandoned pulls only
-_HEADER = struct.Struct("<8sIIQ")
-_CHECK = struct.Struct("<I")
-_WITH_ARM = struct.Struct("<B3xqq")
-_WITH_REWARD = struct.Struct("<B3xqd")
-_REST = dict.fromkeys(
-    (EventKind.ASKED, EventKind.ABANDONED, EventKind.RETIRED, EventKind.RESTORED), _WITH_ARM
-)
-_REST |= dict.fromkeys((EventKind.TOLD, EventKind.OBSERVED, EventKind.ANSWERED), _WITH_REWARD)
-_CLOCK = 255  # the kind of a record that says what time it is
 _TICK = 1_000_000  # nanoseconds: the time is written no more often
-_ROW = np.dtype(
-    [("check", "<u4"), ("kind", "u1"), ("zeros", "u1", 3), ("number", "<i8"), ("rest", "<i8")]
-)
 _APPEND = os.O_RDWR | os.O_APPEND | getattr(os, "O_BINARY", 0)
 _GLANCE = 0.1  # seconds, at most, between looks whether the file is still there: a look takes 3 us
 
@@ -96,9 +70,11 @@ class Journal:
     compact_every
         After this many events (default: 20000), and after more than there are arms tried, the file
         is replaced by one that begins with all that is known. This bounds the size of the file and
-        the time it takes to open it. The call that does it takes some microseconds for each arm
-        tried: with a million of them, call `live.compact()` when you have the time. If it fails,
-        the game goes on, a warning is logged, and it is tried again later.
+        the time it takes to open it. If it fails, the game goes on, a warning is logged, and it is
+        tried again later. With more than 1000 arms tried, a forked copy of the process writes the
+        new file while the game goes on. This is done on Linux, and only where no other thread runs:
+        elsewhere one call takes some microseconds for each arm tried. With a million of them, call
+        `live.compact()` there when you have the time.
     history
         Whether to keep every event for good, and when it happened (default: False): see `events`.
         A file that is compacted then stays, as `path`.000001 and so on, and each call takes 24
@@ -140,12 +116,14 @@ class Journal:
         self._process = 0
         self._file = -1
         self._guard = threading.RLock()  # of `_file`, which the timer's thread uses, too
-        self._timer: threading.Timer | None = None
+        self._timer: HarmlessTimer | None = None
         self._end = 0  # of what was written wholly
         self._torn = False  # whether something else follows
         self._check = 0
         self._records = 0
         self._failed_at = 0  # records there were when compacting failed last
+        self._compaction: Compaction | None = None  # the file that is to replace this one
+        self._may_copy = True  # this process; not any more once that failed
         self._glance = 0.0  # when to look whether the file is still there
 
     def __str__(self) -> str:
@@ -175,9 +153,10 @@ class Journal:
             ) from error
 
     def _load(self) -> Contents | None:
-        token = "[0-9a-f]" * 8
-        for ending in (PART, ".tmp"):  # what a compaction that did not end has left, now and once
-            for left in self.path.parent.glob(f"{glob.escape(self.path.name)}.{token}{ending}"):
+        name, token, number = glob.escape(self.path.name), "[0-9a-f]" * 8, "[0-9]" * 6
+        # what a compaction that did not end has left, now and once
+        for ending in (token + PART, token + ".tmp", f"{number}.{token}{PART}"):
+            for left in self.path.parent.glob(f"{name}.{ending}"):
                 left.unlink()
         try:
             file = os.open(self.path, _APPEND)
@@ -191,9 +170,7 @@ class Journal:
             data = reader.read()
         held, end, check = read_file(data, str(self))
         self._go_on(end, len(held.events.kind), check)
-        for kept in self._kept()[-1:]:
-            if is_file(file, kept):  # a compaction did not end: nothing was replaced
-                kept.unlink()
+        self._drop_kept_twice()
         check_single(self.path, os.fstat(file))
         self._torn = end < len(data)
         return held
@@ -207,7 +184,7 @@ class Journal:
         parts, check, now = [], self._check, self._time
         if self._history and abs(time.time_ns() - now) >= _TICK:
             now = time.time_ns()
-            data, check = _record(_WITH_ARM.pack(_CLOCK, 0, now), check)
+            data, check = record_of_time(now, check)
             parts.append(data)
         for event in events:
             data, check = record(event, check)
@@ -218,18 +195,59 @@ class Journal:
         self._write(b"".join(parts))
         self._check, self._time = check, now
         self._records += len(parts)
-        if is_long(self._records - self._failed_at, snapshot.arms_tried, self._least):
+        if self._compaction is not None:
+            self._go_on_compacting(self._compaction)
+        elif is_long(self._records - self._failed_at, snapshot.arms_tried, self._least):
             self._compact(snapshot)
 
     def _compact(self, snapshot: Snapshot) -> None:
-        """Replace the file; if that fails the game goes on, because the events are written."""
-        try:
+        """Replace the file, or let a copy of this process begin to."""
+        with self._going_on_if_it_fails():
+            if self._may_copy and is_worth_a_copy(snapshot):
+                kept = self._next_kept() if self._history else None
+                with contextlib.suppress(OSError):  # no room for another process
+                    self._compaction = Compaction(self.path, snapshot, self._end, kept)
+                    self._time = 0  # the new file has none yet
+                    return
             self.save(snapshot())
+
+    def _go_on_compacting(self, compaction: Compaction) -> None:
+        """Give the new file some of what was written meanwhile; if it has all, let it replace."""
+        with self._going_on_if_it_fails():
+            if not compaction.caught_up(self._file, self._end):
+                return
+            self._check_place()
+            try:
+                compaction.replace()
+                self._let_go()
+                self._file = os.open(self.path, _APPEND)
+            except BaseException as error:
+                if not is_file(self._file, self.path):
+                    self.failure = repr(error)
+                raise
+            self._compaction = None
+            self._go_on(compaction.end, compaction.records, compaction.check)
+
+    @contextlib.contextmanager
+    def _going_on_if_it_fails(self) -> Iterator[None]:
+        """Log what a compaction raises and go on, because the events are written."""
+        try:
+            yield
         except Exception as error:
+            if self._compaction is not None:
+                self._may_copy = False
+                self._stop_compacting()
             if self.failure:
                 raise
+            with contextlib.suppress(OSError):
+                self._drop_kept_twice()
             self._failed_at = self._records
             _logger.warning("%s could not be compacted, and goes on as it was: %r", self, error)
+
+    def _stop_compacting(self) -> None:
+        compaction, self._compaction = self._compaction, None
+        if compaction is not None:
+            compaction.stop()
 
     def save(self, snapshot: bytes) -> None:
         """Replace the file by one that begins with a snapshot and has no records."""
@@ -237,13 +255,12 @@ class Journal:
 
     def _replace(self, snapshot: bytes, last: bytes) -> None:
         """Replace the file; what a history keeps of it ends with the records `last`."""
+        self._stop_compacting()
         if self._file >= 0:
             self._check_place()  # else we might replace somebody else's
         data, end, old = begin_file(snapshot), self._end, None
         if self._history and (self._records > 0 or last):
-            kept = self._kept()
-            number = int(kept[-1].suffix[1:]) + 1 if kept else 1
-            old = self.path.with_name(f"{self.path.name}.{number:06d}")
+            old = self._next_kept()
             os.link(self.path, old)
         try:
             with replacing(self.path) as part:
@@ -270,6 +287,20 @@ class Journal:
         pattern = f"{glob.escape(self.path.name)}.{'[0-9]' * 6}"
         return sorted(self.path.parent.glob(pattern))
 
+    def _drop_kept_twice(self) -> None:
+        """Remove the last file that was kept if the journal was not replaced after that."""
+        for kept in self._kept()[-1:]:
+            with kept.open("rb") as last, self.path.open("rb") as journal:
+                twice = last.read(BEGIN_BYTES) == journal.read(BEGIN_BYTES)
+            if twice:
+                kept.unlink()
+
+    def _next_kept(self) -> Path:
+        """Return where the file goes when it is compacted next."""
+        kept = self._kept()
+        number = int(kept[-1].suffix[1:]) + 1 if kept else 1
+        return self.path.with_name(f"{self.path.name}.{number:06d}")
+
     def history(self) -> list[Contents]:
         """Return all that was kept, oldest first: snapshots, and the events after each."""
         with path_errors(self.path, "Name a journal, which this user may read"):
@@ -294,9 +325,14 @@ class Journal:
         try:
             if self._file >= 0 and not self.failure:
                 self._check_place()
+                while self._compaction is not None:  # else short games would never be compacted
+                    self._go_on_compacting(self._compaction)
+                    if self._compaction is not None and self._compaction.waits:
+                        time.sleep(0.005)
                 if self._pause is not None:
                     os.fsync(self._file)
         finally:
+            self._stop_compacting()
             self._let_go()
             if self._lock is not None:
                 self._lock.release()
@@ -305,6 +341,8 @@ class Journal:
         with contextlib.suppress(Exception):
             # nobody else has it: but an interrupt may have left the guard locked, by another thread
             self._guard = threading.RLock()
+            if self._process == os.getpid():
+                self._stop_compacting()
             self.close()
 
     def _write(self, data: bytes) -> None:
@@ -342,7 +380,7 @@ class Journal:
     def _sync_soon(self) -> bool:
         """Start a timer unless one runs; return False if no thread can be started."""
         if self._timer is None:
-            timer = threading.Timer(self._pause or 0, _sync_later, [weakref.ref(self)])
+            timer = HarmlessTimer(self._pause or 0, _sync_later, [weakref.ref(self)])
             timer.daemon = True
             with self._guard:  # it may ring before it is noted
                 try:
@@ -381,83 +419,3 @@ def _check_sync(sync: Any) -> float | None:
             )
         return 0.0 if sync == "always" else None
     return check_number("sync", sync, above=0.0) / 1000
-
-
-def record(event: Event, check: int) -> tuple[bytes, int]:
-    """Return a record, and the check that the next record continues from."""
-    kind, pull, arm, reward, _ = event
-    layout = _REST.get(kind, _WITH_ARM)
-    rest = arm if layout is _WITH_ARM else reward
-    return _record(layout.pack(kind, arm if kind == EventKind.OBSERVED else pull, rest), check)
-
-
-def _record(body: bytes, check: int) -> tuple[bytes, int]:
-    check = zlib.crc32(body, check)
-    return _CHECK.pack(check) + body, check
-
-
-def begin_file(saved: bytes) -> bytes:
-    """Return a file without records."""
-    check = zlib.crc32(struct.pack("<Q", len(saved)))
-    return _HEADER.pack(JOURNAL_MAGIC, _VERSION, check, len(saved)) + saved
-
-
-def first_check(saved: bytes) -> int:
-    """Return the check that the first record continues from."""
-    return zlib.crc32(saved[:64])
-
-
-def read_file(data: bytes, what: str) -> tuple[Contents, int, int]:
-    """Return what a file holds, where its valid part ends, and the check to continue from."""
-    saved = _read_header(data, what)
-    begin = _HEADER.size + len(saved)
-    rows = np.frombuffer(data, _ROW, (len(data) - begin) // RECORD_BYTES, begin)
-    check = first_check(saved)
-    sound = len(rows)
-    view = memoryview(data)
-    for k, stored in enumerate(rows["check"].tolist()):
-        at = begin + RECORD_BYTES * k
-        if zlib.crc32(view[at + 4 : at + RECORD_BYTES], check) != stored:
-            sound = k
-            break
-        check = stored
-    end = begin + RECORD_BYTES * sound
-    after = end + RECORD_BYTES
-    if len(data) - after >= RECORD_BYTES and data.count(0, after) < len(data) - after:
-        raise SavedFileError(
-            f"{what} is damaged at byte {end}: event {sound} is wrong, and others follow. Use a "
-            f"copy; or, to go on with the {sound} events before, cut a copy off at that byte."
-        )
-    return Contents(saved, _events(rows[:sound])), end, check
-
-
-def _events(rows: NDArray[Any]) -> Events:
-    kind, pull, rest = (rows[name].astype(np.int64) for name in ("kind", "number", "rest"))
-    clock, seen = kind == _CLOCK, kind == EventKind.OBSERVED
-    if not (clock | seen).any():
-        return Events(kind, pull, rest, rest.view(np.float64))
-    last = np.maximum.accumulate(np.where(clock, np.arange(len(kind)), -1))
-    time = np.where(last < 0, 0.0, rest[last] / 1e9)
-    arm, pull = np.where(seen, pull, rest), np.where(seen, -1, pull)
-    kind, pull, arm, reward, time = (
-        column[~clock] for column in (kind, pull, arm, rest.view(np.float64), time)
-    )
-    return Events(kind, pull, arm, reward, time=time)
-
-
-def _read_header(data: bytes, what: str) -> bytes:
-    if data.startswith(MAGIC):
-        raise SavedFileError(f"{what} is a saved handle, not a journal. Read it with Live.load.")
-    if not data.startswith(JOURNAL_MAGIC):
-        begins = f"begins with {data[:8]!r}" if data else "is empty"
-        raise SavedFileError(f"{what} is not a journal: it {begins}. Pass one that Journal wrote.")
-    if len(data) < _HEADER.size:
-        raise SavedFileError(f"{what} is cut off after {len(data)} bytes. Use a copy.")
-    _, version, check, length = _HEADER.unpack_from(data)
-    check_version(version, _VERSION, what)
-    saved = data[_HEADER.size : _HEADER.size + length]
-    if zlib.crc32(struct.pack("<Q", length)) != check or len(saved) < length:
-        raise SavedFileError(
-            f"{what} is damaged: its header is wrong or it is cut off. Use a copy."
-        )
-    return saved

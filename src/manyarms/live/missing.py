@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from manyarms.core.confidence_sequences import divergence, spent_error
 from manyarms.core.tabular import plain
 from manyarms.live.control import ARM
-from manyarms.live.estimates import count, mean_text
-from manyarms.live.game import LiveGame, exchangeable
+from manyarms.live.estimates import count, mean_text, promise
+from manyarms.live.game import exchangeable
 from manyarms.live.question import Question
-from manyarms.live.sample import Sample, not_met_by_chance
+from manyarms.live.sample import Sample, not_met_by_chance, of_arms_met
 from manyarms.live.tallies import Tallies
 from manyarms.live.uplift import uplift_of, why_no_uplift
 from manyarms.protocol.recommend import Scale, scale_of
@@ -23,6 +23,7 @@ from manyarms.protocol.recommend import Scale, scale_of
 _NAMED = 3  # arms that a sentence names
 _ROUNDED = 40.0  # the logarithm of how much less than 1 is lost when it is added to 1
 _FEW = 1000  # arms whose limits are computed at once
+_SOME = 100  # rewards: if all of these are as small as can be, it is time to say so
 
 
 class Ways(NamedTuple):
@@ -161,8 +162,11 @@ def _ruled_in(
     return places
 
 
-def missing_in_sample(game: LiveGame, samples: Sequence[Sample], question: Question) -> str:
+def missing_in_sample(
+    tallies: Tallies, met: NDArray[np.int64], samples: Sequence[Sample], question: Question
+) -> str:
     """Return in words what the sample lacks."""
+    game = tallies.game
     sample, top = samples[0], f"the top {100 * question.quantile:g} %"
     if sample.top < 1:
         lost = not_met_by_chance(game)
@@ -183,11 +187,31 @@ def missing_in_sample(game: LiveGame, samples: Sequence[Sample], question: Quest
         )
     sample, size, error = min(looks, key=lambda look: look[0].excess(*look[1:]))
     opened, most = int(sample.open[:size].sum()), sample.allowed(size, error)
+    gone = int((sample.open & of_arms_met(tallies, tallies.retired, met))[:size].sum())
+    retired = f" Of these, {gone} were retired, and no pull will tell more about those."
     return (
         f"{opened} of the first {count(size, 'arm')} drawn {_better(question)}; to stop, at most "
-        f"{most} may be."
+        f"{most} may be.{retired if gone else ''}"
     )
 
 
 def _better(question: Question) -> str:
     return f"may still be better by more than {question.epsilon}"
+
+
+def nothing_earned(tallies: Tallies, called: Callable[[int], str], confidence: float) -> str:
+    """Return what is known if all rewards are as small as can be; "" if not, or if few are known.
+
+    Then lower limits say nothing, and no arm looks better than another.
+    """
+    scale, present = scale_of(tallies.game.policy, tallies.game.reward_range), tallies.present
+    told, total = tallies.told[present], tallies.total[present]
+    if scale.width == 0.0 or told.sum() < _SOME or (total > scale.low * told).any():
+        return ""
+    most = int(np.argmax(np.where(present, tallies.told, -1)))
+    high = float(tallies.limits_at(np.array([most]), 1.0 - confidence)[1][0])
+    return (
+        f"All {count(int(told.sum()), 'reward')} of {count(len(told), 'arm')} in play are "
+        f"{scale.low:g}, the smallest there can be. The mean of arm {called(most)}, which has the "
+        f"most rewards, is at most {mean_text(high, tallies.rate)}, {promise(confidence)}."
+    )

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from manyarms.core.checks import check_number, shown
 from manyarms.errors import ParameterError, UnknownArmError
-from manyarms.live.arms import ArmNumbers
+from manyarms.live.arms import ArmNames, ArmNumbers
 from manyarms.live.control import ARM
 from manyarms.live.game import LiveGame
 from manyarms.protocol.recommend import sigma_of
@@ -87,8 +87,10 @@ def asked(
         )
     if isinstance(target, str):
         rival = rival_of(game, target) if rival is None else rival
+        if rival == ARM and game.control is not None:
+            target = str(game.control.name)  # which may have been called "control"
     elif target is not None:
-        target = _check_target(target, game.reward_range)
+        target = check_target(target, game.reward_range)
     slack = game.epsilon if epsilon is None else epsilon
     return Question(
         _default(game) if slack is None else check_epsilon(slack, game.reward_range),
@@ -104,7 +106,7 @@ def asked(
     )
 
 
-def _check_target(target: Any, reward_range: tuple[float, float] | None) -> float:
+def check_target(target: Any, reward_range: tuple[float, float] | None) -> float:
     low, high = reward_range or (-math.inf, math.inf)
     number = check_number("target", target)
     if low <= number <= high:
@@ -124,6 +126,11 @@ def rival_of(game: LiveGame, target: str) -> int:
     arms = game.arms
     if names_control(game, target):
         return ARM
+    if _PERCENT.fullmatch(target[:100]) and not _is_arm(game, target):
+        raise ParameterError(
+            f"`target` must be a number such as 0.7, or the name of an arm, got {target[:100]!r}. "
+            f"To be better than an arm by a share, name the arm, and pass it as `margin`."
+        )
     if isinstance(arms, ArmNumbers):
         return arms.number(int(target) if _is_int(target) else target)
     try:
@@ -132,6 +139,10 @@ def rival_of(game: LiveGame, target: str) -> int:
         if _is_int(target):  # names may be integers
             return arms.number(int(target))
         raise
+
+
+def _is_arm(game: LiveGame, name: str) -> bool:
+    return isinstance(game.arms, ArmNames) and game.arms.known(name) is not None
 
 
 def _is_int(text: str) -> bool:

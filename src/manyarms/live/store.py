@@ -13,6 +13,9 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from manyarms.core.process_copy import is_safe_to_copy
+
+_SMALL = 1000  # arms tried: a snapshot of so many takes a few milliseconds
 COMPACT_EVERY = 20_000  # events, at least: to play them again takes a fraction of a second
 
 
@@ -115,6 +118,11 @@ def is_long(events: int, arms_tried: int, least: int = COMPACT_EVERY) -> bool:
     snapshot takes.
     """
     return events > max(least, arms_tried)
+
+
+def is_worth_a_copy(snapshot: Snapshot) -> bool:
+    """Whether a copy of this process should make a snapshot, so that no call waits for it."""
+    return snapshot.arms_tried > _SMALL and is_safe_to_copy()
 
 
 @runtime_checkable

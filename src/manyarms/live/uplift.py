@@ -106,7 +106,7 @@ class Uplift(Tabular):
 
     def __str__(self) -> str:
         if self.arm == self.control:
-            return f"The recommended arm is the control, {plain(str(self.control), at_most=60)}."
+            return f"The recommended arm is the control, {plain(str(self.control), at_most=60)}"
         today = (
             f"{mean_text(self.control_mean, self.rate)} after {count(self.control_told, 'reward')}"
         )

@@ -61,6 +61,7 @@ from manyarms.live.missing import (
     missing_for_target,
     missing_in_sample,
     missing_of_arms,
+    nothing_earned,
 )
 from manyarms.live.outlook import fresh_rate, last_pulls, pulls_missing, settled_share
 from manyarms.live.question import Question
@@ -79,6 +80,7 @@ from manyarms.protocol.recommend import scale_of, sigma_of
 
 STOP, GO_ON, SETTLED = "stop", "go on", "settled"
 TOO_EARLY, OUT_OF_TRIES, STOPPED = "too early to say", "out of tries", "stopped"
+NOTHING_EARNED = "nothing earned"
 
 
 @dataclass(frozen=True)
@@ -95,8 +97,9 @@ class StopVerdict:
         `quantile` is less than one arm, it is compared with the best of all arms.
     outcome
         "stop", "go on", "too early to say", "settled" (the policy keeps to the arm, and more pulls
-        will not bring a stop), "out of tries" (the horizon is over); for an experiment of a service
-        also "stopped".
+        will not bring a stop), "nothing earned" (all rewards are as small as can be, and there
+        are 100 or more), "out of tries" (the horizon is over); for an experiment of a service also
+        "stopped".
     epsilon, quantile, confidence, target, margin
         What was asked; a share is written as "10%".
     limit
@@ -182,6 +185,8 @@ class StopVerdict:
             return f"Stop and deploy {name}: {it} is {self.goal}, {100 * self.confidence:g} % sure."
         if self.outcome == TOO_EARLY:
             return "Too early to say: go on."
+        if self.outcome == NOTHING_EARNED:
+            return "Nothing earned so far: go on, and check that rewards are told as they come."
         if self.outcome == SETTLED:
             return f"Deploy {name}, or try others on purpose: the policy has settled on it."
         if self.outcome == GO_ON:
@@ -399,6 +404,8 @@ def _in_words(
         return told | {"outcome": STOP, "warning": warning}
     missing, advice = _missing(tallies, best, question, judged, called, ways)
     over = stopped or game.pulls == game.horizon
+    if nothing := nothing_earned(tallies, called, question.confidence):
+        told["known"] = nothing
     seen = int(tallies.told[best])
     mean = float(tallies.total[best]) / seen
     if over:
@@ -406,6 +413,8 @@ def _in_words(
         if game.flight:
             wait = f"Tell the {count(len(game.flight), 'reward')} still missing. "
         outcome, advice = STOPPED if stopped else OUT_OF_TRIES, f"{wait}{ways.over}"
+    elif nothing:
+        outcome, advice = NOTHING_EARNED, ""
     elif _too_early(tallies, mean, limit):
         outcome, advice = TOO_EARLY, ""
         so_far = f"{mean_text(mean, tallies.rate)} on average after {count(seen, 'reward')}"
@@ -431,7 +440,7 @@ def _missing(
         return missing_for_target(tallies, best, question, judged.bar), ways.target
     if judged.samples and int(tallies.present.sum()) < game.n_arms:
         few = all(sample.draws_missing() for sample in judged.samples)
-        missing = missing_in_sample(game, judged.samples, question)
+        missing = missing_in_sample(tallies, judged.met, judged.samples, question)
         return missing, ways.untried if few else ways.many
     return missing_of_arms(
         tallies, called, judged.beaten, judged.bar, judged.share, question

@@ -77,6 +77,8 @@ class Doubling(AroundPolicy):
     1+\alpha-\beta), 1)}`. The printed proof takes the hardness at the shorter horizons for that
     at T, where the problem is easier; the rate is sound, the constant is as printed.
 
+    Its page is docs/policies/doubling.md.
+
     Examples
     --------
     >>> import manyarms as ma
@@ -133,6 +135,7 @@ ANYTIME = {
             needs="nothing",
             guarantee="as MOSS++, larger constant",
             nanoseconds=30,
+            page="docs/policies/doubling.md",
             scaling="log of arms in the set",
             good_at="MOSS++ without a horizon",
             source="Zhu & Nowak 2020",
@@ -146,6 +149,7 @@ ANYTIME = {
             needs="μ*",
             guarantee="as Parallel, larger constant",
             nanoseconds=55,
+            page="docs/policies/doubling.md",
             scaling="log of arms pulled",
             good_at="Parallel without a horizon",
             source="Zhu & Nowak 2020",

@@ -222,6 +222,9 @@ class EmpMOSSPlusPlus(MixturePolicy):
     -----
     No theorem covers it; in experiments it is often the best of all.
 
+    Its page is docs/policies/emp_moss_plus_plus.md; docs/learn/emp_moss_plus_plus.py is the
+    plain algorithm.
+
     Examples
     --------
     >>> import manyarms as ma
@@ -237,6 +240,7 @@ class EmpMOSSPlusPlus(MixturePolicy):
         needs="horizon",
         guarantee="none proven",
         nanoseconds=21,
+        page="docs/policies/emp_moss_plus_plus.md",
         scaling="log of arms in the set",
         good_at="wide gaps, rare best arms",
         source="Zhu & Nowak 2020",

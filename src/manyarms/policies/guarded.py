@@ -202,6 +202,8 @@ class Guarded(AroundPolicy, GuardPolicy):
     and go if the policy can take it; nothing is proved about that. Cost per pull: the policy's own,
     a look-up, and O(1).
 
+    Its page is docs/policies/guarded.md.
+
     Examples
     --------
     >>> import manyarms as ma
@@ -291,6 +293,7 @@ GUARDED_FORMS = {
             needs="horizon",
             guarantee="Pareto optimal, as MOSS++, constant 10",
             nanoseconds=34,
+            page="docs/policies/guarded.md",
             scaling="log of arms in the subset",
             good_at="SS-Greedy with a guarantee",
             source="ours, docs/guard.md",
@@ -305,6 +308,7 @@ GUARDED_FORMS = {
             needs="horizon",
             guarantee="Pareto optimal, as MOSS++, constant 10",
             nanoseconds=40,
+            page="docs/policies/guarded.md",
             scaling="log of arms in the set",
             good_at="empMOSS++ with a guarantee",
             source="ours, docs/guard.md",

@@ -169,6 +169,8 @@ class HybridMOSSPlusPlus(MixturePolicy):
     proof is in docs/proofs.md. Means are over an arm's own pulls, those through a mixture-arm not
     counted. Cost per pull: O(log of the set), and O(1) while one member leads.
 
+    Its page is docs/policies/hybrid_moss_plus_plus.md.
+
     Examples
     --------
     >>> import manyarms as ma
@@ -184,6 +186,7 @@ class HybridMOSSPlusPlus(MixturePolicy):
         needs="horizon",
         guarantee="Pareto optimal, √2 times MOSS++'s bound",
         nanoseconds=22,
+        page="docs/policies/hybrid_moss_plus_plus.md",
         scaling="log of arms in the set",
         good_at="MOSS++'s guarantee at a far lower price",
         source="ours, docs/proofs.md",

@@ -101,6 +101,8 @@ class MOSS(IndexPolicy):
     Cost per pull: O(log of the arms pulled), and with a KL index a few steps of Newton's method
     while N < T/n.
 
+    Its page is docs/policies/moss.md; docs/learn/moss.py is the plain algorithm.
+
     Examples
     --------
     >>> import manyarms as ma
@@ -115,6 +117,7 @@ class MOSS(IndexPolicy):
         guarantee="minimax over n arms for T ≥ n",
         only_if=("more pulls than arms",),
         nanoseconds=86,
+        page="docs/policies/moss.md",
         scaling="log of arms pulled",
         good_at="few arms, many pulls",
         source="Audibert & Bubeck 2009",
@@ -147,6 +150,7 @@ def _with_index(index: str, /, *, exploration: float = 1.0, count_late: bool = F
 _about_kl = partial(
     About,
     needs="horizon",
+    page="docs/policies/few_arms.md",
     scaling="log of arms pulled",
     source="Garivier et al. 2022",
     rewards="[0, 1]",

@@ -86,6 +86,9 @@ class MOSSOracle(IndexPolicy):
     -----
     Regret at most 19 sqrt(e) log(T) T^((1 + alpha)/2): minimax up to the logarithm.
 
+    Its page is docs/policies/moss_oracle.md; `subroutine` in docs/learn/parallel.py is the
+    plain algorithm.
+
     Examples
     --------
     >>> import manyarms as ma
@@ -98,6 +101,7 @@ class MOSSOracle(IndexPolicy):
         needs="horizon, hardness or m",
         guarantee="minimax up to a logarithm",
         nanoseconds=19,
+        page="docs/policies/moss_oracle.md",
         scaling="log of arms pulled",
         good_at="problems whose share of best arms is known",
         source="Zhu & Nowak 2020",

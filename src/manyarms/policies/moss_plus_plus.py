@@ -129,7 +129,7 @@ class MOSSPlusPlus(MixturePolicy):
     mixture_sigma
         `sigma` for mixture-arms, if it must be larger; see the notes.
     sigma, exploration, count_late, index
-        As for `MOSS`. With "kl++" the rate below stands for rewards 0 and 1, with another constant
+        As for `MOSS`. With "kl++" Theorem 1 stands for rewards 0 and 1, with another constant
         (docs/proofs.md); for "kl" nothing is proven.
 
     Notes
@@ -139,6 +139,9 @@ class MOSSPlusPlus(MixturePolicy):
     rewards in [0, 1]. For unbounded rewards, the reward of a mixture-arm has a variance proxy of up
     to :math:`\sigma^2 + r^2/4`, where r is the range of the means. The rate stays the same if
     `mixture_sigma` covers it.
+
+    Its page is docs/policies/moss_plus_plus.md; docs/learn/moss_plus_plus.py is the plain
+    algorithm.
 
     Examples
     --------
@@ -154,6 +157,7 @@ class MOSSPlusPlus(MixturePolicy):
         needs="horizon",
         guarantee="Pareto optimal, every beta in [1/2, 1)",
         nanoseconds=23,
+        page="docs/policies/moss_plus_plus.md",
         scaling="log of arms in the set",
         good_at="a guarantee at every hardness",
         source="Zhu & Nowak 2020",

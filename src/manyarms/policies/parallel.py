@@ -110,6 +110,8 @@ class Parallel(ToldBestMean, SubroutinePolicy):
     -----
     Theorem 4: regret at most :math:`C (\log T)^2\, T^{(1+\alpha)/2}`, for every hardness at once.
 
+    Its page is docs/policies/parallel.md; docs/learn/parallel.py is the plain algorithm.
+
     Examples
     --------
     >>> import manyarms as ma
@@ -124,6 +126,7 @@ class Parallel(ToldBestMean, SubroutinePolicy):
         needs="horizon, μ*",
         guarantee="near minimax at every hardness, (log T)²",
         nanoseconds=52,
+        page="docs/policies/parallel.md",
         scaling="log of arms pulled",
         good_at="a known best mean",
         source="Zhu & Nowak 2020",

@@ -148,6 +148,8 @@ class Patience(ToldBestMean, SigmaPolicy):
     one arm and of the order. When all arms are discarded a new order begins. While rewards are
     late the arm in play is pulled on; rewards of an arm that was discarded meanwhile are dropped.
 
+    Its page is docs/policies/patience.md.
+
     Examples
     --------
     >>> import manyarms as ma
@@ -163,6 +165,7 @@ class Patience(ToldBestMean, SigmaPolicy):
         needs="horizon, μ*",
         guarantee="near minimax at every hardness, √log T",
         nanoseconds=7,
+        page="docs/policies/patience.md",
         scaling="constant",
         good_at="a known best mean; statistics of one arm only",
         source="ours; the rule as in UCB-TP (2022)",

@@ -163,7 +163,7 @@ def choose(state: ProspectState) -> int:
 def keep_or_lead(state: ProspectState, rank: Tournament) -> int:
     """Return the arm in play if no other one is better, else one of the best."""
     current = state.clock[0].current  # without a place in the ranking before its first reward
-    if 0 <= current < rank.board[0].size and rank.seat[current].key >= highest(rank):
+    if 0 <= current < rank.board[0].size and rank.entrant[current].key >= highest(rank):
         return current
     return leader(rank, state.ties)
 
@@ -333,6 +333,8 @@ class Prospector(GuardPolicy):
     instead of a fresh one. Arms may come and go; nothing is proved about that. Cost per pull:
     O(log(arms opened)), O(1) while one arm leads.
 
+    Its page is docs/policies/prospector.md.
+
     Examples
     --------
     >>> import manyarms as ma
@@ -349,6 +351,7 @@ class Prospector(GuardPolicy):
         needs="nothing",
         guarantee="Pareto optimal, as MOSS++, constant 10",
         nanoseconds=36,
+        page="docs/policies/prospector.md",
         scaling="log of arms opened",
         good_at="little is known about the arms; many best arms or few",
         source="ours, docs/guard.md",

@@ -69,6 +69,8 @@ class Quantile(RoundPolicy):
     -----
     Anytime. Rate min(1, max(2.89 alpha, 0.674)): not Pareto optimal.
 
+    Its page is docs/policies/quantile.md.
+
     Examples
     --------
     >>> import manyarms as ma
@@ -87,6 +89,7 @@ class Quantile(RoundPolicy):
         guarantee="sublinear below hardness 0.35",
         only_if=("hardness below 0.35",),
         nanoseconds=13,
+        page="docs/policies/quantile.md",
         scaling="log of arms pulled",
         good_at="many good arms, no horizon",
         source="Chaudhuri & Kalyanakrishnan 2018 (QRM2)",

@@ -326,6 +326,8 @@ class Scout(Policy):
     and some ten arms ranked anew in the mean, because the fitted law changes; memory of the arms
     opened.
 
+    Its page is docs/policies/scout.md.
+
     Examples
     --------
     >>> import manyarms as ma
@@ -342,6 +344,7 @@ class Scout(Policy):
         needs="horizon",
         guarantee="none: measured only",
         nanoseconds=280,
+        page="docs/policies/scout.md",
         scaling="log of arms opened",
         good_at="keeping one good arm of very many; many pulls in flight",
         finds=True,

@@ -85,6 +85,8 @@ class About:
         Whether it is made for a good arm in the end (objective "find"), and not for little regret.
     variants
         Its other forms; the leaderboard and `advise` play them too.
+    page
+        The page of the docs that has its box, its guarantee, its cost and its picture.
 
     Examples
     --------
@@ -106,6 +108,7 @@ class About:
     finds: bool = False
     only_if: tuple[Condition, ...] = ()
     variants: tuple[Variant, ...] = ()
+    page: str = ""
 
     def __post_init__(self) -> None:
         for name, words in (("kind", Kind), ("knowledge", Knowledge), ("rewards", Rewards)):

@@ -34,7 +34,7 @@ _PREFIXES: dict[type, tuple[str, ...]] = {
     Tournament: ("board ", "seat ", "leaders "),
 }
 _END = 1 << 62  # beyond all places and numbers
-_TREE = ("seated", "changed")  # of a tournament's board: what is known with its tree
+_TREE = ("in_tree", "changed")  # of a tournament's board: what is known with its tree
 _ALL_BUT_SIGN = 0x7FFF_FFFF_FFFF_FFFF
 
 
@@ -101,7 +101,7 @@ def _dump(part: Any) -> Columns:
         board = _dump_sequence(part.board)
         return {
             **_prefixed("board ", {name: c for name, c in board.items() if name not in _TREE}),
-            **_prefixed("seat ", _dump_sequence(part.seat)),
+            **_prefixed("seat ", _dump_sequence(part.entrant)),
             **_prefixed("leaders ", _dump_sequence(part.leaders)),
         }
     return _dump_sequence(part)
@@ -122,7 +122,7 @@ def _restore(part: Any, columns: Columns) -> None:
         _restore_sequence(part.drawn, _without("drawn ", columns))
         _restore_sequence(part.n, _without("n ", columns))
     elif isinstance(part, Tournament):
-        _restore_sequence(part.seat, _seats(_without("seat ", columns)))
+        _restore_sequence(part.entrant, _entrants(_without("seat ", columns)))
         _restore_sequence(part.leaders, _without("leaders ", columns))
         _restore_sequence(part.board, _boards(_without("board ", columns)))
     else:
@@ -138,7 +138,7 @@ def _boards(columns: Columns) -> Columns:
     return {f: np.full(count, getattr(board, f), kind) for f, kind in fields.items()} | columns
 
 
-def _seats(columns: Columns) -> Columns:
+def _entrants(columns: Columns) -> Columns:
     """Convert the keys of format 1, which are pairs of integers in the same order."""
     if "high" not in columns:
         return columns

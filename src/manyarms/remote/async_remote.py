@@ -18,7 +18,8 @@ from manyarms.live.syncing import SyncedArms
 from manyarms.live.uplift import Uplift
 from manyarms.live.verdict import StopVerdict
 from manyarms.protocol.policy import Policy
-from manyarms.remote.calls import Answer, Call, Plan
+from manyarms.remote.answers import Answer
+from manyarms.remote.calls import Call, Plan
 from manyarms.remote.client import Address, Client, Lost, Run
 from manyarms.remote.fallback import check_fallback
 

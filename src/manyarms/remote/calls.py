@@ -1,4 +1,4 @@
-"""What both clients send and how they read the answers: a plan for each method of `Remote`.
+"""What both clients send: a plan for each method of `Remote`.
 
 A plan yields requests, is given their answers, and returns what the method of a handle would.
 """
@@ -18,19 +18,17 @@ from manyarms.errors import (
     DuplicateNameError,
     ManyarmsError,
     ParameterError,
-    ServiceError,
-    StoppedError,
     TurnError,
-    UnknownArmError,
 )
 from manyarms.live.commands import check_reward, in_list, pairs_of
 from manyarms.live.estimates import ArmEstimate, Progress
-from manyarms.live.game import Pull
+from manyarms.live.game import NO_PULL, Pull
 from manyarms.live.syncing import SyncedArms
 from manyarms.live.uplift import Uplift, check_confidence
 from manyarms.live.verdict import StopVerdict
 from manyarms.protocol.policy import Policy
 from manyarms.protocol.registry import described_policy
+from manyarms.remote.answers import Answer, arm_of, limit_of, refused_in, told_before, told_in_words
 
 T = TypeVar("T")
 MOST_PULLS = 10_000  # of one request
@@ -47,27 +45,6 @@ class Call:
     body: bytes | None = None
     headers: dict[str, str] = field(default_factory=dict)
     once: bool = False  # not to be sent again if it may have arrived
-
-
-@dataclass(frozen=True)
-class Answer:
-    """What came back."""
-
-    status: int
-    body: Any
-    repeated: bool = False  # whether the request was sent before, and that answer was lost
-
-    @classmethod
-    def of(cls, status: int, data: bytes, retry_after: str | None) -> Answer:
-        """Read a body; one that is not of the service is {}."""
-        try:
-            body = json.loads(data) if data else {}
-        except ValueError:
-            body = {}
-        body = body if isinstance(body, dict) else {}
-        if retry_after:
-            body.setdefault("retry_after", retry_after)
-        return cls(status, body)
 
 
 Plan = Generator[Call, Answer, T]
@@ -165,10 +142,10 @@ class Calls:
             try:
                 answer = yield Call("POST", f"{self._path}/tells", *_json(body))
             except ManyarmsError as error:
-                raise error.framed("", _before(tells[:k], wrong)) from None
-            wrong += [(k + at, error) for at, error in _refused(answer, "tell", again)]
+                raise error.framed("", told_before(tells[:k], wrong)) from None
+            wrong += [(k + at, error) for at, error in refused_in(answer, "tell", again)]
         if wrong:
-            raise type(wrong[0][1])(_told(tells, wrong))
+            raise type(wrong[0][1])(told_in_words(tells, wrong))
 
     def abandon(self, pull: Pull | int, again: str) -> Plan[None]:
         """Abandon a pull."""
@@ -179,7 +156,7 @@ class Calls:
 
     def _ended(self, where: str, content: dict[str, Any], again: str) -> Plan[None]:
         answer = yield Call("POST", f"{self._path}/{where}", *_json(content))
-        for _, error in _refused(answer, where.removesuffix("s"), again):
+        for _, error in refused_in(answer, where.removesuffix("s"), again):
             raise error
 
     def add_arms(self, arms: int | Iterable[str | int]) -> Plan[Sequence[Any]]:
@@ -293,11 +270,11 @@ class Calls:
         return Uplift(
             **known
             | {
-                "interval": (_limit(seen["low"], -most), _limit(seen["high"], most)),
+                "interval": (limit_of(seen["low"], -most), limit_of(seen["high"], most)),
                 "ratio": math.nan if none else seen["ratio"],
                 "ratio_interval": (
-                    _limit(seen["ratio_low"], -most),
-                    _limit(seen["ratio_high"], most),
+                    limit_of(seen["ratio_low"], -most),
+                    limit_of(seen["ratio_high"], most),
                 ),
             }
         )
@@ -363,82 +340,10 @@ def _query(**given: Any) -> str:
 
 def _is_fallback(pull: Pull | int) -> bool:
     """Whether no game gave this pull, so that its reward is nobody's."""
-    return isinstance(pull, Pull) and pull.is_fallback
+    number = pull.id if isinstance(pull, Pull) else pull
+    return type(number) is int and number == NO_PULL
 
 
 def _number(pull: Pull | int) -> int:
     number = pull.id if isinstance(pull, Pull) else pull
     return check_int("pull", number, fix="Pass what ask() returned, or its id.")
-
-
-# From JSON to what handles return and raise
-
-
-def arm_of(seen: dict[str, Any]) -> ArmEstimate:
-    """Return what is known of an arm."""
-    low, high = seen["low"], seen["high"]
-    return ArmEstimate(
-        arm=seen["arm"],
-        estimate=math.nan if seen["estimate"] is None else seen["estimate"],
-        interval=(-math.inf if low is None else low, math.inf if high is None else high),
-        pulls=seen["pulls"],
-        told=seen["told"],
-        retired=seen["retired"],
-        rate=seen.get("rate", False),
-    )
-
-
-def _limit(seen: float | None, endless: float) -> float:
-    return endless if seen is None else seen
-
-
-def error_of(answer: Answer) -> ManyarmsError:
-    """Return the error that a handle would have raised."""
-    body = answer.body
-    code, message = body.get("code", ""), str(body.get("message") or f"HTTP {answer.status}.")
-    if "recommended" in body:
-        return StoppedError(message, body["recommended"] and arm_of(body["recommended"]))
-    if code == "unknown_arm":
-        return UnknownArmError(message)
-    if code in ("exists", "key_exists", "twice"):
-        return DuplicateNameError(message)
-    if answer.status in (409, 410) or code == "unknown_pull":
-        return TurnError(message)
-    if answer.status in (400, 413, 422):
-        return ParameterError(message, parameter=body.get("parameter"))
-    return ServiceError(message, status=answer.status, code=code)
-
-
-def _refused(answer: Answer, verb: str, again: str) -> list[tuple[int, ManyarmsError]]:
-    """Return which tells or abandons were refused, by their place, and why."""
-    found = []
-    for place, result in enumerate(answer.body["results"]):
-        code, pull = result.get("code", ""), result["pull"]
-        if result["applied"] or (answer.repeated and not code):
-            continue  # done by this request, or by one whose answer was lost
-        if code and code not in ("told", "abandoned"):
-            found.append((place, error_of(Answer(result["status"], result))))
-        elif again == "refuse":
-            told = code == "told" or (verb == "tell" and code != "abandoned")
-            done = "its reward was told already" if told else "it was abandoned"
-            said = f"Cannot {verb} pull {pull}: {done}. Pass again='ignore' if you retry."
-            found.append((place, TurnError(said)))
-    return found
-
-
-def _told(tells: list[dict[str, Any]], wrong: list[tuple[int, ManyarmsError]]) -> str:
-    """Return how many tells were refused, and why the first was."""
-    place, first = wrong[0]
-    return (
-        f"rewards[{place}], of pull {tells[place]['pull']}: {first} So {len(wrong)} of "
-        f"{len(tells)} were refused; {len(tells) - len(wrong)} were told."
-    )
-
-
-def _before(tells: list[dict[str, Any]], wrong: list[tuple[int, ManyarmsError]]) -> str:
-    """Return what became of the tells that were answered before something failed."""
-    if not tells:
-        return ""
-    if not wrong:
-        return f" The first {len(tells)} rewards were told before."
-    return f" The first {len(tells)} rewards were answered before. {_told(tells, wrong)}"

@@ -15,7 +15,8 @@ from urllib.parse import urlsplit
 
 from manyarms.core.checks import check_number
 from manyarms.errors import ManyarmsError, ParameterError, ServiceError
-from manyarms.remote.calls import Answer, Call, Calls, Plan, error_of
+from manyarms.remote.answers import Answer, error_of
+from manyarms.remote.calls import Call, Calls, Plan
 from manyarms.remote.fallback import Fallback
 
 T = TypeVar("T")

@@ -10,7 +10,8 @@ from manyarms.errors import ParameterError, ServiceError
 from manyarms.live.game import NO_PULL, Pull
 
 _FRESH = 60.0  # seconds until the recommended arm is asked for again
-_UNREACHED = ("unreachable", "unavailable", "unknown", "rate", "")
+# replay: the experiment cannot be loaded, so nobody refuses anything
+_UNREACHED = ("unreachable", "unavailable", "unknown", "rate", "replay", "")
 
 
 class Fallback:

@@ -22,7 +22,8 @@ from manyarms.live.syncing import SyncedArms
 from manyarms.live.uplift import Uplift
 from manyarms.live.verdict import StopVerdict
 from manyarms.protocol.policy import Policy
-from manyarms.remote.calls import Answer, Call, Plan, spec_of
+from manyarms.remote.answers import Answer
+from manyarms.remote.calls import Call, Plan, spec_of
 from manyarms.remote.client import Client, Lost, Run
 from manyarms.remote.fallback import check_fallback
 
@@ -167,8 +168,8 @@ class Remote(Client):
         fallback
             What to return if the service cannot be reached in time: the name of an arm, such as
             the control's, or True for the last recommended one that this handle has heard of,
-            which it then asks for once a minute. Such a pull has `is_fallback`, and to tell its
-            reward does nothing (default: raise `ServiceError`).
+            which it then asks for once a minute. Such a pull has `is_fallback` and the id -1,
+            and to tell its reward does nothing (default: raise `ServiceError`).
         """
         within, instead = check_fallback(timeout, fallback)
         end = None if within is None else time.monotonic() + within
@@ -385,7 +386,7 @@ class Remote(Client):
         settings
             `epsilon`: how much worse than the best an arm may be, so that verdicts say stop, as a
             number or a share such as "20%"; None is the default. `target`: the mean that it must
-            exceed instead; None for no target.
+            exceed instead, or "control", to be better than the control; None for no target.
         """
         self._run(self._calls.change_settings(**settings))
 

@@ -240,7 +240,13 @@ def _target(name: str, text: str) -> float:
 
 
 def _slack(name: str, text: str) -> float | str:
-    return text if "%" in text else _number(name, text)
+    if "%" in text:
+        return text
+    try:
+        return float(text)
+    except ValueError:
+        said = f"`{name}` must be a number, or a percentage such as 10%, got {text[:100]!r}."
+        raise invalid(said) from None
 
 
 def _sort(name: str, text: str) -> str:

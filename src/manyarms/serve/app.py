@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     from starlette.applications import Starlette
 
 _NAME = re.compile(NAME)
+_POLICY = "content-security-policy"
 _PAGE = {
-    "content-security-policy": (
+    _POLICY: (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
         "connect-src 'self'; font-src 'self'; form-action 'self'; frame-ancestors 'none'; "
         "base-uri 'none'"
@@ -72,6 +73,10 @@ class App:
     def __init__(self, service: Service) -> None:
         self.service = service
         self._pages: Starlette | None = None
+        self._headers = dict(_PAGE)
+        if service.settings.images:
+            policy = _PAGE[_POLICY].replace("img-src 'self' data:", "img-src 'self' data: https:")
+            self._headers[_POLICY] = policy
         self._clock = BodyClock(service.settings.connections // 2)
         self._root = service.root_path
 
@@ -172,7 +177,7 @@ class App:
         async def with_headers(message: Any) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
-                for name, value in _PAGE.items():
+                for name, value in self._headers.items():
                     headers.setdefault(name, value)
             try:
                 await send(message)

@@ -34,14 +34,14 @@ class Connections:
         self._open: set[Connection] = set()
         self._looking = False
         # since when; those that have waited longest come first
-        self.waiting: dict[Connection, float] = {}  # for a head, with no request under way
+        self.idle: dict[Connection, float] = {}  # no request is under way: a head may come
         self.blocked: dict[Connection, float] = {}  # for somebody to take the answer
         self._closing: dict[Connection, float] = {}  # for somebody to take the last of it
 
     def add(self, one: Connection) -> None:
         """Make room for a new one, if there is none left: who has waited longest has to go."""
-        if len(self._open) >= self._most and self.waiting:
-            oldest = next(iter(self.waiting))
+        if len(self._open) >= self._most and self.idle:
+            oldest = next(iter(self.idle))
             self.drop(oldest)
             oldest.transport.abort()
         self._open.add(one)
@@ -52,12 +52,12 @@ class Connections:
     def wait(self, one: Connection) -> None:
         """Begin to wait for the head of a request."""
         if one in self._open:
-            self.waiting.pop(one, None)
-            self.waiting[one] = time.monotonic()
+            self.idle.pop(one, None)
+            self.idle[one] = time.monotonic()
 
     def drop(self, one: Connection) -> None:
         self._open.discard(one)
-        for some in (self.waiting, self.blocked, self._closing):
+        for some in (self.idle, self.blocked, self._closing):
             some.pop(one, None)
 
     def _look_later(self) -> None:
@@ -67,7 +67,7 @@ class Connections:
 
     def _look(self) -> None:
         now = time.monotonic()
-        for one, since in list(self.waiting.items()):
+        for one, since in list(self.idle.items()):
             if since + SLOWEST_HEAD < now and not one.idle:
                 one.transport.close()
         for one in self._open:
@@ -116,7 +116,7 @@ class Connection(HttpToolsProtocol):
         if self._under_way > MOST_AHEAD:
             self.transport.abort()
             raise HttpParserError  # so that the rest of what came is not read
-        self.others.waiting.pop(self, None)
+        self.others.idle.pop(self, None)
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:

@@ -89,6 +89,7 @@ class Experiment(Game):
         for key, *asked in reversed(tables.last_ask_keys(database, row.id, MOST_KEYS)):
             one.keys[key] = AskedBefore.of(*asked)
         one.all_keys = len(one.keys) < MOST_KEYS
+        one.look.linked = tables.has_links(database, row.id)
         one.look.refresh()  # here and not in the loop: there may be a million arms
         return one
 
@@ -97,7 +98,7 @@ class Experiment(Game):
         self.wake = wake
         if self.live is not None:
             self.live.log = []
-        for pull, (_, worker) in self.waiting.items():
+        for pull, (_, worker) in self.flying.items():
             if worker is not None:
                 self.workers.setdefault(worker, {})[pull] = None
         self._batch = Batch(self.id, self.generation, self.head)
@@ -134,7 +135,7 @@ class Experiment(Game):
     @property
     def needed(self) -> bool:
         """Whether it must stay loaded, even if nobody uses it."""
-        watched = self.spec.window is not None and self.waiting
+        watched = self.spec.window is not None and self.flying
         return bool(watched) or self.importing.locked()
 
     def forget(self, error: Exception) -> None:
@@ -157,7 +158,7 @@ class Experiment(Game):
         if earlier and live.horizon is not None:
             count = min(count, live.horizon - live.pulls)
         if earlier:
-            count = min(count, max(0, self.spec.in_flight - len(self.waiting)))
+            count = min(count, max(0, self.spec.in_flight - len(self.flying)))
         fresh: list[int] = []
         if count:
             self._check_room(count)
@@ -170,15 +171,15 @@ class Experiment(Game):
 
     def _check_room(self, count: int) -> None:
         """Refuse pulls beyond those that may be in flight: each takes memory, and time to load."""
-        most, waiting = self.spec.in_flight, len(self.waiting)
-        if waiting + count > most:
+        most, flying = self.spec.in_flight, len(self.flying)
+        if flying + count > most:
             fix = "Tell or abandon some first"
             if self.spec.window is None:
                 fix += "; with a `window`, an experiment gives up those whose rewards do not come"
             raise refuse(
                 409,
                 "in_flight",
-                f"{self.name} may have {most} pulls in flight, and has {waiting}: there is no room "
+                f"{self.name} may have {most} pulls in flight, and has {flying}: there is no room "
                 f"for {count} more. {fix}.",
             )
 
@@ -276,7 +277,7 @@ class Experiment(Game):
         return refused_tell(pull, failure)
 
     def _end(self, change: Callable[[], None], pull: int) -> None:
-        worker = self.waiting[pull][1]
+        worker = self.flying[pull][1]
         self._change(change)
         if worker is not None:
             left = self.workers.get(worker, {})
@@ -289,7 +290,7 @@ class Experiment(Game):
         window, live = self.spec.window, self.live
         if window is None or live is None:
             return None
-        for pull, (at, _) in list(islice(self.waiting.items(), _MOST_EXPIRED)):
+        for pull, (at, _) in list(islice(self.flying.items(), _MOST_EXPIRED)):
             if at + window > now:
                 break
             reward = self.held.get(pull, self.spec.missing)
@@ -297,7 +298,7 @@ class Experiment(Game):
                 self._end(partial(live.abandon, pull), pull)
             else:
                 self._end(partial(live.tell, pull, float(reward)), pull)
-        first = next(iter(self.waiting.values()), None)
+        first = next(iter(self.flying.values()), None)
         return None if first is None else first[0] + window
 
     def observe(self, number: int, rewards: list[float]) -> int:

@@ -24,7 +24,7 @@ from manyarms.live.control import Control, check_control
 from manyarms.live.databases import Database, ExperimentRow, LogRow
 from manyarms.live.databases.store import columns_of
 from manyarms.live.game import LiveGame, check_first_draws, check_range, check_reward_name
-from manyarms.live.question import check_setting
+from manyarms.live.question import check_setting, check_target
 from manyarms.live.replay import replay
 from manyarms.live.saving import restored, snapshot
 from manyarms.live.store import EventKind
@@ -117,8 +117,21 @@ def check_spec(spec: Spec) -> None:
     check_first_draws(policy, spec.n_arms or 1, spec.horizon)
     game = begun(spec, spec.n_arms or 1)
     check_setting(spec.epsilon, game.reward_range)
+    check_goal(spec)
     if spec.missing != "abandon":
         check_reward(spec.missing, game.reward_range)
+
+
+def check_goal(spec: Spec) -> None:
+    """Raise a `ParameterError` unless the target of an experiment can be reached."""
+    if spec.target == "control":
+        if spec.control is None:
+            raise ParameterError(
+                "`target` must be a number, or null, where there is no control, got 'control'.",
+                parameter="target",
+            )
+    elif spec.target is not None:
+        check_target(spec.target, spec.reward_range)
 
 
 class Game:
@@ -128,7 +141,7 @@ class Game:
     ----------
     live
         The game; None until the first arms are there.
-    waiting
+    flying
         When each pull in flight was asked for, and by which worker, in the order of asks.
     held
         Rewards that wait for the end of their window, by pull.
@@ -149,7 +162,7 @@ class Game:
         self.keyed = bool(row.keyed)
         self.head = 0
         self.live: LiveGame | None = None
-        self.waiting: dict[int, tuple[float, str | None]] = {}
+        self.flying: dict[int, tuple[float, str | None]] = {}
         self.held: dict[int, float] = {}
         self.answered: dict[int, int] = {}
         self.remembered = b""
@@ -231,27 +244,27 @@ class Game:
 
     def count(self, rows: Iterable[LogRow]) -> None:
         """Note what these events say beside the game itself."""
-        waiting, held = self.waiting, self.held
+        flying, held = self.flying, self.held
         for row in rows:
             kind = row.kind
             if kind == EventKind.ASKED:
                 worker = None if row.more is None else json.loads(row.more)["worker"]
-                waiting[row.pull] = row.at, worker
+                flying[row.pull] = row.at, worker
             elif kind == EventKind.ANSWERED:
-                del waiting[row.pull]
+                del flying[row.pull]
                 self.answered[row.arm] = self.answered.get(row.arm, 0) + 1
             elif kind == EventKind.TOLD:
-                asked, _ = waiting.pop(row.pull)
+                asked, _ = flying.pop(row.pull)
                 if held.pop(row.pull, None) is None:
                     self._delayed(row.at - asked, row.reward)
             elif kind == EventKind.ABANDONED:
-                asked, _ = waiting.pop(row.pull)
+                asked, _ = flying.pop(row.pull)
                 held.pop(row.pull, None)
                 window = self.spec.window
                 self.expired += window is not None and row.at - asked >= window
             elif kind == EventKind.REPORTED:
                 held[row.pull] = row.reward
-                self._delayed(row.at - waiting[row.pull][0], row.reward)
+                self._delayed(row.at - flying[row.pull][0], row.reward)
 
     @property
     def recent(self) -> Sequence[int]:
@@ -276,7 +289,7 @@ class Game:
         if self.live is None:
             raise ReplayError(f"{self.name} has no arms yet.")
         more = {
-            "waiting": [(pull, at, worker) for pull, (at, worker) in self.waiting.items()],
+            "waiting": [(pull, at, worker) for pull, (at, worker) in self.flying.items()],
             "held": list(self.held.items()),
             "recent": list(self.recent),
             "expired": self.expired,
@@ -291,7 +304,7 @@ class Game:
     def _restore(self, head: int, state: bytes, more: bytes) -> None:
         self.live = restored(state, policy_of(self.spec.policy), self.name)
         known = msgspec.msgpack.decode(more)
-        self.waiting = {pull: (at, worker) for pull, at, worker in known["waiting"]}
+        self.flying = {pull: (at, worker) for pull, at, worker in known["waiting"]}
         self.held = dict(map(tuple, known["held"]))
         self.live.recent.extend(known["recent"])
         self.answered = known.get("answered", {})

@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import csv
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-from itertools import islice
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -19,19 +18,25 @@ from manyarms.serve.batch import LostError
 from manyarms.serve.cleaning import SOME_ARMS
 from manyarms.serve.errors import RefusedError, invalid, refuse, unknown_arm
 from manyarms.serve.experiment import Experiment
+from manyarms.serve.links import COLUMNS, Beside
 from manyarms.serve.requests import Request, Response
 from manyarms.serve.service import Service
 
 _MOST_KEY = 1000  # characters
 _MOST_LINE = 1 << 20
-_MOST_IGNORED = 20  # columns that an answer names
 _AT_ONCE = 50  # arms that come back or go in one commit: some 20 ms
 _line = msgspec.json.Decoder(str | dict[str, Any]).decode
 
 
+class _Arm(msgspec.Struct, forbid_unknown_fields=True):
+    key: str
+    image_url: str | None = None
+    url: str | None = None
+
+
 class _Count(msgspec.Struct, forbid_unknown_fields=True):
     count: int = 0
-    keys: list[str] = []
+    keys: list[str | _Arm] = []
 
 
 def _arms_of(experiment: Experiment) -> int:
@@ -57,17 +62,17 @@ async def add_arms(service: Service, request: Request) -> Response:
 
     Keys are written beyond the arms there are, where nobody sees them; one commit publishes them.
     """
-    upsert, ignored = _upsert_in(request), dict[str, None]()
-    keys = keys_in(request, ignored)
+    upsert, beside = _upsert_in(request), Beside()
+    keys = keys_in(request, beside)
     if keys is None:
         wanted: _Count = await request.read(_Count)
         if wanted.count and not wanted.keys:
             added = await _count(service, request, wanted.count)
         else:
-            added = await _import(service, request, _once(wanted.keys), upsert)
+            added = await _import(service, request, _once(wanted.keys, beside), beside, upsert)
     else:
-        added = await _import(service, request, keys, upsert)
-    added.ignored = list(ignored)
+        added = await _import(service, request, keys, beside, upsert)
+    added.ignored = list(beside.ignored)
     await service.note(request.caller, request.experiment, f"add {count(added.added, 'arm')}")
     return Response(msgspec.json.encode(added))
 
@@ -79,26 +84,32 @@ def _upsert_in(request: Request) -> bool:
     return given == "true"
 
 
-def keys_in(request: Request, ignored: dict[str, None]) -> AsyncIterator[list[str]] | None:
+def keys_in(request: Request, beside: Beside) -> AsyncIterator[list[str]] | None:
     """Return the keys of a request that is a stream; None if it is JSON.
 
-    What is not read, columns or fields, is noted in `ignored`.
+    What else there is, columns or fields, is noted in `beside`.
     """
     kind = request.headers.get(b"content-type", b"application/json").split(b";")[0].strip()
     read = {b"application/x-ndjson": _ndjson, b"text/csv": _csv}.get(kind)
-    return None if read is None else read(request.pieces(), ignored)
+    return None if read is None else read(request.pieces(), beside)
 
 
-async def keys_of_json(request: Request) -> AsyncIterator[list[str]]:
+async def keys_of_json(request: Request, beside: Beside) -> AsyncIterator[list[str]]:
     """Return the keys of a request that is {"keys": [...]}."""
     wanted: _Count = await request.read(_Count)
     if wanted.count:
         raise invalid("`count` adds arms that are called by number; give `keys`.")
-    return _once(wanted.keys)
+    return _once(wanted.keys, beside)
 
 
-async def _once(keys: list[str]) -> AsyncIterator[list[str]]:
-    yield [_checked(key, f"Key {place}") for place, key in enumerate(keys, 1)]
+async def _once(arms: list[str | _Arm], beside: Beside) -> AsyncIterator[list[str]]:
+    keys = []
+    for place, arm in enumerate(arms, 1):
+        where, key = f"Key {place}", arm if isinstance(arm, str) else arm.key
+        keys.append(_checked(key, where))
+        if isinstance(arm, _Arm):
+            beside.link(key, {"image_url": arm.image_url, "url": arm.url}, where)
+    yield keys
 
 
 async def _count(service: Service, request: Request, count: int) -> m.AddedArms:
@@ -116,11 +127,15 @@ async def _count(service: Service, request: Request, count: int) -> m.AddedArms:
 
 
 async def _import(
-    service: Service, request: Request, batches: AsyncIterator[list[str]], upsert: bool
+    service: Service,
+    request: Request,
+    batches: AsyncIterator[list[str]],
+    beside: Beside,
+    upsert: bool,
 ) -> m.AddedArms:
     found: set[int] | None = set() if upsert else None
     async with importing(service, request.experiment) as experiment:
-        staged = await publish(service, experiment, batches, found)
+        staged = await publish(service, experiment, batches, beside, found)
         back = [] if found is None else sorted(found & retired_in(experiment))
         await in_pieces(service, experiment, back, [])
     there = 0 if found is None else len(found)
@@ -150,6 +165,7 @@ async def publish(
     service: Service,
     experiment: Experiment,
     batches: AsyncIterator[list[str]],
+    beside: Beside,
     found: set[int] | None,
     check: Callable[[int], None] = lambda added: None,
 ) -> range:
@@ -160,7 +176,7 @@ async def publish(
     """
     if found is None:
         experiment.check_can_add()
-    staged = await _stage(service, experiment, batches, found)
+    staged = await _stage(service, experiment, batches, beside, found)
     if staged and found is not None:
         experiment.check_can_add()
     check(len(staged))
@@ -196,6 +212,7 @@ async def _stage(
     service: Service,
     experiment: Experiment,
     batches: AsyncIterator[list[str]],
+    beside: Beside,
     found: set[int] | None,
 ) -> range:
     """Write keys beyond the arms there are; return their numbers."""
@@ -205,6 +222,7 @@ async def _stage(
         async for keys in batches:
             for k in range(0, len(keys), SOME_ARMS):
                 some = keys[k : k + SOME_ARMS]
+                await _keep_links(service, experiment, some, beside)
                 if found is not None:
                     some = await _unknown(service, x, some, begin, found)
                 rows = [(number + place, key) for place, key in enumerate(some)]
@@ -215,6 +233,17 @@ async def _stage(
         there = await service.leader.read(lambda db: tables.number_of(db, x, key, begin))
         raise (_twice(key) if there is None else _there_already(key)) from error
     return range(begin, number)
+
+
+async def _keep_links(
+    service: Service, experiment: Experiment, keys: list[str], beside: Beside
+) -> None:
+    """Keep the pictures and pages of arms, those of arms that are there already, too."""
+    rows = [(key, *beside.links.pop(key)) for key in keys if key in beside.links]
+    if rows:
+        x = experiment.id
+        await service.leader.write(lambda db: tables.keep_links(db, x, rows))
+        experiment.look.links_changed()
 
 
 async def _unknown(
@@ -267,9 +296,7 @@ async def _lines(pieces: AsyncIterator[bytes]) -> AsyncIterator[list[bytes]]:
         yield [rest]
 
 
-async def _ndjson(
-    pieces: AsyncIterator[bytes], ignored: dict[str, None]
-) -> AsyncIterator[list[str]]:
+async def _ndjson(pieces: AsyncIterator[bytes], beside: Beside) -> AsyncIterator[list[str]]:
     count = 0
     async for lines in _lines(pieces):
         keys = []
@@ -281,21 +308,18 @@ async def _ndjson(
                 value = _line(line)
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
                 raise invalid(f"Line {count}: {error}. No arm was added.") from error
-            key = value
-            if isinstance(value, dict):
-                key = value.pop("key", None)
-                _note(ignored, value)
-            keys.append(_checked(key, f"Line {count}"))
+            if isinstance(value, str):
+                keys.append(_checked(value, f"Line {count}"))
+                continue
+            keys.append(_checked(value.pop("key", None), f"Line {count}"))
+            beside.ignore(value)
+            beside.link(keys[-1], value, f"Line {count}")
         yield keys
 
 
-def _note(ignored: dict[str, None], names: Iterable[str]) -> None:
-    if len(ignored) < _MOST_IGNORED:
-        ignored |= dict.fromkeys(name[:100] for name in islice(names, _MOST_IGNORED))
-
-
-async def _csv(pieces: AsyncIterator[bytes], ignored: dict[str, None]) -> AsyncIterator[list[str]]:
-    column, count = -1, 0  # where the keys are; lines before these
+async def _csv(pieces: AsyncIterator[bytes], beside: Beside) -> AsyncIterator[list[str]]:
+    names: list[str] | None = None  # of the columns
+    count = 0  # lines before these
     rest: list[str] = []  # the begin of a row that goes on in the next piece: it has a quoted line
     async for lines in _lines(pieces):
         try:
@@ -307,22 +331,27 @@ async def _csv(pieces: AsyncIterator[bytes], ignored: dict[str, None]) -> AsyncI
         rest = given[done:]
         if sum(map(len, rest)) > _MOST_LINE:
             raise invalid(f"Line {count + done + 1}: a row has too many bytes.")
-        if rows and column < 0:
-            if "key" not in rows[0]:
-                raise invalid("The first line of the CSV must name a column `key`.")
+        if rows and names is None:
             names = rows.pop(0)
+            if "key" not in names:
+                raise invalid("The first line of the CSV must name a column `key`.")
             column = names.index("key")
-            _note(ignored, (name for at, name in enumerate(names) if at != column))
+            beside.ignore(name for at, name in enumerate(names) if at != column)
+            linked = [(at, name) for at, name in enumerate(names) if name in COLUMNS]
             ends.pop(0)
-        yield [
-            _checked(row[column] if column < len(row) else None, f"Line {count + end}")
-            for row, end in zip(rows, ends, strict=True)
-            if row
-        ]
+        keys = []
+        for row, end in zip(rows, ends, strict=True):
+            if row:
+                where = f"Line {count + end}"
+                keys.append(_checked(row[column] if column < len(row) else None, where))
+                if linked:
+                    addresses = {name: row[at] for at, name in linked if at < len(row)}
+                    beside.link(keys[-1], addresses, where)
+        yield keys
         count += done
     if rest:
         raise _no_csv(count, "unexpected end of data")
-    if column < 0:
+    if names is None:
         raise invalid("The first line of the CSV must name a column `key`.")
 
 

@@ -64,7 +64,8 @@ class Spec(Struct, forbid_unknown_fields=True):
     share: Annotated[float, Meta(gt=0, le=0.5)] = 0.05  # of the pulls, for the control
     reward: str | None = None  # what rewards are, such as clicks
     epsilon: float | str | None = None  # how much worse than the best an arm may be, such as "10%"
-    target: float | None = None  # or: the mean that an arm must exceed
+    # or: the mean that an arm must exceed; control: that of the control
+    target: float | Literal["control"] | None = None
     season: Season | None = None  # set by the service
 
 
@@ -72,7 +73,7 @@ class Changes(Struct, forbid_unknown_fields=True):
     """Settings of an experiment that may be changed while it runs; others are left as they are."""
 
     epsilon: float | str | UnsetType | None = UNSET
-    target: float | UnsetType | None = UNSET
+    target: float | Literal["control"] | UnsetType | None = UNSET
 
 
 class Ask(Struct, forbid_unknown_fields=True):
@@ -243,6 +244,8 @@ class ArmView(Struct):
     retired: bool = False
     recent: float | None = None  # its share of the last 1000 pulls
     rate: bool = False  # whether means are rates, which are shown in percent
+    image_url: str | None = None  # a picture of it,
+    url: str | None = None  # and a page about it, as they were imported
 
 
 class ExperimentSummary(Struct, kw_only=True):

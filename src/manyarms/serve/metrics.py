@@ -56,7 +56,7 @@ class Metrics:
         yield requests
         leader = self._service.leader
         # of all experiments together: everybody may read this, and names are not for everybody
-        flight = sum(len(experiment.waiting) for experiment in leader.games.values())
+        flight = sum(len(experiment.flying) for experiment in leader.games.values())
         for name, about, value in (
             ("manyarms_ready", "Whether requests are answered.", not self._service.not_ready()),
             ("manyarms_leads", "Whether this process leads.", leader.leads),

@@ -64,6 +64,8 @@ class Settings:
         How long a connection is kept between two requests.
     restored
         Whether the database was restored from a backup since it was last served.
+    images
+        Whether pages show pictures and links of arms, which are elsewhere.
     """
 
     store: str = "sqlite:///manyarms.db"
@@ -74,6 +76,7 @@ class Settings:
     connections: int = 10_000
     idle_seconds: int = 75
     restored: bool = False
+    images: bool = False
 
     @property
     def name(self) -> str:

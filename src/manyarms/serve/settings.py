@@ -11,6 +11,7 @@ from msgspec import UNSET
 from manyarms.live.question import check_setting
 from manyarms.serve.errors import as_refusals
 from manyarms.serve.experiment import Experiment
+from manyarms.serve.game import check_goal
 from manyarms.serve.messages import Changes, Spec
 
 
@@ -19,10 +20,12 @@ def change_settings(experiment: Experiment, changes: Changes) -> None:
     given = {
         name: value for name, value in msgspec.structs.asdict(changes).items() if value is not UNSET
     }
+    spec = msgspec.structs.replace(experiment.spec, **given)
     with as_refusals():
-        check_setting(given.get("epsilon"), experiment.spec.reward_range)
+        check_setting(spec.epsilon, spec.reward_range)
+        check_goal(spec)
     experiment.given = msgspec.structs.replace(experiment.given, **given)
-    experiment.spec = msgspec.structs.replace(experiment.spec, **given)
+    experiment.spec = spec
     experiment.look.judge_anew()
     experiment.touch().columns["spec"] = msgspec.json.encode(experiment.given).decode()
 

@@ -11,9 +11,10 @@ import time
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
+from manyarms.core.process_copy import CAN_FORK
 from manyarms.live.databases import Database
 from manyarms.serve.batch import LostError
-from manyarms.serve.forked import CAN_FORK, forked
+from manyarms.serve.forked import forked
 
 if TYPE_CHECKING:
     from manyarms.serve.experiment import Experiment
@@ -99,7 +100,7 @@ class Snapshots:
 
 
 def _size(experiment: Experiment) -> int:
-    return len(experiment.waiting) + (0 if experiment.live is None else len(experiment.live.tally))
+    return len(experiment.flying) + (0 if experiment.live is None else len(experiment.live.tally))
 
 
 def _packed(state: bytes, more: bytes) -> bytes:

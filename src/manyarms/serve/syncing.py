@@ -11,6 +11,7 @@ from manyarms.serve import tables
 from manyarms.serve.errors import as_refusals, invalid
 from manyarms.serve.experiment import Experiment
 from manyarms.serve.importing import importing, in_pieces, keys_in, keys_of_json, publish
+from manyarms.serve.links import Beside
 from manyarms.serve.requests import Request, Response, answered
 from manyarms.serve.service import Service
 
@@ -22,8 +23,8 @@ async def sync_arms(service: Service, request: Request) -> Response:
 
     New arms come in one commit, before any goes. If it ends midway, the same request does the rest.
     """
-    ignored: dict[str, None] = {}
-    batches = keys_in(request, ignored) or await keys_of_json(request)
+    beside = Beside()
+    batches = keys_in(request, beside) or await keys_of_json(request, beside)
     found: set[int] = set()
     async with importing(service, request.experiment) as experiment:
 
@@ -34,7 +35,7 @@ async def sync_arms(service: Service, request: Request) -> Response:
                 with as_refusals():
                     check_changes(experiment.live, added, *changes(experiment.live, found))
 
-        new = await publish(service, experiment, batches, found, check)
+        new = await publish(service, experiment, batches, beside, found, check)
         assert experiment.live is not None
         back, gone = changes(experiment.live, found | {*new})
         await in_pieces(service, experiment, back, gone)
@@ -42,7 +43,7 @@ async def sync_arms(service: Service, request: Request) -> Response:
     assert there.live is not None
     called = await _keys(service, experiment, [*new, *back, *gone])
     came, came_back, went = ([called[number] for number in some] for some in (new, back, gone))
-    done = m.SyncedKeys(came, came_back, went, there.live.n_arms, list(ignored))
+    done = m.SyncedKeys(came, came_back, went, there.live.n_arms, list(beside.ignored))
     said = ", ".join(f"{len(some)} {what}" for what, some in _done(done).items() if some)
     if said:
         now = count(done.n_arms, "arm")

@@ -24,6 +24,7 @@ _TABLES = {
     "events": "seq",
     "ask_keys": "key",
     "arms": "number",
+    "links": "key",
     "minutes": "minute",
     "snapshots": "seq",
     "summaries": "experiment",
@@ -39,7 +40,7 @@ def opened(url: str, *, create: bool = True) -> Database:
     if not create and isinstance(database, SQLite) and not database.path.exists():
         raise UnreachableError(f"{database.path} was removed. Put it back")
     database.open()
-    if not database.has_table("summaries"):
+    if not database.has_table("links"):  # the latest
         with database.alone():
             database.make_tables(__package__)
     return database
@@ -152,6 +153,50 @@ def numbers_of(database: Database, experiment: int, keys: list[str]) -> dict[str
     return dict(database.run(sql, x=experiment, keys=values))
 
 
+def keep_links(
+    database: Database, experiment: int, rows: list[tuple[str, str | None, str | None]]
+) -> None:
+    """Keep the pictures and pages of arms: their keys, and both addresses."""
+    insert = "INSERT INTO links (experiment, key, image_url, url)"
+    replace = (
+        "ON CONFLICT (experiment, key) DO UPDATE SET image_url = excluded.image_url, "
+        "url = excluded.url"
+    )
+    with database.transaction():
+        if isinstance(database, SQLite):
+            values = [(experiment, *row) for row in rows]
+            database.run_many(f"{insert} VALUES (?, ?, ?, ?) {replace}", values)
+            return
+        keys, images, pages = (list(column) for column in zip(*rows, strict=True))
+        database.run(
+            f"{insert} SELECT :x, * FROM unnest(:keys::text[], :images::text[], :pages::text[]) "
+            f"{replace}",
+            x=experiment,
+            keys=keys,
+            images=images,
+            pages=pages,
+        )
+
+
+def has_links(database: Database, experiment: int) -> bool:
+    """Whether any arm has a picture or a page."""
+    sql = "SELECT 1 FROM links WHERE experiment = :x LIMIT 1"
+    return database.first(sql, x=experiment) is not None
+
+
+def links_of(
+    database: Database, experiment: int, numbers: Sequence[int]
+) -> dict[int, tuple[str | None, str | None]]:
+    """Return the pictures and pages of those arms that have any."""
+    sql = (
+        "SELECT a.number, l.image_url, l.url FROM arms a JOIN links l ON l.experiment = "
+        "a.experiment AND l.key = a.key WHERE a.experiment = :x AND a.number"
+    )
+    return {
+        number: (image, page) for number, image, page in _of(database, numbers, sql, experiment)
+    }
+
+
 def end_of_arms(database: Database, experiment: int) -> int:
     """Return the number after the last arm, those of imports that did not end among them."""
     (last,) = database.first("SELECT max(number) FROM arms WHERE experiment = :x", x=experiment)
@@ -184,13 +229,18 @@ def hidden(database: Database, keyed: bool) -> int:
 
 def copy_arms(old: int, new: int, begin: int, end: int, database: Database) -> None:
     """Let some arms of an experiment be those of another, too."""
+    numbers = {"old": old, "new": new, "begin": begin, "end": end}
+    some = "a.experiment = :old AND a.number >= :begin AND a.number < :end"
     database.run(
-        "INSERT INTO arms (experiment, number, key) SELECT :new, number, key FROM arms "
-        "WHERE experiment = :old AND number >= :begin AND number < :end",
-        old=old,
-        new=new,
-        begin=begin,
-        end=end,
+        "INSERT INTO arms (experiment, number, key) SELECT :new, a.number, a.key FROM arms a "
+        f"WHERE {some}",
+        **numbers,
+    )
+    database.run(
+        "INSERT INTO links (experiment, key, image_url, url) SELECT :new, l.key, l.image_url, "
+        "l.url FROM arms a JOIN links l ON l.experiment = a.experiment AND l.key = a.key "
+        f"WHERE {some}",
+        **numbers,
     )
 
 

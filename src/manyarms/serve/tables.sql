@@ -20,6 +20,15 @@ CREATE TABLE IF NOT EXISTS arms (
 ) WITHOUT ROWID;
 CREATE UNIQUE INDEX IF NOT EXISTS arm_keys ON arms (experiment, key);
 
+-- pictures of arms, and pages about them
+CREATE TABLE IF NOT EXISTS links (
+    experiment INTEGER NOT NULL,
+    key TEXT NOT NULL,
+    image_url TEXT,
+    url TEXT,
+    PRIMARY KEY (experiment, key)
+) WITHOUT ROWID;
+
 CREATE TABLE IF NOT EXISTS minutes (
     experiment INTEGER NOT NULL,
     minute INTEGER NOT NULL,

@@ -141,7 +141,7 @@ def in_flight(look: Look, limit: int = 20) -> m.InFlightView:
     """Return what is waited for, and how long rewards took."""
     game, now = look.game, clock.now()
     ages = [0] * (len(DELAYS) + 1)
-    for at, _ in game.waiting.values():
+    for at, _ in game.flying.values():
         ages[sum(now - at >= end for end in DELAYS)] += 1
     ends = [0.0, *DELAYS, None]
     bins = [m.DelayBin(ends[k] or 0.0, ends[k + 1], count, None) for k, count in enumerate(ages)]
@@ -149,7 +149,7 @@ def in_flight(look: Look, limit: int = 20) -> m.InFlightView:
         m.DelayBin(ends[k] or 0.0, ends[k + 1], int(count), total / count if count else None)
         for k, (count, total, _) in enumerate(game.delays)
     ]
-    oldest = [(pull, *game.waiting[pull]) for pull in islice(game.waiting, limit)]
+    oldest = [(pull, *game.flying[pull]) for pull in islice(game.flying, limit)]
     live = game.live
     found = ((pull, None if live is None else live.flying(pull)) for pull, _, _ in oldest)
     numbers = {pull: arm for pull, arm in found if arm is not None}
@@ -161,7 +161,7 @@ def in_flight(look: Look, limit: int = 20) -> m.InFlightView:
         if pull in numbers
     ]
     return m.InFlightView(
-        len(game.waiting), len(game.held), bins, delays, game.expired, shown,
+        len(game.flying), len(game.held), bins, delays, game.expired, shown,
         _delay_alarm(game.delays), game.head,
         [m.UnevenLoss(names[one.arm], *one[1:]) for one in losses],
     )  # fmt: skip
@@ -210,7 +210,7 @@ def exploring(look: Look) -> m.Exploring:
 
 
 def _seen(look: Look, some: list[ArmEstimate]) -> list[m.ArmView]:
-    names = look.names([a.arm for a in some])
+    names, links = look.names([a.arm for a in some]), look.links([a.arm for a in some])
     recent = Counter(look.game.recent)
     of = max(1, len(look.game.recent))
     return [
@@ -225,6 +225,8 @@ def _seen(look: Look, some: list[ArmEstimate]) -> list[m.ArmView]:
             retired=a.retired,
             recent=recent[a.arm] / of,
             rate=a.rate,
+            image_url=links.get(a.arm, (None, None))[0],
+            url=links.get(a.arm, (None, None))[1],
         )
         for a in some
     ]

@@ -50,7 +50,7 @@ class Windows:
         if window is None or experiment.gone:
             return
         if at is None:
-            first = next(iter(experiment.waiting.values()), None)
+            first = next(iter(experiment.flying.values()), None)
             at = clock.now() + window if first is None else first[0] + window
         pause = min(max(SHORTEST_WINDOW / 2, at - clock.now()), _LONGEST_PAUSE)
         loop = asyncio.get_running_loop()

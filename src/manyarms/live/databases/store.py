@@ -8,10 +8,11 @@ import logging
 import os
 import secrets
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from manyarms.core.process_copy import ProcessCopy
 from manyarms.errors import SavedFileError, StoreError
 from manyarms.live.databases.database import (
     Database,
@@ -22,7 +23,7 @@ from manyarms.live.databases.database import (
 )
 from manyarms.live.databases.sqlite import SQLite
 from manyarms.live.saving import MALFORMED_ERRORS
-from manyarms.live.store import Contents, Event, Events, Snapshot, is_long
+from manyarms.live.store import Contents, Event, Events, Snapshot, is_long, is_worth_a_copy
 
 _logger = logging.getLogger(__name__)
 
@@ -63,6 +64,9 @@ class DatabaseStore:
         self._process = 0
         self._id = self._head = 0
         self._saved = 0  # the head of the last snapshot
+        self._copy: ProcessCopy | None = None  # of this process, which makes the next snapshot
+        self._copied = 0  # the head of that one
+        self._may_copy = True  # this process; not any more once that failed
 
     def __str__(self) -> str:
         return f"{self._name} in {self._database}"
@@ -137,29 +141,60 @@ class DatabaseStore:
         if not stood:
             raise self._lost()
         self._head += len(rows)
-        if is_long(self._head - self._saved, snapshot.arms_tried):
+        if self._copy is not None or is_long(self._head - self._saved, snapshot.arms_tried):
             self._compact(snapshot)
 
     def _compact(self, snapshot: Snapshot) -> None:
-        """Keep a snapshot; if that fails all goes on, because the events are kept."""
+        with self._going_on_if_it_fails():
+            if self._copy is not None:
+                self._save_copied(self._copy)
+            elif not (self._may_copy and is_worth_a_copy(snapshot) and self._copying(snapshot)):
+                self.save(snapshot())
+
+    @contextlib.contextmanager
+    def _going_on_if_it_fails(self) -> Iterator[None]:
+        """Log that a snapshot could not be kept and go on, because the events are kept."""
         try:
-            self.save(snapshot())
+            yield
         except OSError as error:
+            if self._copy is not None:
+                self._may_copy = False
+                self._stop_copying()
             self._saved = self._head  # try again later
             _logger.warning("%s could not be compacted, and goes on as it was: %r", self, error)
 
+    def _copying(self, snapshot: Snapshot) -> bool:
+        """Let a copy of this process make a snapshot; return whether there is one."""
+        with contextlib.suppress(OSError):  # no room for another process
+            self._copy, self._copied = ProcessCopy(snapshot), self._head
+        return self._copy is not None
+
+    def _save_copied(self, copy: ProcessCopy) -> None:
+        data = copy.poll()
+        if data is not None:
+            self._save(data, self._copied)
+            self._copy = None
+
+    def _stop_copying(self) -> None:
+        copy, self._copy = self._copy, None
+        if copy is not None:
+            copy.stop()
+
     def save(self, snapshot: bytes) -> None:
         """Keep a snapshot: what was kept before it is not played again."""
-        database = self._database
+        self._stop_copying()
         if self._id == 0:
             self._create()
+        self._save(snapshot, self._head)
+
+    def _save(self, snapshot: bytes, head: int) -> None:
         try:
-            kept = database.save(self._id, self._head, snapshot, b"")
+            kept = self._database.save(self._id, head, snapshot, b"")
         except UnreachableError as error:
             raise OSError(str(error)) from error
         if not kept:
             raise self._lost()
-        self._saved = self._head
+        self._saved = head
 
     def history(self) -> list[Contents]:
         """Return all that was kept: the first snapshot, and every event since."""
@@ -192,10 +227,19 @@ class DatabaseStore:
         if self._process != os.getpid():
             return
         self._process = 0
-        self._database.close()
+        try:
+            with self._going_on_if_it_fails():
+                while self._copy is not None and not self.failure:
+                    self._save_copied(self._copy)  # else short games would never be compacted
+                    time.sleep(0.005)
+        finally:
+            self._stop_copying()
+            self._database.close()
 
     def __del__(self) -> None:
         with contextlib.suppress(Exception):
+            if self._process == os.getpid():
+                self._stop_copying()
             self.close()
 
 

@@ -61,6 +61,7 @@ class Best(Policy):
         needs="a best arm",
         guarantee="no regret",
         nanoseconds=5,
+        page="docs/policies/few_arms.md",
         scaling="constant",
         good_at="the lower end of every table",
         knowledge="arm",

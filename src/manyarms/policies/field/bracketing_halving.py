@@ -132,6 +132,7 @@ class BracketingHalving(Policy):
         needs="nothing",
         guarantee="simple regret as if it knew how many are good, up to logs",
         nanoseconds=42,
+        page="docs/policies/finders.md",
         scaling="log of arms drawn",
         good_at="keeping one arm, when the end is not known",
         source="Zhao et al. 2023",

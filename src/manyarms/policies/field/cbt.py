@@ -105,6 +105,7 @@ class CBT(Policy):
         guarantee="asymptotically optimal for known shape",
         only_if=("a known shape",),
         nanoseconds=41,
+        page="docs/policies/never_fail.md",
         good_at="best arms that never fail, known shape",
         source="Chan & Hu 2018",
     )

@@ -208,6 +208,7 @@ class CorralIGW(Policy):
         needs="nothing",
         guarantee="smooth regret at every level, by its source",
         nanoseconds=230,
+        page="docs/policies/new_arms.md",
         scaling="log of arms opened",
         good_at="rare best arms, no horizon, n below T",
         source="Zhu & Mineiro 2022",

@@ -165,6 +165,7 @@ class DynamicBalancing(SubroutinePolicy):
         needs="horizon",
         guarantee="none claimed",
         nanoseconds=110,
+        page="docs/policies/new_arms.md",
         scaling="log T, and log of arms pulled",
         good_at="Parallel's sets without the best mean",
         source="Cutkosky et al. 2021",

@@ -128,6 +128,7 @@ class EmpiricalCBT(Policy):
         guarantee="asymptotically optimal if μ* = 1, shape unknown",
         only_if=("best mean 1",),
         nanoseconds=27,
+        page="docs/policies/never_fail.md",
         scaling="log of arms opened",
         good_at="best arms that seldom fail, unknown shape",
         source="Chan & Hu 2018",

@@ -66,6 +66,7 @@ class Greedy(RankingPolicy):
         needs="nothing",
         guarantee="none",
         nanoseconds=48,
+        page="docs/policies/few_arms.md",
         scaling="log of arms pulled",
         good_at="many good arms, wide gaps, n well below T",
         source="Bayati et al. 2020",

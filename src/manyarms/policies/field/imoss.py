@@ -122,6 +122,7 @@ class IMOSS(Policy):
         needs="nothing",
         guarantee="none checked",
         nanoseconds=200,
+        page="docs/policies/new_arms.md",
         scaling="distinct pull counts of open arms",
         good_at="no horizon, best arms not rarer than 1 in √T",
         source="Abraham et al. 2026",

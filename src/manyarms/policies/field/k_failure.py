@@ -82,6 +82,7 @@ class KFailure(Policy):
         guarantee="T / log T failures for k = 1, uniform means",
         only_if=("best mean 1", "uniform means"),
         nanoseconds=31,
+        page="docs/policies/never_fail.md",
         good_at="best arms that never fail",
         source="Berry et al. 1997",
     )

@@ -144,6 +144,7 @@ class KLUCB(Policy):
         guarantee="asymptotically optimal, rewards 0 and 1",
         only_if=("rewards 0 and 1", "more pulls than arms"),
         nanoseconds=370,
+        page="docs/policies/few_arms.md",
         scaling="distinct pull counts, at most √(2T)",
         good_at="few arms, means near 0 or 1",
         source="Cappé et al. 2013",

@@ -152,6 +152,7 @@ class MRun(Policy):
         guarantee="2√T failures, uniform means",
         only_if=("best mean 1", "uniform means"),
         nanoseconds=6,
+        page="docs/policies/never_fail.md",
         good_at="best arms that never fail",
         source="Berry et al. 1997",
     )

@@ -97,6 +97,7 @@ class QRM1(RoundPolicy):
         needs="share of good arms",
         guarantee="sublinear against the best rho of the arms",
         nanoseconds=17,
+        page="docs/policies/subsets.md",
         scaling="log of arms pulled",
         good_at="a known share of good arms, no horizon",
         source="Chaudhuri & Kalyanakrishnan 2018",

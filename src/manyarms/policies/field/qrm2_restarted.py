@@ -123,6 +123,7 @@ class QRM2Restarted(RoundPolicy):
         guarantee="as Quantile, whose proof is for this form",
         only_if=("hardness below 0.35",),
         nanoseconds=14,
+        page="docs/policies/subsets.md",
         scaling="log of arms in the set",
         good_at="Quantile as it was stated",
         source="Chaudhuri & Kalyanakrishnan 2018",

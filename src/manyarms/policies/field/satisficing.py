@@ -122,6 +122,7 @@ class SatisficingTS(Policy):
         needs="a target",
         guarantee="Bayesian, against the target",
         nanoseconds=160,
+        page="docs/policies/new_arms.md",
         scaling="log of arms opened",
         good_at="good enough, soon",
         source="Russo & Van Roy 2018",

@@ -100,6 +100,7 @@ class SequentialHalving(Policy):
         needs="horizon",
         guarantee="none beyond its K arms; of these the best, likely",
         nanoseconds=27,
+        page="docs/policies/finders.md",
         scaling="log of arms in the subset",
         good_at="keeping one arm, where K fits the problem",
         source="Karnin et al. 2013",

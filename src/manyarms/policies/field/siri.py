@@ -173,6 +173,7 @@ class SiRI(Policy):
         knowledge="m",
         guarantee="none checked: the constants are partly ours",
         nanoseconds=22,
+        page="docs/policies/finders.md",
         scaling="log of arms drawn",
         good_at="keeping one arm, if you know how rare good ones are",
         source="Carpentier & Valko 2015",

@@ -52,6 +52,7 @@ class SSGreedyOracle(OnSubset):
         needs="horizon, m",
         guarantee="none stated here",
         nanoseconds=22,
+        page="docs/policies/subsets.md",
         scaling="log of arms in the subset",
         good_at="problems whose share of best arms is known",
         source="Jedor et al. 2021",

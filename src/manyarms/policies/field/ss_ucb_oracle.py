@@ -47,6 +47,7 @@ class SSUCBOracle(OnSubset, SigmaPolicy):
         needs="horizon, share of best arms",
         guarantee="(log T)²/(share · smallest gap)",
         nanoseconds=390,
+        page="docs/policies/subsets.md",
         scaling="distinct pull counts",
         good_at="many best arms, of known share",
         source="size: de Heide et al. 2021",

@@ -216,6 +216,7 @@ SUB_SAMPLED = {
         _about_subset(
             guarantee="MOSS's, among √T random arms",
             nanoseconds=15,
+            page="docs/policies/subsets.md",
             scaling="log of arms in the subset",
             good_at="best arms not rarer than 1 in √T",
         ),
@@ -227,6 +228,7 @@ SUB_SAMPLED = {
             guarantee="Bayesian, for means dense near the best",
             only_if=("means dense near the best",),
             nanoseconds=13,
+            page="docs/policies/subsets.md",
             scaling="log of arms in the subset",
             good_at="many good arms; hard to beat there",
             variants=(
@@ -246,6 +248,7 @@ SUB_SAMPLED = {
             guarantee="Bayesian, for means dense near the best",
             only_if=("means dense near the best",),
             nanoseconds=280,
+            page="docs/policies/subsets.md",
             scaling="distinct pull counts",
             good_at="many good arms",
         ),
@@ -256,6 +259,7 @@ SUB_SAMPLED = {
         _about_subset(
             guarantee="none stated here",
             nanoseconds=2400,
+            page="docs/policies/subsets.md",
             scaling="distinct (successes, failures): not sublinear",
             good_at="many good arms, rewards 0 and 1",
             rewards="[0, 1]",

@@ -136,6 +136,7 @@ class Thompson(Policy):
         guarantee="asymptotically optimal, rewards 0 and 1",
         only_if=("rewards 0 and 1", "more pulls than arms"),
         nanoseconds=2400,
+        page="docs/policies/few_arms.md",
         scaling="distinct (successes, failures): not sublinear",
         good_at="few arms, rewards 0 and 1",
         source="Thompson 1933; Agrawal & Goyal 2012",

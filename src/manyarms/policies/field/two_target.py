@@ -121,6 +121,7 @@ class TwoTarget(Policy):
         guarantee="√(2T) for uniform means, the best possible",
         only_if=("uniform means",),
         nanoseconds=31,
+        page="docs/policies/never_fail.md",
         good_at="best arms that never fail, known shape",
         source="Bonald & Proutière 2013",
     )

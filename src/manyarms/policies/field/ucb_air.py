@@ -102,6 +102,7 @@ class UCBAIR(ManyArmedUCBV):
         UCBF.about,
         needs="shape b of the means",
         nanoseconds=110,
+        page="docs/policies/new_arms.md",
         good_at="infinitely many arms of known shape, no horizon",
     )
 

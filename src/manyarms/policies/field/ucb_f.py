@@ -122,6 +122,7 @@ class UCBF(ManyArmedUCBV):
         guarantee="√T or T^(b/(b+1)), up to logarithms",
         only_if=("a known shape",),
         nanoseconds=160,
+        page="docs/policies/new_arms.md",
         scaling="log of arms opened, in practice",
         good_at="infinitely many arms of known shape",
         source="Wang, Audibert & Munos 2008",

@@ -59,6 +59,7 @@ class Uniform(Policy):
         needs="nothing",
         guarantee="none: regret grows with T",
         nanoseconds=18,
+        page="docs/policies/few_arms.md",
         scaling="constant",
         good_at="the upper end of every table",
     )

@@ -60,7 +60,7 @@ def slots_of(state: Any, i: int) -> Slots:
     own, slots = state.subroutine[i], state.arms.slots
     shared = slots.rank
     rank = Tournament(
-        shared.seat,
+        shared.entrant,
         shared.leaders,
         shared.node,
         shared.changed,

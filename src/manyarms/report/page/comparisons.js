@@ -167,7 +167,8 @@ function duel({ policy, mean, usual, above, runs, needed }, scale) {
 /** How many more runs would decide, about; the estimate is for runs like these. */
 function moreRuns(needed, runs) {
   if (needed === null || needed > 1e6) return "more than a million runs";
-  return `about ${asWhole.format(Number(Math.max(1, needed - runs).toPrecision(2)))} more runs`;
+  const about = asWhole.format(Number(Math.max(1, needed - runs).toPrecision(2)));
+  return `about ${about} more run${about === "1" ? "" : "s"}`;
 }
 
 /** The mean's interval as a band, the median's as a line with ends. */

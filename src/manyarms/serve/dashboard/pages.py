@@ -133,6 +133,7 @@ class Pages:
         shown = {
             "root": self._service.root_path,
             "caller": caller,
+            "images": self._service.settings.images,
             "may_operate": may(role, "operate"),
             "may_administer": may(role, "administer") and not (caller and caller.experiment),
             "version": manyarms.__version__,
@@ -185,7 +186,8 @@ class Pages:
         drawn = await channel.soon()
         summary: m.ExperimentSummary = channel.kept["summary"]
         arms = await self._arms(request, name, caller)
-        return self._page("experiment", caller, panels=drawn, arms=arms, summary=summary)
+        shown = {"panels": drawn, "arms": arms, "summary": summary, "policies": policy_names()}
+        return self._page("experiment", caller, **shown)
 
     async def _arms(self, request: Request, name: str, caller: Caller) -> str:
         return await panels.arms_panel(

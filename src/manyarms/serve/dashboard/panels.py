@@ -62,7 +62,8 @@ def _environment() -> Environment:
     }
     drawn = made.get_template("charts.html").module
     made.globals |= {
-        name: getattr(drawn, name) for name in ("bar", "parts_bar", "interval", "lines")
+        name: getattr(drawn, name)
+        for name in ("bar", "parts_bar", "interval", "lines", "picture", "link")
     }
     return made
 
@@ -96,6 +97,7 @@ async def draw_experiment(service: Service, name: str, kept: dict[str, Any]) -> 
         "flight": await service.view("in_flight", name),
         "health": await service.health(name),
         "root": service.root_path,
+        "images": service.settings.images,
     }
     looked |= _reckoned(looked, kept["minutes"])
     looked["uplift"] = uplift_in_words(kept["uplift"])
@@ -156,6 +158,7 @@ async def arms_panel(
     page: m.ArmPage = await service.view("arms", name, **asked, limit=_ARMS)
     rate = any(arm.rate for arm in page.arms)
     about = {"name": name, "may_retire": may_retire, "root": service.root_path, "rate": rate}
+    about["images"] = service.settings.images
     return template("panels/arms", page=page, scale=common_scale(page.arms), **asked, **about)
 
 
@@ -193,11 +196,16 @@ def mean(value: float | None, rate: bool) -> str:
 def limits(low: float | None, high: float | None, rate: bool) -> str:
     r"""Return an interval; with one sign of percent if it is a rate.
 
-    >>> limits(0.03125, 0.05, True), limits(0.03125, None, False)
-    ('3.12 to 5\xa0%', '0.0312 to –')
+    The smaller end has no more digits than the larger one: they would mean nothing.
+
+    >>> limits(0.03125, 0.05, True), limits(0.0001234, 0.5, True), limits(0.03125, None, False)
+    ('3.12 to 5\xa0%', '0 to 50\xa0%', '0.0312 to –')
     """
-    first = number(100 * low) if rate and low is not None else number(low)
-    return f"{first} to {mean(high, rate)}"
+    if low is None or high is None:
+        return f"{mean(low, rate)} to {mean(high, rate)}"
+    unit = 100 if rate else 1
+    digits = 2 - math.floor(math.log10(unit * max(abs(low), abs(high)) or 1.0))
+    return f"{number(round(unit * low, digits))} to {mean(high, rate)}"
 
 
 def mean_of(summary: m.ExperimentSummary, otherwise: str = "Mean reward") -> str:

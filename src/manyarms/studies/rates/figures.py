@@ -92,7 +92,7 @@ def measured_rates(measured: Sequence[MeasuredExponent]) -> Figure:
             handles.append(Line2D([], [], **both))
         axes.set(xlabel=HARDNESS, ylabel=f"exponent: regret grows as $T^{{\\,θ({ALPHA})}}$")
         low = min(one.fit.exponent.low for one in measured)
-        high = max(max(one.fit.exponent.high, one.fit.plain.high) for one in measured)
+        high = max(max(one.fit.exponent.high, one.fit.without_log.high) for one in measured)
         axes.set(xlim=(0.0, 0.7), ylim=(min(0.45, low - 0.03), max(1.03, high + 0.03)))
         axes.xaxis.set_major_locator(MultipleLocator(0.1))
         axes.yaxis.set_major_locator(MultipleLocator(0.1))
@@ -149,7 +149,7 @@ def _draw_points(
 ) -> None:
     for one in measured:
         x, (estimate, low, high) = one.alpha + shift, one.fit.exponent
-        plain = one.fit.plain.estimate
+        plain = one.fit.without_log.estimate
         axes.plot(x, plain, marker="_", markersize=7, color=style.colour, zorder=3)
         axes.plot([x] * 2, [estimate, plain], color=style.colour, linewidth=0.6, dashes=(1, 2))
         errors = [[max(0.0, estimate - low)], [max(0.0, high - estimate)]]

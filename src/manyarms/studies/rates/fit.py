@@ -56,7 +56,7 @@ class ExponentFit:
     """The model fitted to one series."""
 
     exponent: Interval  # θ, with the log log term; the ends are those of refits
-    plain: Interval  # the slope without it, likewise
+    without_log: Interval  # the slope without log log, likewise
     log_power: float  # b
     intercept: float  # a
     largest_log_power: float  # how large b may be
@@ -72,7 +72,7 @@ class ExponentFit:
     def log_power_at(self, exponent: float) -> float:
         """Return the b that fits best if θ is given; negative if the data grow more slowly."""
         logs = np.log(np.array(self.horizons, dtype=float))
-        return (self.plain.estimate - exponent) / float(np.polyfit(logs, np.log(logs), 1)[0])
+        return (self.without_log.estimate - exponent) / float(np.polyfit(logs, np.log(logs), 1)[0])
 
     def local_slopes(self) -> list[float]:
         """Return the slopes between neighbouring horizons."""
@@ -169,7 +169,7 @@ def fit_exponent(
     estimates = one[:, 0].tolist()
     return ExponentFit(
         exponent=Interval(estimates[0], *ends[0]),
-        plain=Interval(estimates[1], *ends[1]),
+        without_log=Interval(estimates[1], *ends[1]),
         log_power=estimates[2],
         intercept=estimates[3],
         largest_log_power=largest_log_power,
@@ -236,7 +236,7 @@ def table_of(measured: Sequence[MeasuredExponent]) -> Table:
         shown = {kind: interval_text(fit.exponent, 3) for kind, fit in one.fits.items()}
         others = ", ".join(f"{kind}: {text}" for kind, text in shown.items() if kind != one.kind)
         about = (policy_title(one.policy), f"{one.alpha:g}", f"{one.rate:.3g}", shown[one.kind])
-        plain = f"{one.fit.log_power:.2g}", interval_text(one.fit.plain, 3)
+        plain = f"{one.fit.log_power:.2g}", interval_text(one.fit.without_log, 3)
         rows.append((*about, one.kind, *plain, others or "none"))
     slopes = ("θ", "measured", "on", "b", "slope without log log", "other problems")
     return Table(("policy", ALPHA, *slopes), rows)
@@ -250,8 +250,8 @@ def explain(one: MeasuredExponent) -> str:
     else:
         side = "below" if one.rate > high else "above"
         words = [f"{abs(estimate - one.rate):.3f} {side} θ = {one.rate:.3g}"]
-        if estimate < one.rate < fit.plain.estimate:
-            words.append(f"the slope without log log, {fit.plain.estimate:.3f}, is above it")
+        if estimate < one.rate < fit.without_log.estimate:
+            words.append(f"the slope without log log, {fit.without_log.estimate:.3f}, is above it")
     slopes = fit.local_slopes()
     steps = [r / t**one.rate for t, r in zip(fit.horizons, fit.regret, strict=True)]
     words += [
@@ -270,7 +270,7 @@ def _logarithms(one: MeasuredExponent) -> str:
     """Say which power of log T would make the data agree with the rate."""
     needed, allowed = one.fit.log_power_at(one.rate), one.fit.largest_log_power
     if needed < 0:
-        below = one.rate - one.fit.plain.estimate
+        below = one.rate - one.fit.without_log.estimate
         return f"the slope without log log is {below:.3f} below θ, before any logarithm"
     within = "within" if needed <= allowed else "more than"
     return (

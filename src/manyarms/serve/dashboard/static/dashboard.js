@@ -161,6 +161,12 @@ const SEND = {
     });
     say("Changed.");
   },
+  async season(form) {
+    const name = form.get("name");
+    const policy = form.get("policy") || undefined, horizon = given(form.get("horizon"));
+    await send("POST", experiment("season"), { name, policy, horizon });
+    window.location.assign(`${page.root}/experiments/${name}`);
+  },
   async token(form) {
     const days = given(form.get("days"));
     const made = await send("POST", "/v1/tokens", {

@@ -1,0 +1,150 @@
+"""What each policy costs, for the pages of docs/policies.
+
+    python benchmarks/costs.py measure          all of it anew, and the tables (minutes)
+    python benchmarks/costs.py measure moss++   that of one policy
+    python benchmarks/costs.py pages            the tables of the pages, from benchmarks/costs.json
+
+Live time is measured, so it is that of the machine. Memory and random words are counted: they
+follow from the code, and a test counts some of them again. The time of a simulated pull is in the
+policy's `about`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import manyarms as ma
+from manyarms.core import rng
+from manyarms.core.memory import ARRAYS
+from manyarms.protocol import described
+from manyarms.report.text import Table
+from run import ALPHA, HORIZON, N_ARMS, TOLD, best_of, live_seconds
+
+ROOT = Path(__file__).parents[1]
+COSTS = ROOT / "benchmarks" / "costs.json"
+PAGES = ROOT / "docs" / "policies"
+BEGIN, END = "<!-- made by benchmarks/costs.py -->", "<!-- end of what is made -->"
+LIVE_ARMS, LIVE_PULLS = 10**6, 20_000
+_HEAD = ["policy", "ns a simulated pull", "grows with", "µs a live pull", "memory", "random words"]
+
+
+def policies() -> dict[str, ma.Policy]:
+    """Return every listed policy; those that must know something know it."""
+    return {name: ma.policy(name, **TOLD.get(name, {})) for name in described()}
+
+
+def memory(policy: ma.Policy) -> int:
+    """Return the bytes that a simulation of the standard size reserves for the policy's state."""
+    return _bytes(policy.new_state(ARRAYS, n_arms=N_ARMS, pulls=HORIZON))
+
+
+def _bytes(state: Any) -> int:
+    if isinstance(state, np.ndarray):
+        return int(state.nbytes)
+    return sum(map(_bytes, state)) if isinstance(state, tuple) else 0
+
+
+def words(policy: ma.Policy, *, games: int = 5, pulls: int = 2_000) -> float:
+    """Return how many random words the policy reads for a pull, on average, as games begin.
+
+    Rewards are not counted: the world draws those.
+    """
+    instance = ma.instances.planted(n=N_ARMS, alpha=ALPHA, horizon=HORIZON)
+    means = [instance.mean(arm) for arm in range(N_ARMS)]
+    luck = np.random.default_rng(1)
+    with _counting() as count:
+        for seed in range(games):
+            with policy.live(n_arms=N_ARMS, horizon=HORIZON, seed=seed) as live:
+                for _ in range(pulls):
+                    pull = live.ask()
+                    live.tell(pull, float(luck.random() < means[pull.arm]))
+    return count[0] / (games * pulls)
+
+
+@contextmanager
+def _counting() -> Iterator[list[int]]:
+    """Count the words that CPython draws within this."""
+    usual, count = rng.draw, [0]
+
+    def draw(key: int, counter: int) -> int:
+        count[0] += 1
+        return usual(key, counter)
+
+    users = [m for m in list(sys.modules.values()) if getattr(m, "draw", None) is usual]
+    for module in users:
+        module.draw = draw  # type: ignore[attr-defined]
+    try:
+        yield count
+    finally:
+        for module in users:
+            module.draw = usual  # type: ignore[attr-defined]
+
+
+def measure(names: list[str]) -> None:
+    """Measure these policies, or all, and write the file."""
+    found = json.loads(COSTS.read_text(encoding="utf-8")) if names else {}
+    for name, policy in policies().items():
+        if names and name not in names:
+            continue
+        begun = time.perf_counter()
+        (seconds,) = best_of(3, partial(live_seconds, policy, LIVE_ARMS, LIVE_PULLS))
+        found[name] = {
+            "live": round(seconds * 1e6, 1),
+            "memory": memory(policy),
+            "words": round(words(policy), 2),
+        }
+        print(f"{name:<22}{found[name]}  {time.perf_counter() - begun:.0f} s", flush=True)
+    kept = {name: found[name] for name in described()}
+    COSTS.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
+
+
+def table(page: str) -> str:
+    """Return the table of a page: a row for each policy that it is about."""
+    measured = json.loads(COSTS.read_text(encoding="utf-8"))
+    rows = []
+    for name, about in described().items():
+        if about.page == page:
+            own = measured[name]
+            cells = [f"{about.nanoseconds}", about.scaling, f"{own['live']:.0f}"]
+            rows.append([f"`{name}`", *cells, _size(own["memory"]), f"{own['words']:.2g}"])
+    return Table(_HEAD, rows).markdown()
+
+
+def _size(count: int) -> str:
+    return f"{count / 1e6:.1f} MB" if count >= 1e6 else f"{count / 1e3:.0f} kB"
+
+
+def with_table(text: str, page: str) -> str:
+    """Return a page's text with its table made anew, between the two marks."""
+    before, begin, rest = text.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not (begin and end):
+        raise ValueError(f"{page} must contain the two lines {BEGIN!r} and {END!r}.")
+    return f"{before}{BEGIN}\n\n{table(page)}\n\n{END}{after}"
+
+
+def main() -> None:
+    """Measure, or write the tables."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("what", choices=["measure", "pages"])
+    parser.add_argument("names", nargs="*", help="policies to measure (default: all)")
+    options = parser.parse_args()
+    if options.what == "measure":
+        measure(options.names)
+    for name in sorted({about.page for about in described().values()}):
+        path = ROOT / name
+        path.write_text(with_table(path.read_text(encoding="utf-8"), name), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,136 @@
+"""The pages of docs/policies: one for every policy, with its box, guarantee, cost and picture."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import json
+import re
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import costs
+import manyarms as ma
+import run
+from manyarms.core.theme import DARK, LIGHT
+from manyarms.protocol import described
+
+ROOT = Path(__file__).parents[2]
+PAGES = ROOT / "docs" / "policies"
+PARTS = (
+    "Its box|Their boxes",
+    "Its guarantee|Their guarantees",
+    "Its cost|Their costs",
+    "Its picture|Their picture",
+    "In Python",
+)
+
+by_page = pytest.mark.parametrize("page", sorted({about.page for about in described().values()}))
+CLASSES = [ma.MOSS, ma.MOSSOracle, ma.Quantile, ma.MOSSPlusPlus, ma.EmpMOSSPlusPlus, ma.Parallel]
+CLASSES += [ma.Doubling, ma.Prospector, ma.Guarded, ma.HybridMOSSPlusPlus, ma.Patience, ma.Scout]
+by_class = pytest.mark.parametrize("make", CLASSES)
+
+
+@pytest.fixture(scope="module")
+def pictures() -> ModuleType:
+    return importlib.import_module("policies")
+
+
+def test_every_policy_has_a_page_and_every_page_a_policy() -> None:
+    pages = {path.name for path in PAGES.glob("*.md")} - {"index.md"}
+    assert pages == {Path(about.page).name for about in described().values()}
+    index = (PAGES / "index.md").read_text(encoding="utf-8")
+    for name in pages:
+        assert f"]({name})" in index, name
+
+
+@by_page
+def test_a_page_has_all_parts_and_names_its_policies(page: str) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    heads = re.findall(r"^## (.*)$", text, re.MULTILINE)
+    assert len(heads) == len(PARTS)
+    for head, part in zip(heads, PARTS, strict=True):
+        assert re.fullmatch(part, head)
+    box, _, cost, _, shown = text.split("\n## ")[1:]
+    assert "\n> " in box or "\n| " in box
+    assert "\n::: manyarms." in shown
+    for name, about in described().items():
+        assert (f"| `{name}` |" in cost) == (about.page == page), name
+
+
+def test_every_class_is_shown_on_one_of_them() -> None:
+    text = "\n".join(path.read_text(encoding="utf-8") for path in PAGES.glob("*.md"))
+    for name in described():
+        kind = type(ma.policy(name, **run.TOLD.get(name, {}))).__name__
+        assert len(re.findall(rf"^::: manyarms\.(?:\S+\.)?{kind}$", text, re.MULTILINE)) == 1, name
+
+
+@by_page
+def test_its_table_is_up_to_date(page: str) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    assert costs.with_table(text, page) == text, "Run `python benchmarks/costs.py pages`."
+
+
+def test_memory_and_random_words_are_as_counted() -> None:
+    kept = json.loads(costs.COSTS.read_text(encoding="utf-8"))
+    policies = costs.policies()
+    assert kept.keys() == policies.keys()
+    for name, policy in policies.items():
+        assert costs.memory(policy) == kept[name]["memory"], name
+    for name in ("moss++", "patience"):
+        assert round(costs.words(policies[name]), 2) == kept[name]["words"], name
+
+
+@by_class
+def test_docstrings_name_the_page_and_the_plain_file(make: type) -> None:
+    text = " ".join((inspect.getdoc(make) or "").split())
+    (page,) = re.findall(r"Its page is (docs/policies/\w+\.md)", text)
+    assert (ROOT / page).is_file()
+    if "about" in vars(make):
+        assert page == make.about.page  # type: ignore[attr-defined]
+    linked = re.findall(r"\.\./learn/(\w+)\.py", (ROOT / page).read_text(encoding="utf-8"))
+    assert set(re.findall(r"docs/learn/(\w+)\.py", text)) == set(linked)
+    for name in linked:
+        assert (ROOT / "docs" / "learn" / f"{name}.py").is_file()
+
+
+@by_page
+def test_its_picture_is_there_and_follows_the_page(page: str, pictures: ModuleType) -> None:
+    name = Path(page).stem
+    assert name in pictures.pictures()
+    svg = (pictures.FOLDER / f"{name}.svg").read_text(encoding="utf-8")
+    assert len(svg) < 50_000
+    assert f"../figures/policies/{name}.svg" in (ROOT / page).read_text(encoding="utf-8")
+    day, night = re.findall(r"{ (--c0: [^}]*) }", svg)
+    assert LIGHT["ink"] in day
+    assert DARK["ink"] in night
+    assert not re.search(r"(fill|stroke): #", svg)  # all colours are of the one or the other
+
+
+@pytest.mark.parametrize("policies", [1, 2])
+@pytest.mark.parametrize("finds", [False, True])
+def test_pictures_follow_from_the_seed(pictures: ModuleType, policies: int, finds: bool) -> None:
+    picture = pictures.Picture(
+        (ma.Quantile(), ma.MOSS())[:policies],
+        ma.instances.planted(n=50, m=5),
+        "50 arms",
+        horizon=300,
+        beside=(ma.MOSSPlusPlus(),),
+        finds=finds,
+    )
+    svg = pictures.drawn(picture, runs=2)
+    pictures.played.cache_clear()
+    assert pictures.drawn(picture, runs=2) == svg
+    for words in ("best arm", "50 arms; means of 2 runs", "MOSS++", "Quantile"):
+        assert words in svg
+    assert ("simple regret" in svg) == finds
+
+
+def test_colours_are_told_from_names() -> None:
+    told = importlib.import_module("policies").day_and_night(
+        '<defs> </defs><path style="fill: #1d2129; clip-path: url(#p1d2129aa)"/>'
+    )
+    assert "fill: var(--c0)" in told
+    assert "url(#p1d2129aa)" in told
