@@ -172,7 +172,7 @@ def replay(
     >>> result["moss"].mean_reward > 0.65 > result["uniform"].mean_reward
     True
     >>> result["moss"].games
-    14
+    15
     >>> log["arm"] = np.sort(arms)
     >>> ma.replay(log, ma.MOSS())
     Traceback (most recent call last):
