@@ -128,8 +128,8 @@ def test_new_arms(run: Run) -> None:
         "day 4: 12 headlines",
     ]
     assert "6000 of 6000 pulls (100 %)\n5980 rewards told, 20 pending" in output
-    assert "\narm 'idea 8': 0.5" in output
-    assert "withdrawn: arm 'idea 3': 0.6" in output
+    assert "\narm 'idea 8': 55" in output
+    assert "withdrawn: arm 'idea 3': 60" in output
     assert run("new_arms") == output
 
 

@@ -55,6 +55,7 @@ from manyarms.core.tabular import plain
 from manyarms.live.control import ARM
 from manyarms.live.estimates import count, mean_text, promise
 from manyarms.live.game import LiveGame
+from manyarms.live.lost_rewards import lost_rewards_warning
 from manyarms.live.missing import (
     HANDLE,
     Ways,
@@ -400,7 +401,7 @@ def _in_words(
     sure = f"its mean is at least {mean_text(limit, tallies.rate)}, {promise(question.confidence)}."
     told = nothing_known("") | {"limit": limit, "known": f"I{sure[1:]}"}
     if judged.stop:
-        warning = _warning(tallies, best, called(best), judged.slack, question)
+        warning = lost_rewards_warning(tallies, best, called(best), judged.slack, question)
         return told | {"outcome": STOP, "warning": warning}
     missing, advice = _missing(tallies, best, question, judged, called, ways)
     over = stopped or game.pulls == game.horizon
@@ -487,40 +488,6 @@ def _outlook(
 
 def _left(game: LiveGame) -> float:
     return math.inf if game.horizon is None else game.horizon - game.pulls
-
-
-def _warning(tallies: Tallies, best: int, name: str, slack: float, question: Question) -> str:
-    """Return how many pulls have no reward, if so many that the verdict could be wrong by `slack`.
-
-    If the share s of pulls has no reward, and all of these would have been as small as can be, the
-    mean is smaller by s times the range of rewards at most; that of a rival could be larger by as
-    much. Half of `slack` is worth a warning.
-    """
-    game, control = tallies.game, tallies.game.control
-    scale = scale_of(game.policy, game.reward_range)
-    own = _share_missing(game, int(tallies.arm[best]))
-    all_pulls = (len(game.abandoned) + len(game.flight)) / game.pulls if game.pulls else 0.0
-    rival = 0.0
-    if question.rival == ARM and control is not None:
-        rival = (len(control.flight) + len(control.abandoned)) / max(1, control.asked)
-        if question.margin.relative:  # then so is `slack`
-            slack *= control.total / control.told
-    elif question.rival is not None:
-        rival = _share_missing(game, question.rival)
-    if max(own, rival, all_pulls) * (scale.width or 2.0 * scale.sigma) < slack / 2.0:
-        return ""
-    beside = "" if question.rival is None else f", {100 * rival:.0f} % of those of its rival"
-    return (
-        f"{100 * own:.0f} % of the pulls of arm {name}{beside}, and {100 * all_pulls:.0f} % of all "
-        f"pulls, have no reward: they were abandoned, or their rewards are still to come. The "
-        f"verdict holds only if that does not depend on the reward."
-    )
-
-
-def _share_missing(game: LiveGame, arm: int) -> float:
-    """Return the share of an arm's pulls that have no reward."""
-    known = game.tally.get(arm)
-    return 0.0 if known is None or not known.asked else (known.asked - known.told) / known.asked
 
 
 def _beaten(tallies: Tallies, best: int, bar: float, error: float) -> NDArray[np.bool_]:
