@@ -91,7 +91,7 @@ def _written(arena: Arena, events: int) -> tuple[bytes, list[bytes]]:
             else:
                 live.tell(arena.chance.choice(pending), float(len(known) % 3 == 0))
             known.append(live.to_bytes())
-    return path.read_bytes(), known
+        return path.read_bytes(), known  # as it is before it is compacted
 
 
 @attack("journal: power cuts, as a disk may leave them")

@@ -103,13 +103,14 @@ def test_a_kill_within_a_compaction_tells_nothing_twice(tmp_path: Path) -> None:
 
 
 def test_what_was_dropped_once_is_not_bridged(tmp_path: Path) -> None:
-    """A journal with history that was compacted, for a while, without it."""
+    """A journal with history of which somebody has removed a part."""
     live = ma.recorded(ma.Journal(tmp_path / "game", history=True, compact_every=5), new())
     live.ask(40)
+    for pull in live.pending[:39]:
+        live.tell(pull, 1.0)
     live.close()
-    with ma.recorded(ma.Journal(tmp_path / "game", compact_every=5)) as live:
-        for pull in live.pending[:39]:
-            live.tell(pull, 1.0)
+    *_, last = sorted(tmp_path.glob("game.0*"))
+    last.unlink()
     with ma.recorded(ma.Journal(tmp_path / "game", history=True)) as live:
         told = live.pending[0]
         live.tell(told, 1.0)
@@ -171,3 +172,14 @@ def test_crafted_histories_are_refused_or_read(tmp_path: Path) -> None:
     ):
         with pytest.raises(ma.SavedFileError, match="contradicts itself"):
             ma.GameHistory([Contents(saved, Events.of([event]))])
+
+
+def test_a_journal_with_a_history_keeps_it_whoever_opens_it(tmp_path: Path) -> None:
+    path = tmp_path / "game"
+    with ma.recorded(ma.Journal(path, history=True), ma.MOSS().live(n_arms=9, horizon=99)) as live:
+        live.tell(live.ask(), 1.0)
+    with ma.recorded(path, ma.MOSS().live(n_arms=9, horizon=99)) as live:
+        live.tell(live.ask(), 0.0)
+        live.compact()
+    events = ma.Journal(path).events()
+    assert [event.what for event in events] == ["asked", "told", "asked", "told"]

@@ -15,6 +15,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from manyarms.core.checks import check_flag, check_int, check_number, check_path
 from manyarms.core.files import (
     PART,
@@ -78,7 +80,8 @@ class Journal:
     history
         Whether to keep every event for good, and when it happened (default: False): see `events`.
         A file that is compacted then stays, as `path`.000001 and so on, and each call takes 24
-        bytes more. Such a journal is not compacted when it is closed.
+        bytes more. Such a journal is not compacted when it is closed. One that has a history keeps
+        it, whatever is given here.
 
     Notes
     -----
@@ -169,6 +172,8 @@ class Journal:
         with open(file, "rb", closefd=False) as reader:
             data = reader.read()
         held, end, check = read_file(data, str(self))
+        if self._kept() or np.any(held.events.time):  # it was begun with a history
+            self._history, self.compact_on_close = True, False
         self._go_on(end, len(held.events.kind), check)
         self._drop_kept_twice()
         check_single(self.path, os.fstat(file))
