@@ -170,7 +170,7 @@ def test_the_first_experiment_is_as_start_shows_it(
     (commands,) = (b for b in _blocks(page, "sh") if b.startswith("manyarms run"))
     (shown,) = _blocks(page, "text")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.setenv("COLUMNS", "80")
     (tmp_path / "first.toml").write_text(spec, encoding="utf-8")
     run, plot = commands.splitlines()
     assert main(shlex.split(run)[1:]) == 0

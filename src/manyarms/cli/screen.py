@@ -184,7 +184,15 @@ def summary_table(results: ResultsFolder, objective: Objective | None = None) ->
         head,
         rows,
         keys=len(results.parameters) + 1,
-        optional=[*policies, "runs", "99 %", "median", "95 % interval"],
+        optional=[
+            *policies,
+            "runs",
+            *(["mostly missed"] if not finds else []),
+            "99 %",
+            "worst",
+            "median",
+            "95 % interval",
+        ],
     )
 
 
