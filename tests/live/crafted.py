@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import manyarms as ma
+from manyarms.core.gc_pause import gc_paused
 from manyarms.live.journal_file import begin_file, first_check, read_file, record
 from manyarms.live.replay import replay
 from manyarms.live.saving import JOURNAL_MAGIC, pack, restored, unpack
@@ -53,10 +54,12 @@ def within(seconds: float) -> Iterator[None]:
         raise Hang
 
     before = signal.signal(signal.SIGALRM, ring)
-    # again and again: what is raised within a finalizer is lost
+    # Again and again, and without garbage collection: what rings in a finalizer, or in what hears
+    # of collections, is lost.
     signal.setitimer(signal.ITIMER_REAL, seconds, seconds)
     try:
-        yield
+        with gc_paused():
+            yield
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
