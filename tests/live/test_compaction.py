@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import signal
@@ -16,7 +17,7 @@ import pytest
 
 import manyarms as ma
 from manyarms.core.process_copy import HarmlessTimer, ProcessCopy, is_safe_to_copy
-from manyarms.live import saving
+from manyarms.live import compaction, saving
 from manyarms.live.databases import store_of
 from manyarms.live.journal_file import RECORD_BYTES, begin_file
 from tests.live.games import in_turn, new, play
@@ -250,3 +251,52 @@ def test_somebody_else_may_wait_for_a_copy() -> None:
     os.waitpid(copy._child, 0)
     assert copy.wait() == b"done"
     copy.stop()  # which has nothing to end any more
+
+
+@pytest.mark.parametrize("place", ["first_check_in", "rechained", "write_all"])
+def test_an_interrupt_in_the_middle_leaves_the_journal_as_it_was(
+    place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here, real = os.getpid(), getattr(compaction, place)
+    rung: list[str] = []
+
+    def ring(*given: Any) -> Any:
+        if os.getpid() == here and not rung:
+            rung.append(place)
+            raise KeyboardInterrupt
+        return real(*given)
+
+    monkeypatch.setattr(compaction, place, ring)
+    known = 0
+    with (
+        contextlib.suppress(KeyboardInterrupt),
+        ma.recorded(STORES["journal"](tmp_path), new(n_arms=30, horizon=100_000)) as live,
+    ):
+        while not rung:
+            live.tell(live.ask(), 1.0)
+            known += 1
+            time.sleep(0.0005)
+    assert rung
+    with ma.recorded(STORES["journal"](tmp_path)) as live:
+        assert known <= live.progress().told <= known + 1
+
+
+def test_a_piece_that_is_lost_on_the_way_is_noticed() -> None:
+    copy = ProcessCopy(lambda: bytes(1 << 20))
+    data = copy.wait()
+    assert len(data) == 1 << 20
+    copy = ProcessCopy(lambda: bytes(3 << 20))
+    os.read(copy._read, 1000)  # as if an interrupt had come before it was kept
+    with pytest.raises(OSError, match="the copy of this process failed"):
+        copy.wait()
+
+
+def test_large_calls_are_caught_up_with(tmp_path: Path) -> None:
+    live = ma.recorded(STORES["journal"](tmp_path), new(n_arms=30, horizon=10_000_000))
+    sizes = []
+    for _ in range(25):
+        live.tell_many((pull, 1.0) for pull in live.ask(600))
+        time.sleep(0.02)
+        sizes.append((tmp_path / "game").stat().st_size)
+    live.close()
+    assert min(sizes[10:]) < max(sizes[:10])

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from manyarms.serve import connections, requests
+from manyarms.serve import app, connections, requests
 from tests.serve.machines import TOKEN, InThread, call, in_thread, path_of, wait
 
 pytestmark = pytest.mark.interpreted
@@ -158,3 +158,12 @@ def test_requests_under_way_are_not_given_up_for_others(
         for link in begun:
             link.sendall(b"x" * 9999)
             assert link.recv(100).startswith(b"HTTP/1.1 303")  # the token is wrong
+
+
+def test_long_paths_are_not_remembered(tmp_path: Path) -> None:
+    """Anybody could fill memory with them."""
+    with in_thread(f"sqlite:///{tmp_path}/x.db") as one:
+        before = app._route.cache_info().currsize
+        for k in range(5):
+            assert call(one.port, "GET", f"/v1/experiments/x/arms/{k}{'y' * 400}")[0] == 404
+        assert app._route.cache_info().currsize <= before + 1

@@ -46,6 +46,9 @@ def test_they_come_with_arms_and_change_with_them(store: str) -> None:
         assert call(one.port, "POST", f"{path}/arms?upsert=true", lines, **kind)[0] == 200
         expected |= {"a": (PAGE, None), "d": (None, None)}
         assert shown(one, path) == expected, "those of arms that are only named stay"
+        lines = f'{{"key": "z", "url": "{PAGE}"}}\n{{"key": "a", "url": "{PAGE}"}}\n'.encode()
+        assert call(one.port, "POST", f"{path}/arms", lines, **kind)[0] == 409
+        assert shown(one, path) == expected, "nor does a refused import change any"
         arms = ["a", "b", {"key": "d", "url": PAGE}, {"key": "e", "image_url": IMAGE}]
         assert call(one.port, "PUT", f"{path}/arms", {"keys": arms})[0] == 200
         expected |= {"d": (None, PAGE), "e": (IMAGE, None)}

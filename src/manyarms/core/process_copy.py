@@ -15,7 +15,8 @@ from collections.abc import Callable
 CAN_FORK = hasattr(os, "fork")
 _LONGEST = 120.0  # seconds; then the copy has met a lock that nobody opens any more
 _MOST_FILES = 1 << 20  # that a process has open: the system may say that there is no limit
-_DONE, _FAILED = b"+", b"-"  # what a copy writes last
+_DONE, _FAILED = b"+", b"-"  # what a copy writes last, after the length of what came before
+_LENGTH_BYTES = 8
 
 
 class HarmlessTimer(threading.Timer):
@@ -41,6 +42,10 @@ class ProcessCopy:
 
     def __init__(self, work: Callable[[], bytes]) -> None:
         self._read, write = os.pipe()
+        self._parts: list[bytes] = []
+        self._deadline = time.monotonic() + _LONGEST
+        # else a handler might raise in the copy, and what called this would go on there, too
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", DeprecationWarning)  # of threads, NumPy's included
@@ -48,12 +53,16 @@ class ProcessCopy:
         except BaseException:
             os.close(self._read)
             os.close(write)
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
             raise
         if self._child == 0:
-            _compute(work, write)
+            _compute(work, write, before)
         os.close(write)
-        self._parts: list[bytes] = []
-        self._deadline = time.monotonic() + _LONGEST
+        try:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        except BaseException:  # of a handler
+            self.stop()
+            raise
 
     def poll(self) -> bytes | None:
         """Return the result, None if it is not there yet; raise an `OSError` if it failed."""
@@ -76,9 +85,13 @@ class ProcessCopy:
         with contextlib.suppress(ChildProcessError):  # somebody else has waited for it
             _, status = os.waitpid(self._child, 0)
         data = b"".join(self._parts)
-        if data.endswith(_DONE) and not status:
-            return data[:-1]
-        why = data[:-1].decode() if data.endswith(_FAILED) else f"it ended with status {status}"
+        result, length, end = data[: -_LENGTH_BYTES - 1], data[-_LENGTH_BYTES - 1 : -1], data[-1:]
+        whole = int.from_bytes(length, "little") == len(result)
+        if whole and end == _DONE and not status:
+            return result
+        why = f"it ended with status {status}"
+        if whole and end == _FAILED:
+            why = result.decode()
         raise OSError(f"the copy of this process failed: {why}")
 
     def kill(self) -> None:
@@ -95,17 +108,18 @@ class ProcessCopy:
             self.wait()
 
 
-def _compute(work: Callable[[], bytes], write: int) -> None:
+def _compute(work: Callable[[], bytes], write: int, signals: set[signal.Signals | int]) -> None:
     """Write the result, in the copy, and end."""
     try:
         _be_alone(write)
+        signal.pthread_sigmask(signal.SIG_SETMASK, signals)
         with open(write, "wb") as sink:
             try:
                 result, end = work(), _DONE
             except BaseException as error:
                 result, end = repr(error).encode(errors="replace"), _FAILED
             sink.write(result)
-            sink.write(end)
+            sink.write(len(result).to_bytes(_LENGTH_BYTES, "little") + end)
     finally:
         os._exit(0)
 

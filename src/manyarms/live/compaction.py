@@ -43,6 +43,7 @@ class Compaction:
     ) -> None:
         self.end = self.records = self.check = 0  # of the new file
         self._copied = end  # how far the journal is in the new file
+        self._journal_end = end  # when this last looked
         self._copy: ProcessCopy | None = None
         self._files = contextlib.ExitStack()
         try:
@@ -71,6 +72,7 @@ class Compaction:
 
         Raises an `OSError` if the copy of this process has failed.
         """
+        new, self._journal_end = end - self._journal_end, end
         if self._copy is not None:
             if self._copy.poll() is None:
                 return False
@@ -78,7 +80,8 @@ class Compaction:
             with self._part.open("rb") as file:
                 self.check = first_check_in(file.read(BEGIN_BYTES))
                 self.end = os.fstat(file.fileno()).st_size
-        size = min(_AT_ONCE * RECORD_BYTES, end - self._copied)
+        # more than a call has written, or the end would never be reached
+        size = min(max(_AT_ONCE * RECORD_BYTES, 2 * new), end - self._copied)
         data = os.pread(journal, size, self._copied)
         if len(data) < size:
             raise OSError("the journal has become shorter")

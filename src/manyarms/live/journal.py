@@ -248,6 +248,9 @@ class Journal:
                 self._drop_kept_twice()
             self._failed_at = self._records
             _logger.warning("%s could not be compacted, and goes on as it was: %r", self, error)
+        except BaseException:  # Ctrl-C: what is half done must not go on
+            self._stop_compacting()
+            raise
 
     def _stop_compacting(self) -> None:
         compaction, self._compaction = self._compaction, None

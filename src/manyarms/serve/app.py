@@ -50,6 +50,7 @@ _WHOLE, _OF_EXPERIMENT = _table()
 _BEGINS = "/v1/experiments/"
 _TOKENS = "/v1/tokens/"
 _METHODS = frozenset(route.method for route in ROUTES)
+_LONG = 300  # characters: such paths are not remembered
 _NUL = "A path and a query must not hold NUL: no database takes it in a text."
 
 
@@ -95,7 +96,8 @@ class App:
         try:
             if scope["query_string"]:
                 _check_query(scope["query_string"])
-            found = _route(scope["method"], path)
+            route = _route if len(path) < _LONG else _route.__wrapped__
+            found = route(scope["method"], path)
             request = Request(scope, receive, found[1] if found else {}, self._clock)
             if found is None:
                 await self._page(request, send)

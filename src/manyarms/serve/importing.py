@@ -222,12 +222,13 @@ async def _stage(
         async for keys in batches:
             for k in range(0, len(keys), SOME_ARMS):
                 some = keys[k : k + SOME_ARMS]
-                await _keep_links(service, experiment, some, beside)
+                new = some
                 if found is not None:
-                    some = await _unknown(service, x, some, begin, found)
-                rows = [(number + place, key) for place, key in enumerate(some)]
+                    new = await _unknown(service, x, some, begin, found)
+                rows = [(number + place, key) for place, key in enumerate(new)]
                 await service.leader.write(lambda db, rows=rows: tables.add_arms(db, x, rows))  # type: ignore[misc]
-                number += len(some)
+                number += len(new)
+                await _keep_links(service, experiment, some, beside)
     except tables.KeyTakenError as error:
         key = str(error)
         there = await service.leader.read(lambda db: tables.number_of(db, x, key, begin))

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 class _Begun(msgspec.Struct):
     """What a new experiment begins with; its pulls are those that are answered already."""
 
+    source: int  # the number of the experiment that it remembers
     spec: str
     keyed: bool
     n_arms: int
@@ -84,7 +85,7 @@ async def _make(service: Service, old: str, wanted: m.NewSeason) -> bool:
         x = await leader.write(lambda database: tables.hidden(database, new.keyed))
         try:
             source = await leader.read(lambda database: database.find(old))
-            if source is None:
+            if source is None or source.id != new.source:  # it was deleted, or is another one now
                 raise unknown_experiment(old)
             for begin in range(0, new.n_arms if new.keyed else 0, SOME_ARMS):
                 numbers = begin, min(begin + SOME_ARMS, new.n_arms)
@@ -126,6 +127,8 @@ def _publish(database: Database, x: int, name: str, new: _Begun) -> None:
         "n_arms": new.n_arms,
     }
     if not tables.begin_with(database, x, name, columns, (new.state, new.more), new.minute):
+        if database.find(name) is None:  # another process led meanwhile, and cleaned up
+            raise unavailable("It was interrupted. Nothing was done: send it again.")
         raise refuse(409, "exists", f"There is another experiment {name!r}. Choose another name.")
 
 
@@ -185,7 +188,7 @@ def begin_season(database: Database, old: str, wanted: m.NewSeason) -> _Begun:
     there = Game(row._replace(spec=text, head=0))
     there.live, there.remembered = played, state
     there.answered = {arm: tally.asked for arm, tally in played.tally.items() if tally.asked}
-    return _Begun(text, game.keyed, new.arms.count, *there.snapshot(), _minute(played))
+    return _Begun(row.id, text, game.keyed, new.arms.count, *there.snapshot(), _minute(played))
 
 
 def _history(database: Database, row: ExperimentRow, game: Game) -> GameHistory:

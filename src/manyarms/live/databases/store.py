@@ -162,6 +162,9 @@ class DatabaseStore:
                 self._stop_copying()
             self._saved = self._head  # try again later
             _logger.warning("%s could not be compacted, and goes on as it was: %r", self, error)
+        except BaseException:  # Ctrl-C: a piece of what is read may be lost
+            self._stop_copying()
+            raise
 
     def _copying(self, snapshot: Snapshot) -> bool:
         """Let a copy of this process make a snapshot; return whether there is one."""
