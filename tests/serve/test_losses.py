@@ -39,6 +39,7 @@ def play(live: ma.Live, pulls: int, lost: Any, dice: random.Random, every: int =
     return alarms
 
 
+@pytest.mark.slow
 def test_losses_by_chance_are_no_alarm() -> None:
     wrong = 0
     for seed in range(80):

@@ -55,6 +55,7 @@ def same_answers(live: ma.Live, remote: ma.Remote) -> None:
     assert str(remote.uplift()) == str(live.uplift())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("horizon", [None, 700])
 def test_a_season_is_that_of_a_handle(store: str, horizon: int | None) -> None:
     settings: dict[str, Any] = {"control": "today", "share": 0.2, "epsilon": 0.2, "seed": 3}
@@ -193,6 +194,7 @@ def test_who_may(served: InThread) -> None:
         assert status == expected, role
 
 
+@pytest.mark.slow
 def test_the_first_snapshot_is_kept(store: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with in_thread(store) as one:
         remote = begun(one)
@@ -230,6 +232,7 @@ def test_with_an_event_loop(served: InThread) -> None:
     asyncio.run(go())
 
 
+@pytest.mark.slow
 def test_killed_in_the_middle(tmp_path: Path) -> None:
     store = f"sqlite:///{tmp_path}/serve.db"
     arms = b"".join(b'"item %d"\n' % k for k in range(60_000))
