@@ -86,9 +86,8 @@ def _clearest(counts: _Counts) -> int | None:
     needed = -np.log(spent_error(ERROR, here + 1))
     pooled = _most_likely(lost + lost_there, pulls + pulls_there)
     bound = _most_likely(lost, pulls) + _most_likely(lost_there, pulls_there) - pooled
-    able = np.flatnonzero(
-        (more | less) & (bound >= needed)
-    )  # the integrals are smaller than their largest values
+    # the integrals are smaller than what is largest in them
+    able = np.flatnonzero((more | less) & (bound >= needed))
     mixed = _mixed(lost[able], pulls[able]) + _mixed(lost_there[able], pulls_there[able])
     beyond = mixed - pooled[able] - needed[able]
     if not (beyond >= 0.0).any():
