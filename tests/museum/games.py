@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import manyarms as ma
-from manyarms.lab.tables import read_results
+from manyarms.simulation.tables import read_results
 
 
 def chance_of(*what: object) -> float:

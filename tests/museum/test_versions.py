@@ -11,11 +11,11 @@ import pytest
 
 import manyarms as ma
 from manyarms.errors import ManyarmsError
-from manyarms.lab import read_results, tables
 from manyarms.live import journal_file, saving
 from manyarms.live.databases import database
 from manyarms.report import html_report
 from manyarms.serve.game import Game, ReplayError
+from manyarms.simulation import read_results, tables
 from tests.museum.test_museum import _pieces, _unpack
 from tests.serve.machines import opened
 
