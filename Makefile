@@ -13,7 +13,7 @@ test: check
 reproduce: $(STAMP)
 	$(BIN)/manyarms reproduce
 
-RULES := tests/policies tests/lab tests/core
+RULES := tests/policies tests/simulation tests/core
 SERVE := tests/serve tests/remote
 
 # Two processors have work all the time: the longest runs begin first, and a third one waits for
@@ -98,7 +98,7 @@ bench: $(STAMP)
 
 # Every policy, compiled for a GPU that need not be there: minutes; `test` compiles some.
 gpu: $(STAMP)
-	MANYARMS_EVERY_POLICY=1 $(BIN)/python -m pytest -q -m "not interpreted" tests/lab/test_cuda.py
+	MANYARMS_EVERY_POLICY=1 $(BIN)/python -m pytest -q -m "not interpreted" tests/simulation/test_cuda.py
 
 # What others could plant, damage or craft, tried in minutes; not part of `test`.
 attack: $(STAMP)

@@ -33,7 +33,7 @@ import numpy as np
 import manyarms as ma
 from manyarms.core.jit import compiled
 from manyarms.core.rng import draw, unit
-from manyarms.lab import experiment_from, run, run_in_memory
+from manyarms.simulation import experiment_from, run, run_in_memory
 from manyarms.studies import find
 from speed import entry
 

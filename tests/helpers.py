@@ -9,10 +9,10 @@ from collections.abc import Callable
 from typing import Any
 
 from manyarms.instances import Instance
-from manyarms.lab.experiment import cell
-from manyarms.lab.workbench import Workbench
 from manyarms.live.handle import Live
 from manyarms.protocol import Policy
+from manyarms.simulation.experiment import cell
+from manyarms.simulation.workbench import Workbench
 from tests.policies.battery import ALL_POLICIES, EVERY_POLICY, label
 
 __all__ = ["ALL_POLICIES", "EVERY_POLICY", "Reward", "flipped", "label", "play_live", "run_python"]

@@ -16,10 +16,10 @@ __version__ = "0.1.0"
 _ROOM = {
     "Advice": "advice",
     "advise": "advice",
-    "Result": "lab",
-    "Summary": "lab",
-    "replay": "lab",
-    "simulate": "lab",
+    "Result": "simulation",
+    "Summary": "simulation",
+    "replay": "simulation",
+    "simulate": "simulation",
     "ArmEstimate": "live",
     "GameHistory": "live",
     "InMemory": "live",
@@ -144,7 +144,6 @@ if TYPE_CHECKING:
         UnknownArmError,
         UnknownNameError,
     )
-    from manyarms.lab import Result, Summary, replay, simulate
     from manyarms.live import (
         ArmEstimate,
         GameHistory,
@@ -174,6 +173,7 @@ if TYPE_CHECKING:
     )
     from manyarms.protocol import Policy, plain_policy, policy, policy_names, register
     from manyarms.remote import AsyncRemote, Remote
+    from manyarms.simulation import Result, Summary, replay, simulate
     from manyarms.theory import Problem, best_arms, hardness, miss_probability
 
 

@@ -7,7 +7,7 @@ import importlib.util
 from collections.abc import Iterator
 from typing import Any
 
-from manyarms.lab import dask as ours
+from manyarms.simulation import dask as ours
 from tests.attack.arena import Arena, Attempt, attack
 
 

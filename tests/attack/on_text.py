@@ -11,9 +11,9 @@ from typing import Any
 
 from manyarms.errors import ContestFileError, ParameterError, ResultsError, SpecError
 from manyarms.instances import from_means, from_rewards, read_contest
-from manyarms.lab import experiment_from, load_spec, parse_spec, read_results, run
+from manyarms.simulation import experiment_from, load_spec, parse_spec, read_results, run
 from tests.attack.arena import Arena, Attempt, attack, survives
-from tests.lab.bad_specs import GOOD
+from tests.simulation.bad_specs import GOOD
 
 BITS = ["\0", "\x1b[2J", "\ud800", "9" * 5000, "0x" + "f" * 5000, "nan", "-inf", "1e400", "[[", "{"]
 BITS += ["}", "]", '"', "'''", "=", ".", "\n", "\r", "#", "a." * 3000, "[" * 3000, "é" * 300]

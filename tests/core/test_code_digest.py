@@ -17,9 +17,9 @@ from manyarms.core.code_digest import can_be_cached, digest, reached
 from manyarms.core.jit import bodies_of
 from manyarms.core.memory import SPARSE
 from manyarms.core.rng import draw
-from manyarms.lab.play import play
-from manyarms.lab.workbench import Workbench
 from manyarms.protocol.state_dump import classes_in
+from manyarms.simulation.play import play
+from manyarms.simulation.workbench import Workbench
 from tests.helpers import EVERY_POLICY, label
 
 SOURCE = Path(ma.__file__).resolve().parent
@@ -70,8 +70,8 @@ def test_what_decides_results_is_in_the_digest_and_what_shows_them_is_not() -> N
     )
     for name in (
         "protocol/keys.py",
-        "lab/workbench.py",
-        "lab/play.py",
+        "simulation/workbench.py",
+        "simulation/play.py",
         "instances/tape.py",
         "theory/schedules.py",
         "core/rng.py",
@@ -105,7 +105,7 @@ def _now() -> str:
     return digest((), [Workbench])
 
 
-@pytest.mark.parametrize("name", ["protocol/keys.py", "lab/workbench.py", "core/rng.py"])
+@pytest.mark.parametrize("name", ["protocol/keys.py", "simulation/workbench.py", "core/rng.py"])
 def test_an_edit_changes_the_digest(copy: Path, name: str) -> None:
     before = _now()
     assert _now() == before
@@ -115,12 +115,12 @@ def test_an_edit_changes_the_digest(copy: Path, name: str) -> None:
 
 
 def test_a_new_file_is_found_without_a_list(copy: Path) -> None:
-    (copy / "lab" / "brand_new.py").write_text("A = 1\n")
+    (copy / "simulation" / "brand_new.py").write_text("A = 1\n")
     without = _now()
-    with (copy / "lab" / "play.py").open("a") as file:
-        file.write("from manyarms.lab import (\n    brand_new,\n)\n")
+    with (copy / "simulation" / "play.py").open("a") as file:
+        file.write("from manyarms.simulation import (\n    brand_new,\n)\n")
     first = _now()
-    (copy / "lab" / "brand_new.py").write_text("A = 2\n")
+    (copy / "simulation" / "brand_new.py").write_text("A = 2\n")
     assert len({without, first, _now()}) == 3
 
 

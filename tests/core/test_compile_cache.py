@@ -23,7 +23,7 @@ PLAY = (
     "import sys; sys.path.insert(0, {folder!r})\n"
     "import manyarms as ma, own\n"
     "from manyarms.core.jit import compiled\n"
-    "from manyarms.lab.play import play\n"
+    "from manyarms.simulation.play import play\n"
     "instance = ma.instances.from_means([0.0] * 9 + [1.0])\n"
     "result = ma.simulate(own.Fixed(), instance, horizon=10, replications=1, workers=1)\n"
     "print(result.regret[0, 0, -1], sum(compiled(play, own.FixedState).stats.cache_hits.values()))"

@@ -165,7 +165,7 @@ def test_a_policy_compiles_once_for_all_instances() -> None:
     run_python(
         "import manyarms as ma\n"
         "from manyarms.core.jit import compiled\n"
-        "from manyarms.lab.play import play\n"
+        "from manyarms.simulation.play import play\n"
         "from manyarms.policies.moss import MossState\n"
         "i = ma.instances\n"
         "worlds = [i.planted(n=9, m=1), i.from_means([0.1, 0.2]),\n"

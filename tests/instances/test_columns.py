@@ -9,7 +9,7 @@ import pyarrow.parquet
 import pytest
 
 import manyarms as ma
-from manyarms.lab import parse_spec
+from manyarms.simulation import parse_spec
 
 ITEMS = {"name": ["a", "b", "c"], "clicks": [1, 0, 3], "views": [4, 8, 4], "rate": [0.5, 0, 1]}
 

@@ -17,7 +17,7 @@ import manyarms as ma
 from manyarms.errors import SpecError
 from manyarms.instances import reward
 from manyarms.kit import unit
-from manyarms.lab import experiment_from
+from manyarms.simulation import experiment_from
 
 
 class Tips(NamedTuple):

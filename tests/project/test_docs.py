@@ -150,7 +150,7 @@ def test_a_wrong_option_would_be_seen() -> None:
 
 @by_page
 def test_specs_are_valid(page: Path) -> None:
-    from manyarms.lab import experiment_from
+    from manyarms.simulation import experiment_from
 
     for block in _blocks(page, "toml"):
         spec = tomllib.loads(block)

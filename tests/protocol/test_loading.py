@@ -11,8 +11,8 @@ import pytest
 import manyarms as ma
 from manyarms.cli.main import main
 from manyarms.errors import SpecError
-from manyarms.lab import parse_spec
 from manyarms.protocol import loading, registry
+from manyarms.simulation import parse_spec
 
 MODULE = """
 import manyarms as ma

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from manyarms.lab.results import Result
-from manyarms.lab.workbench import row_type
+from manyarms.simulation.results import Result
+from manyarms.simulation.workbench import row_type
 
 
 def made_result(

@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from manyarms.lab import experiment_from, run
+from manyarms.simulation import experiment_from, run
 from manyarms.studies import PAPER, claims, find, paper
 from manyarms.studies.study import Report, Study, reproduce
 

@@ -13,7 +13,7 @@ import pytest
 from numpy.typing import NDArray
 
 from manyarms.errors import ParameterError
-from manyarms.lab.results import Result
+from manyarms.simulation.results import Result
 from manyarms.theory.rates import moss_plus_plus_rate, quantile_rate
 from tests.helpers import run_python
 from tests.report.made import made_result

@@ -15,10 +15,10 @@ import pytest
 
 import manyarms as ma
 from manyarms.errors import ResultsError
-from manyarms.lab import Experiment, Player, cell, experiment_from, read_results
-from manyarms.lab import run as play
 from manyarms.report import write_report
 from manyarms.report.page.figures import summary
+from manyarms.simulation import Experiment, Player, cell, experiment_from, read_results
+from manyarms.simulation import run as play
 from manyarms.studies.study import Report
 from tests.report.made import made_result
 from tests.report.page_samples import HOSTILE, REPLICATIONS, SIX, reproduce_paper, run_folder

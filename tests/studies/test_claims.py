@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from manyarms.instances import from_means
-from manyarms.lab.results import Result
 from manyarms.report.verdicts import Claim, Verdict, exactly, less, more, within
+from manyarms.simulation.results import Result
 from manyarms.studies.claims import contest_ratios, paper_claim, paper_claims, planned
 from manyarms.studies.claims.measured import PAPERS_RUNS, Measured
 from manyarms.studies.claims.sentences import Paper, contest_facts, late_growth

@@ -13,7 +13,7 @@ import pytest
 
 import manyarms as ma
 from manyarms.errors import ContestNotFoundError
-from manyarms.lab import Cell, Experiment, Result, cell
+from manyarms.simulation import Cell, Experiment, Result, cell
 from manyarms.studies.contests import (
     CONTESTS,
     NO_THRESHOLD,

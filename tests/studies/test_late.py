@@ -12,8 +12,8 @@ from matplotlib.axes import Axes
 
 import manyarms as ma
 from manyarms.errors import ParameterError
-from manyarms.lab.results import Result
 from manyarms.report.text import Table
+from manyarms.simulation.results import Result
 from manyarms.studies import find
 from manyarms.studies.late import COUNTING, experiments, regret_against_lateness
 from manyarms.studies.study import reproduce

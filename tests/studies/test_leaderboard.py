@@ -15,9 +15,9 @@ import pytest
 from matplotlib.axes import Axes
 
 import manyarms as ma
-from manyarms.lab import Cell, Experiment, Player, Result, cell
 from manyarms.protocol import described
 from manyarms.report.text import as_markdown
+from manyarms.simulation import Cell, Experiment, Player, Result, cell
 from manyarms.studies.leaderboard.problems import (
     CONTESTS,
     FEWEST,

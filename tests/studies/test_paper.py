@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from manyarms.instances import local_contests, stand_in_652
-from manyarms.lab.tables import read_results
 from manyarms.report.text import Table
+from manyarms.simulation.tables import read_results
 from manyarms.studies import PAPER, claims, find, paper
 from manyarms.studies.study import Report, reproduce
 from tests.report.page_samples import SIX, reproduce_paper, small_study

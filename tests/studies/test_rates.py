@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 from manyarms.errors import ParameterError
-from manyarms.lab import Cell, Result
 from manyarms.policies import MOSSPlusPlus
+from manyarms.simulation import Cell, Result
 from manyarms.studies import find
 from manyarms.studies.rates import APART, experiments, runs_at
 from manyarms.studies.rates.figures import exponent_fits, measured_rates

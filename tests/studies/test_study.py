@@ -10,8 +10,8 @@ import pytest
 
 import manyarms as ma
 from manyarms.errors import ParameterError
-from manyarms.lab.experiment import Experiment, cell
 from manyarms.report.html_report import write_page, write_report
+from manyarms.simulation.experiment import Experiment, cell
 from manyarms.studies import STUDIES, find
 from manyarms.studies.study import Report, Results, Study, reproduce
 from tests.report.test_page import data_in

@@ -17,10 +17,10 @@ from manyarms.core.checks import check_int
 from manyarms.core.statistics import mean_limits
 from manyarms.errors import ParameterError
 from manyarms.instances import Instance
-from manyarms.lab.experiment import Objective
-from manyarms.lab.progress import ProgressCallback
 from manyarms.protocol import Policy
 from manyarms.report.text import for_json
+from manyarms.simulation.experiment import Objective
+from manyarms.simulation.progress import ProgressCallback
 
 _WIDTH = 80  # of the text
 _SHORT = 10  # lines of reasons, unless all are asked for

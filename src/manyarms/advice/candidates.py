@@ -18,13 +18,13 @@ from typing import Any
 from manyarms.advice.question import Question
 from manyarms.errors import ParameterError
 from manyarms.instances.rewards import Bernoulli, Gaussian
-from manyarms.lab.experiment import Objective
 from manyarms.policies import Doubling
 from manyarms.protocol import About, Policy, described, policy
 from manyarms.protocol.about import Condition
 from manyarms.protocol.plain_classes import PlainMaker, PlainPolicy
 from manyarms.protocol.policy import table_labels
 from manyarms.protocol.registry import maker, name_of, own_name
+from manyarms.simulation.experiment import Objective
 
 # Tried where a policy has the beta of the paper's Algorithm 1; the middle one only where something
 # is proven for every beta

@@ -12,10 +12,10 @@ import numpy as np
 from manyarms.core.checks import check_int, check_number, check_probability, refusal
 from manyarms.errors import ParameterError
 from manyarms.instances import Instance, from_means, planted
-from manyarms.lab.experiment import Objective, check_objective
 from manyarms.protocol import Policy
 from manyarms.protocol.policy import MOST_ARMS
 from manyarms.protocol.registry import maker
+from manyarms.simulation.experiment import Objective, check_objective
 from manyarms.theory import Problem, best_arms
 
 _LONGEST = 10**7  # beyond it a few runs of each policy take minutes, and gigabytes

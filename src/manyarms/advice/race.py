@@ -25,10 +25,10 @@ from numpy.typing import NDArray
 from manyarms.advice.candidates import Candidate
 from manyarms.advice.question import Case, Question
 from manyarms.core.statistics import mean_limits, median_interval, runs_to_decide
-from manyarms.lab.experiment import Experiment, cell
-from manyarms.lab.players import Player
-from manyarms.lab.progress import ProgressCallback, progress_for
-from manyarms.lab.simulate import run_in_memory
+from manyarms.simulation.experiment import Experiment, cell
+from manyarms.simulation.players import Player
+from manyarms.simulation.progress import ProgressCallback, progress_for
+from manyarms.simulation.simulate import run_in_memory
 
 ALIKE = 1.1  # times the regret, in every case: a guarantee is worth that much
 _KEPT = (16, 8)  # who goes on after the first and after the second round

@@ -11,8 +11,8 @@ import numpy as np
 from manyarms.advice.candidates import Candidate, admitted_by
 from manyarms.advice.question import Question
 from manyarms.advice.race import ALIKE, Race
-from manyarms.lab.experiment import Objective
-from manyarms.lab.summary import more_runs
+from manyarms.simulation.experiment import Objective
+from manyarms.simulation.summary import more_runs
 from manyarms.theory import best_arms
 
 _MOST_NAMED = 5

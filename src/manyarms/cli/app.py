@@ -250,7 +250,7 @@ def simulate(
         policy_from,
     )
     from manyarms.cli.screen import show, summary_parts, watching, write_json
-    from manyarms.lab import simulate as play
+    from manyarms.simulation import simulate as play
 
     check_json_path(json_path)
     arms = instance_from(instance, n=n, alpha=alpha, m=m, horizon=horizon)
@@ -294,12 +294,12 @@ def run(spec: Path, folder: Path, **given: Any) -> None:
     """
     from manyarms.cli.screen import duration, show, summary_table, watching, working
     from manyarms.errors import ResultsError
-    from manyarms.lab import load_spec
-    from manyarms.lab import run as play
-    from manyarms.lab.pace import estimated_seconds
-    from manyarms.lab.tables import REGRET, RUNS
     from manyarms.report import write_report
     from manyarms.report.text import count_of
+    from manyarms.simulation import load_spec
+    from manyarms.simulation import run as play
+    from manyarms.simulation.pace import estimated_seconds
+    from manyarms.simulation.tables import REGRET, RUNS
 
     experiment = load_spec(spec)
     before = _changed(folder)
@@ -324,7 +324,7 @@ def run(spec: Path, folder: Path, **given: Any) -> None:
 
 def _changed(folder: Path) -> int | None:
     """Return when a run in this folder last began or ended; None if there is none."""
-    from manyarms.lab.tables import PROVENANCE
+    from manyarms.simulation.tables import PROVENANCE
 
     note = folder / PROVENANCE
     return note.stat().st_mtime_ns if note.exists() else None
@@ -340,8 +340,8 @@ def show_results(folder: Path, objective: Objective | None, as_json: bool) -> No
     Example: manyarms show out/beta_sweep
     """
     from manyarms.cli.screen import differences_table, show, summary_table, write_json
-    from manyarms.lab import read_results
-    from manyarms.lab.summary import SAYS
+    from manyarms.simulation import read_results
+    from manyarms.simulation.summary import SAYS
 
     results = read_results(folder)
     if as_json:
@@ -360,7 +360,7 @@ def plot(folder: Path) -> None:
     Example: manyarms plot out/beta_sweep
     """
     from manyarms.cli.screen import show, working
-    from manyarms.lab import read_results
+    from manyarms.simulation import read_results
 
     with working("drawing figures"):
         from manyarms.report.figures import draw_cells
@@ -418,7 +418,7 @@ def replay_log(log: Path, policies: str, **given: Any) -> None:
     """
     from manyarms.cli.arguments import named_policies
     from manyarms.cli.screen import show, working
-    from manyarms.lab import replay
+    from manyarms.simulation import replay
 
     with working("playing on the log"):
         result = replay(log, named_policies(policies), **given)

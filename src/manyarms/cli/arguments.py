@@ -10,12 +10,12 @@ from typing import Any, TypeVar
 
 from manyarms.errors import ParameterError
 from manyarms.instances import Instance, captions, from_means, from_rewards, planted
-from manyarms.lab.experiment import Objective
-from manyarms.lab.results import Result
-from manyarms.lab.sweep import told
 from manyarms.protocol import Policy, policy
 from manyarms.protocol.loading import load_policy
 from manyarms.protocol.registry import is_registered
+from manyarms.simulation.experiment import Objective
+from manyarms.simulation.results import Result
+from manyarms.simulation.sweep import told
 
 T = TypeVar("T", int, float)
 

@@ -30,10 +30,10 @@ from rich.text import Text
 from manyarms.cli.printable import broken, printable
 from manyarms.core.files import fix_for, replace_file
 from manyarms.errors import FolderError
-from manyarms.lab.experiment import Objective
-from manyarms.lab.summary import SAYS, Summary, digits_of
-from manyarms.lab.tables import ResultsFolder
 from manyarms.report.text import Table
+from manyarms.simulation.experiment import Objective
+from manyarms.simulation.summary import SAYS, Summary, digits_of
+from manyarms.simulation.tables import ResultsFolder
 
 _LINE_EVERY = 10.0  # seconds, in a log or a pipe, at least
 _SELDOMER = 0.25  # of the time since the first line

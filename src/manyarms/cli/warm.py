@@ -25,9 +25,9 @@ def warm(policies: str | None) -> None:
     from manyarms.cli.arguments import named_policies
     from manyarms.cli.screen import show, watching
     from manyarms.instances import planted
-    from manyarms.lab import simulate as play
     from manyarms.policies import PAPER_POLICIES
     from manyarms.report.text import count_of
+    from manyarms.simulation import simulate as play
 
     begun = time.perf_counter()
     chosen = named_policies(policies) if policies else PAPER_POLICIES

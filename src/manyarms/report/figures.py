@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 from manyarms.core.checks import check_number, check_probability
 from manyarms.core.statistics import Interval
 from manyarms.errors import ParameterError
-from manyarms.lab.results import Result
-from manyarms.lab.tables import ResultsFolder
 from manyarms.report.drawing import (
     Axes,
     Figure,
@@ -51,6 +49,8 @@ from manyarms.report.style import (
     shades,
     thousands,
 )
+from manyarms.simulation.results import Result
+from manyarms.simulation.tables import ResultsFolder
 from manyarms.theory.pareto import Rate, rate_on_grid
 from manyarms.theory.rates import minimax_rate, moss_plus_plus_rate, quantile_rate, subset_rate
 

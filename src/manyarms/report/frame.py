@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from manyarms.core.checks import check_choice, check_number, refusal
 from manyarms.core.theme import LIGHT
-from manyarms.lab.results import Result
 from manyarms.report.drawing import Axes, Figure, Line2D, Patch, drawing
 from manyarms.report.style import (
     BAND_OPACITY,
@@ -22,6 +21,7 @@ from manyarms.report.style import (
     PAGE,
     WIDE,
 )
+from manyarms.simulation.results import Result
 
 Width: TypeAlias = Literal["column", "page"] | float
 Band: TypeAlias = Literal["95%", "sd", "quantiles"] | float | None

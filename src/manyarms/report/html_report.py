@@ -14,11 +14,11 @@ from typing import Any
 from manyarms.core.files import replace_file
 from manyarms.core.theme import MARK
 from manyarms.errors import ResultsError
-from manyarms.lab.tables import PROVENANCE, ResultsFolder, damage, read_results
 from manyarms.protocol.colours import page_css
 from manyarms.report.page.contents import contents, of_a_run
 from manyarms.report.page.presentation import Presentation
 from manyarms.report.text import for_json, part_of_page, write_json
+from manyarms.simulation.tables import PROVENANCE, ResultsFolder, damage, read_results
 
 REPORT, STUDY = "report.html", "study.json"
 MOST_BYTES = 4_000_000  # of the data in a page

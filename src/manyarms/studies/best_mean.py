@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from manyarms.lab.experiment import Experiment
-from manyarms.lab.results import Result
 from manyarms.policies import Parallel
 from manyarms.report.drawing import Figure, drawing, save_figure
 from manyarms.report.figures import draw_means, name_place
 from manyarms.report.page.presentation import Presentation, Section
 from manyarms.report.style import HARDNESS, NARROW, LineStyle, shades, thousands
 from manyarms.report.text import Table, interval_text, write_text
+from manyarms.simulation.experiment import Experiment
+from manyarms.simulation.results import Result
 from manyarms.studies.paper import Size, about_intervals, by_hardness, planted_cells
 from manyarms.studies.study import Report, Results, Study
 

@@ -17,11 +17,11 @@ from manyarms.core.statistics import Interval, mean_interval, median_interval
 from manyarms.core.theme import LIGHT
 from manyarms.errors import ContestFileError, ContestNotFoundError
 from manyarms.instances import captions, local_contests
-from manyarms.lab.experiment import Cell, Experiment, cell
-from manyarms.lab.results import Result, summaries
 from manyarms.report.drawing import Axes, Figure, MultipleLocator, drawing, save_figure
 from manyarms.report.style import NOTE_SIZE, policy_styles, policy_title
 from manyarms.report.text import Table, count_of, for_json, interval_text, write_json, write_text
+from manyarms.simulation.experiment import Cell, Experiment, cell
+from manyarms.simulation.results import Result, summaries
 from manyarms.studies.paper import six_policies
 from manyarms.studies.study import Report, Results, Study
 

@@ -18,14 +18,14 @@ from manyarms.instances import (
     planted,
     reservoir,
 )
-from manyarms.lab.experiment import Cell, Experiment, cell
-from manyarms.lab.players import Player
-from manyarms.lab.results import Result, summaries
 from manyarms.protocol import policy
 from manyarms.report.drawing import Figure, drawing, save_figure
 from manyarms.report.page.presentation import Presentation, Section
 from manyarms.report.style import WIDE, policy_styles, policy_title, thousands
 from manyarms.report.text import Block, Table, as_markdown, interval_text, write_text
+from manyarms.simulation.experiment import Cell, Experiment, cell
+from manyarms.simulation.players import Player
+from manyarms.simulation.results import Result, summaries
 from manyarms.studies.study import Report, Results, Study
 
 PROMPTS = "prompts"

@@ -13,14 +13,14 @@ import numpy as np
 
 from manyarms.errors import ParameterError
 from manyarms.instances import planted
-from manyarms.lab.experiment import Cell, Experiment, cell
-from manyarms.lab.players import Player
-from manyarms.lab.results import Result
 from manyarms.report.drawing import Axes, Figure, Line2D, Patch, drawing, save_figure
 from manyarms.report.figures import draw_means
 from manyarms.report.frame import legend_beside
 from manyarms.report.style import policy_styles, policy_title, thousands
 from manyarms.report.text import Table, interval_text, write_text
+from manyarms.simulation.experiment import Cell, Experiment, cell
+from manyarms.simulation.players import Player
+from manyarms.simulation.results import Result
 from manyarms.studies.paper import about_intervals, six_policies
 from manyarms.studies.study import Report, Results, Study
 

@@ -17,9 +17,6 @@ from manyarms.core.statistics import Interval
 from manyarms.core.theme import LIGHT
 from manyarms.errors import ParameterError
 from manyarms.instances.means import lower_bound_instance
-from manyarms.lab.experiment import Experiment, cell
-from manyarms.lab.players import Player
-from manyarms.lab.results import Result
 from manyarms.policies import MOSSOracle, MOSSPlusPlus
 from manyarms.report.drawing import Axes, Figure, Line2D, drawing, save_figure
 from manyarms.report.figures import name_place
@@ -27,6 +24,9 @@ from manyarms.report.style import ALPHA as ALPHA_LETTER
 from manyarms.report.style import NOTE_SIZE, WIDE, LineStyle, thousands
 from manyarms.report.text import Table, interval_text, write_json, write_text
 from manyarms.report.verdicts import Part, Verdict, counted, more
+from manyarms.simulation.experiment import Experiment, cell
+from manyarms.simulation.players import Player
+from manyarms.simulation.results import Result
 from manyarms.studies.rates.figures import legend_lines, theory_styles
 from manyarms.studies.study import Report, Results, Study
 from manyarms.theory.lower_bound_family import LowerBoundFamily

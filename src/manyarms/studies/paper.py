@@ -12,11 +12,6 @@ import numpy as np
 
 from manyarms.core.statistics import Interval
 from manyarms.instances import contest_652, planted
-from manyarms.lab.experiment import Experiment, cell
-from manyarms.lab.players import Player
-from manyarms.lab.results import Result, summaries
-from manyarms.lab.summary import PolicySummary, unseen
-from manyarms.lab.tables import ResultsFolder
 from manyarms.policies import MOSS, EmpMOSSPlusPlus, MOSSOracle, MOSSPlusPlus, Parallel, Quantile
 from manyarms.protocol import Policy
 from manyarms.report.drawing import save_figure
@@ -35,6 +30,11 @@ from manyarms.report.style import (
     thousands,
 )
 from manyarms.report.text import Table, count_of, interval_text
+from manyarms.simulation.experiment import Experiment, cell
+from manyarms.simulation.players import Player
+from manyarms.simulation.results import Result, summaries
+from manyarms.simulation.summary import PolicySummary, unseen
+from manyarms.simulation.tables import ResultsFolder
 from manyarms.studies.study import Report, Results, Study
 from manyarms.theory.rates import minimax_rate, moss_plus_plus_rate, quantile_rate, subset_rate
 

@@ -9,13 +9,13 @@ from pathlib import Path
 
 from manyarms.core.checks import check_int
 from manyarms.errors import ResultsError
-from manyarms.lab.experiment import Engine, Experiment
-from manyarms.lab.progress import ProgressCallback
-from manyarms.lab.run import run
-from manyarms.lab.tables import ResultsFolder
 from manyarms.report.html_report import REPORT, write_page, write_study
 from manyarms.report.page.presentation import Presentation
 from manyarms.report.text import Table
+from manyarms.simulation.experiment import Engine, Experiment
+from manyarms.simulation.progress import ProgressCallback
+from manyarms.simulation.run import run
+from manyarms.simulation.tables import ResultsFolder
 from manyarms.studies import PAPER
 
 Results = Mapping[str, ResultsFolder]  # by the experiment's name

@@ -10,11 +10,11 @@ import pytest
 
 import manyarms as ma
 from manyarms.core.memory import SPARSE
-from manyarms.lab import experiment_from
 from manyarms.policies.parts.kl import switch_at
 from manyarms.policies.parts.moss_slots import moss_index
 from manyarms.protocol import ask, reset, tell
 from manyarms.protocol.registry import described_policy, policy_from
+from manyarms.simulation import experiment_from
 from tests.reference.field.kl import divergence
 
 

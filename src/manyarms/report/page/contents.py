@@ -7,13 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from manyarms.lab.results import Result
-from manyarms.lab.tables import ResultsFolder
 from manyarms.protocol.policy import MOST_ARMS
 from manyarms.report.page.figures import looks, over_time, parameters_text, summary, swept
 from manyarms.report.page.presentation import Presentation, Section
 from manyarms.report.style import policy_title, thousands
 from manyarms.report.text import count_of
+from manyarms.simulation.results import Result
+from manyarms.simulation.tables import ResultsFolder
 
 _AGAINST = "Final regret, problem by problem", "What each policy had lost at the end of the run."
 _FOUND = (

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from manyarms.core.statistics import mean_interval, median_rank
 from manyarms.core.theme import on_dark
-from manyarms.lab.results import Result
 from manyarms.report.style import LineStyle, policy_styles, policy_title
+from manyarms.simulation.results import Result
 
 _RUNS = 400  # of a policy, about, that a histogram is drawn from …
 _OF_A_GROUP = 50  # … and of those that missed, or found, at least: a few misses must be seen

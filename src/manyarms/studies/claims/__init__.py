@@ -15,9 +15,6 @@ from typing import Any
 
 from manyarms.core.statistics import median_ratio_interval
 from manyarms.instances import contest_652
-from manyarms.lab.experiment import Cell, Experiment, cell
-from manyarms.lab.players import Player
-from manyarms.lab.results import Result
 from manyarms.policies import EmpMOSSPlusPlus, MOSSOracle, MOSSPlusPlus
 from manyarms.protocol import Policy
 from manyarms.report.page.presentation import Presentation, Section
@@ -32,6 +29,9 @@ from manyarms.report.verdicts import (
     tally,
     why_undecided,
 )
+from manyarms.simulation.experiment import Cell, Experiment, cell
+from manyarms.simulation.players import Player
+from manyarms.simulation.results import Result
 from manyarms.studies import paper
 from manyarms.studies.claims.sentences import ADAPTIVE, SENTENCES, Paper, contest_facts, only
 from manyarms.studies.study import Report, Results, Study

@@ -29,7 +29,6 @@ from numpy.typing import NDArray
 
 from manyarms.core.statistics import Interval
 from manyarms.instances import Instance
-from manyarms.lab.results import Result
 from manyarms.report.verdicts import (
     Ask,
     Part,
@@ -42,6 +41,7 @@ from manyarms.report.verdicts import (
     more,
     within,
 )
+from manyarms.simulation.results import Result
 from manyarms.studies.claims.measured import Measured, Rule, common
 from manyarms.theory.schedules import subroutines, subset_size
 

@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 
 from manyarms import instances
 from manyarms.instances import BetaMeans, Instance, UniformMeans, captions, planted
-from manyarms.lab.experiment import Cell, Experiment, cell
-from manyarms.lab.players import Player
 from manyarms.protocol import About, described, policy
+from manyarms.simulation.experiment import Cell, Experiment, cell
+from manyarms.simulation.players import Player
 
 N_ARMS, HORIZON, CONTEST_HORIZON = 20_000, 50_000, 100_000
 ALPHAS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
@@ -96,7 +96,7 @@ def _entrants() -> Iterator[tuple[str, str, About, dict[str, Any]]]:
 
 
 def _told(name: str, problem: SuiteProblem) -> dict[str, Any]:
-    """Return what a policy knows; the lab gives the best mean to those who ask for it."""
+    """Return what a policy knows; the simulator gives the best mean to those who ask for it."""
     ratio, horizon = problem.ratio, problem.horizon
     if name == "moss-oracle":
         return {"alpha": min(1.0, max(0.0, math.log(ratio / 2) / math.log(horizon)))}

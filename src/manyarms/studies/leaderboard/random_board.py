@@ -18,13 +18,13 @@ from numpy.typing import NDArray
 from manyarms.core.statistics import Interval, mean_interval
 from manyarms.instances import BetaMeans, DiscreteMeans, UniformMeans, planted, reservoir
 from manyarms.instances.reservoir import Distribution
-from manyarms.lab.experiment import Cell, Experiment
-from manyarms.lab.players import Player
 from manyarms.protocol import described
 from manyarms.protocol import policy as made
 from manyarms.report.drawing import save_figure
 from manyarms.report.style import policy_title
 from manyarms.report.text import Block, Table, as_markdown, interval_text, write_text
+from manyarms.simulation.experiment import Cell, Experiment
+from manyarms.simulation.players import Player
 from manyarms.studies.leaderboard.problems import SuiteProblem, affordable
 from manyarms.studies.leaderboard.report import TAILS, as_csv, profiles, tails_table
 from manyarms.studies.leaderboard.standings import Placing, geometric_mean, placings, standings

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manyarms.core.statistics import Interval, mean_interval, mean_limits
-from manyarms.lab.results import Result
-from manyarms.lab.summary import PolicySummary, summarise
 from manyarms.report.style import policy_title
+from manyarms.simulation.results import Result
+from manyarms.simulation.summary import PolicySummary, summarise
 
 CONFIDENCE = 0.95
 _NEARLY_ALL = 0.9  # a share of the problems: some policies are made for rewards in [0, 1] only

@@ -9,13 +9,13 @@ from pathlib import Path
 from manyarms.core.checks import check_int
 from manyarms.instances import Gaussian, Instance, grouped, planted
 from manyarms.instances.means import lower_bound_instance
-from manyarms.lab.experiment import Experiment, cell
-from manyarms.lab.players import Player
 from manyarms.policies import MOSSOracle, MOSSPlusPlus, Quantile
 from manyarms.protocol import Policy
 from manyarms.report.drawing import save_figure
 from manyarms.report.style import ALPHA, policy_title
 from manyarms.report.text import write_json, write_text
+from manyarms.simulation.experiment import Experiment, cell
+from manyarms.simulation.players import Player
 from manyarms.studies.rates.figures import exponent_fits, measured_rates
 from manyarms.studies.rates.fit import MODEL, explain, measured_exponents, table_of
 from manyarms.studies.study import Report, Results, Study

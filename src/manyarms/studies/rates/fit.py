@@ -28,9 +28,9 @@ from numpy.typing import NDArray
 
 from manyarms.core.statistics import Interval
 from manyarms.errors import ParameterError
-from manyarms.lab.results import Result
 from manyarms.report.style import ALPHA, policy_title
 from manyarms.report.text import Table, interval_text
+from manyarms.simulation.results import Result
 from manyarms.theory.rates import minimax_rate, moss_plus_plus_rate, quantile_rate
 
 MODEL = (

@@ -1,0 +1,502 @@
+"""What a simulation gives: regrets by policy, replication and time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
+from functools import partial
+from itertools import groupby
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from manyarms.core.checks import check_choice, check_int, refusal, shown
+from manyarms.core.statistics import (
+    Interval,
+    Paired,
+    mean_interval,
+    mean_limits,
+    paired,
+    ratio_interval,
+)
+from manyarms.core.tabular import Library, Tabular, data_frame
+from manyarms.errors import ParameterError, ResultsError
+from manyarms.protocol.policy import Policy
+from manyarms.simulation.experiment import Cell, Objective, check_objective
+from manyarms.simulation.players import label_of
+from manyarms.simulation.summary import (
+    PairedDifference,
+    PolicySummary,
+    Summary,
+    compared,
+    summarise,
+)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Result(Tabular):
+    """Everything that was measured in one cell.
+
+    Attributes
+    ----------
+    policies
+        The policies' labels.
+    specifications
+        The policies with all their parameters.
+    instance, n_arms, best_mean
+        What was played on.
+    horizon, seed, first_replication, times
+        The number of pulls, the seed, the number of the first replication, and the checkpoints.
+    rows
+        By policy: a record for each replication, with `regret` by checkpoint, `best_pulls`,
+        `distinct_arms`, `recommended` and `recommended_mean`.
+    arms
+        By (policy, replication, time): the arms pulled, if they were asked for, else None.
+    seconds
+        By policy: computing time, over all workers.
+    parameters, policy_parameters
+        What distinguishes the cell from others of its experiment; by policy, what tables say.
+    n_best, is_stand_in
+        The number of best arms, or None where means are drawn; whether the instance stands in for
+        data that are not there.
+    largest_gap
+        The most that a pull can cost: the best mean minus the lowest one.
+    good_mean
+        The least mean of a best arm; None in results of earlier versions.
+    objective
+        "find" if `by("find")` returned the result, whose regret is then simple regret.
+    aliases
+        Other names of policies than their labels: the name, if one policy has it, and the label
+        with all parameters. Methods take labels, these names, and policies.
+    """
+
+    policies: tuple[str, ...]
+    specifications: tuple[str, ...]
+    instance: str
+    n_arms: int
+    best_mean: float
+    horizon: int
+    seed: int
+    first_replication: int
+    times: NDArray[np.int64]
+    rows: tuple[NDArray[Any], ...]
+    arms: NDArray[np.int64] | None = None
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    policy_parameters: tuple[Mapping[str, Any], ...] = ()
+    n_best: int | None = None
+    is_stand_in: bool = False
+    largest_gap: float | None = None  # of a folder that does not say: then no mean is below 0
+    good_mean: float | None = None
+    objective: Objective = "earn"
+    aliases: Mapping[str, str] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return (
+            f"<Result: {', '.join(self.policies)} on {self.instance}, "
+            f"{self.replications} x {self.horizon} pulls, seed {self.seed}>"
+        )
+
+    @property
+    def replications(self) -> int:
+        """The number of replications, of the policy that has most."""
+        return max(len(rows) for rows in self.rows)
+
+    @property
+    def regret(self) -> NDArray[np.float64]:
+        """Pseudo-regret by (policy, replication, checkpoint)."""
+        return self._stacked("regret")
+
+    @property
+    def best_pulls(self) -> NDArray[np.int64]:
+        """Pulls of best arms, by (policy, replication)."""
+        return self._stacked("best_pulls")
+
+    @property
+    def distinct_arms(self) -> NDArray[np.int64]:
+        """The number of arms touched, by (policy, replication)."""
+        return self._stacked("distinct_arms")
+
+    @property
+    def recommended(self) -> NDArray[np.int64]:
+        """By (policy, replication), the arm that is recommended after all rewards were told."""
+        return self._stacked("recommended")
+
+    @property
+    def recommended_mean(self) -> NDArray[np.float64]:
+        """The true mean of the recommended arm, by (policy, replication)."""
+        return self._stacked("recommended_mean")
+
+    @property
+    def simple_regret(self) -> NDArray[np.float64]:
+        """The best mean minus the mean of the recommended arm, by (policy, replication)."""
+        return np.asarray(self.best_mean - self.recommended_mean)
+
+    def by(self, objective: Objective) -> Result:
+        """Return the result for an objective: its tables and intervals are about that.
+
+        Parameters
+        ----------
+        objective
+            "earn", for regret, or "find", for simple regret. With "find", `regret` is the best
+            mean minus the mean of the recommended arm. There is one checkpoint, the horizon. A miss
+            is a run whose recommended arm is no best arm.
+
+        Examples
+        --------
+        >>> import manyarms as ma
+        >>> instance = ma.instances.planted(n=50, m=5)
+        >>> result = ma.simulate(ma.MOSS(), instance, horizon=2000, replications=5)
+        >>> result.by("find").of("moss").ravel().tolist(), result.recommended_mean.tolist()
+        ([0.0, 0.0, 0.0, 0.0, 0.0], [[0.9, 0.9, 0.9, 0.9, 0.9]])
+        """
+        if check_objective(objective) == self.objective:
+            return self
+        if objective == "earn":
+            raise ParameterError(
+                "`objective` must be 'find' here: this result is about simple regret."
+            )
+        return replace(
+            self,
+            rows=tuple(map(self._found, self.rows)),
+            times=self.times[-1:],
+            arms=None,
+            objective=objective,
+        )
+
+    def _found(self, rows: NDArray[Any]) -> NDArray[Any]:
+        """Return rows with simple regret in the place of regret."""
+        means = rows["recommended_mean"]
+        if self.good_mean is None or np.isnan(means).any():
+            raise ResultsError(
+                "These results are of an earlier version, which did not keep the means of "
+                "recommended arms. Run the spec again, into another folder."
+            )
+        kinds = [(name, rows.dtype[name]) for name in rows.dtype.names or () if name != "regret"]
+        found = np.zeros(len(rows), [("regret", "<f8", (1,)), *kinds])
+        for name, _ in kinds:
+            found[name] = rows[name]
+        found["regret"][:, 0] = self.best_mean - means
+        found["best_pulls"] = means >= self.good_mean
+        return found
+
+    def of(self, policy: str | Policy) -> NDArray[np.float64]:
+        """Return the regrets of one policy, by (replication, checkpoint)."""
+        return np.asarray(self.rows_of(policy)["regret"])
+
+    def rows_of(self, policy: str | Policy) -> NDArray[Any]:
+        """Return what was measured of one policy, a record for each replication."""
+        return self.rows[self.policies.index(label_of(policy, self.policies, self.aliases))]
+
+    def best_share(self, policy: str | Policy) -> NDArray[np.float64]:
+        """Return by replication the share of the pulls that were of best arms.
+
+        If the result is about simple regret: whether the recommended arm is one.
+        """
+        pulls = self.horizon if self.objective == "earn" else 1
+        return np.asarray(self.rows_of(policy)["best_pulls"] / pulls)
+
+    def first(self, replications: int) -> Result:
+        """Return the result of the first replications alone."""
+        wanted = slice(check_int("replications", replications, at_least=1))
+        return replace(
+            self,
+            rows=tuple(rows[wanted] for rows in self.rows),
+            arms=None if self.arms is None else self.arms[:, wanted],
+        )
+
+    @property
+    def largest_regret(self) -> NDArray[np.float64]:
+        """By checkpoint, the most that a run can have lost."""
+        gap = self.best_mean if self.largest_gap is None else self.largest_gap
+        return np.asarray(gap * (self.times if self.objective == "earn" else np.ones(1)))
+
+    def interval(
+        self, policy: str | Policy, *, time: int | None = None, confidence: float = 0.95
+    ) -> Interval:
+        """Return the mean regret of a policy with an interval that allows for costly runs unseen.
+
+        Parameters
+        ----------
+        policy
+            The policy's label.
+        time
+            One of `times` (default: the last).
+        confidence
+            How often the interval holds (default: 0.95).
+        """
+        at = self._checkpoint(time)
+        bounds = (0.0, float(self.largest_regret[at]))
+        return mean_interval(self.of(policy)[:, at], bounds=bounds, confidence=confidence)
+
+    def limits(
+        self, policy: str | Policy, *, confidence: float = 0.95
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the ends of the intervals of the mean regret, by checkpoint."""
+        bounds = (0.0, self.largest_regret)
+        return mean_limits(self.of(policy), bounds=bounds, confidence=confidence)
+
+    def difference(
+        self,
+        first: str | Policy,
+        second: str | Policy,
+        *,
+        time: int | None = None,
+        confidence: float = 0.95,
+    ) -> Interval:
+        """Return the mean of what `first` loses beyond `second`, replication by replication.
+
+        It is of the replications that both have; parameters as for `interval`.
+        """
+        a, b, most = self._paired(first, second, time)
+        return mean_interval(a - b, bounds=(-most, most), confidence=confidence)
+
+    def paired(
+        self,
+        first: str | Policy,
+        second: str | Policy,
+        *,
+        time: int | None = None,
+        confidence: float = 0.95,
+    ) -> Paired:
+        """Return what `first` usually loses beyond `second`: the median of the differences.
+
+        `difference` says what it loses on average, rare misses included. It is of the replications
+        that both have; parameters as for `interval`.
+        """
+        a, b, _ = self._paired(first, second, time)
+        return paired(a - b, confidence=confidence)
+
+    def ratio(
+        self,
+        over: str | Policy,
+        under: str | Policy,
+        *,
+        time: int | None = None,
+        confidence: float = 0.95,
+    ) -> Interval:
+        """Return the mean regret of `over` divided by that of `under`.
+
+        It is of the replications that both have; parameters as for `interval`.
+        """
+        a, b, most = self._paired(over, under, time)
+        return ratio_interval(a, b, at_most=(most, most), confidence=confidence)
+
+    def _paired(
+        self, first: str | Policy, second: str | Policy, time: int | None
+    ) -> tuple[NDArray[Any], NDArray[Any], float]:
+        """Return the regrets of the replications that both have, and the largest there can be."""
+        at = self._checkpoint(time)
+        a, b = self.of(first)[:, at], self.of(second)[:, at]
+        count = min(len(a), len(b))
+        return a[:count], b[:count], float(self.largest_regret[at])
+
+    def _stacked(self, name: str) -> NDArray[Any]:
+        if len({len(rows) for rows in self.rows}) > 1:
+            raise ParameterError(
+                f"`{name}` of all policies must have as many replications, and here they differ. "
+                f"Use rows_of(policy)[{name!r}]."
+            )
+        return np.stack([rows[name] for rows in self.rows])
+
+    def summary(
+        self,
+        *,
+        time: int | None = None,
+        confidence: float = 0.95,
+        objective: Objective | None = None,
+    ) -> Summary:
+        """Summarise the regrets at one checkpoint.
+
+        Parameters
+        ----------
+        time
+            One of `times` (default: the last).
+        confidence
+            The confidence of the intervals (default: 0.95). They allow for costly runs that were
+            not seen; see `interval`.
+        objective
+            "earn", or "find" for simple regret (default: "earn", unless `by` chose another one).
+        """
+        if objective is not None and objective != self.objective:
+            return self.by(objective).summary(time=time, confidence=confidence)
+        at = self._checkpoint(time)
+        rows = summaries(self, at=at, confidence=confidence)
+        pairs = tuple(self._differences(at, confidence))
+        what = "simple regret" if self.objective == "find" else "regret"
+        title = (
+            f"{what} on {self.instance} after {self.times[at]} pulls, "
+            f"{self.replications} replication{'' if self.replications == 1 else 's'}, "
+            f"seed {self.seed}"
+        )
+        return Summary(title, confidence, rows, pairs, self.objective, self.aliases)
+
+    def _differences(self, at: int, confidence: float) -> Iterator[PairedDifference]:
+        """Compare all pairs: one policy with all others at a time, which is five times as fast."""
+        most = float(self.largest_regret[at])
+        regret = {policy: self.of(policy)[:, at] for policy in self.policies}
+        for k, first in enumerate(self.policies):
+            for count, others in groupby(self.policies[k + 1 :], lambda other: len(regret[other])):
+                names = list(others)
+                both = min(len(regret[first]), count)
+                beyond = np.array([regret[first][:both] - regret[name][:both] for name in names])
+                low, high = mean_limits(beyond.T, bounds=(-most, most), confidence=confidence)
+                for name, gaps, *ends in zip(names, beyond, low, high, strict=True):
+                    mean = Interval(float(gaps.mean()), *map(float, ends))
+                    how = {"largest": most, "confidence": confidence}
+                    yield compared(first, name, gaps, mean, **how)
+
+    def _columns(self) -> dict[str, Any]:
+        return self._tidy(over_time=False)
+
+    def _repr_html_(self) -> str:
+        return self.summary()._repr_html_()
+
+    def to_dataframe(
+        self, table: Literal["runs", "regret"] = "runs", *, library: Library | None = None
+    ) -> Any:
+        """Return what was measured as a data frame, with the columns of the tables on disk.
+
+        pandas or polars must be installed; the extra `lab` contains neither.
+
+        Parameters
+        ----------
+        table
+            "runs" has a row for each policy and replication (default); "regret" has one for each
+            checkpoint too.
+        library
+            "pandas" or "polars" (default: the one that is imported already, else the one that is
+            installed, and pandas if both are).
+
+        Examples
+        --------
+        >>> import manyarms as ma
+        >>> coins = ma.instances.planted(n=50, m=5)
+        >>> result = ma.simulate([ma.MOSS(), ma.Quantile()], coins, horizon=100, replications=3)
+        >>> result.to_dataframe(library="pandas").groupby("policy")["regret"].count().to_dict()
+        {'moss': 3, 'quantile': 3}
+        """
+        check_choice("table", table, choices=("runs", "regret"))
+        return data_frame(self._tidy(over_time=table == "regret"), library)
+
+    def _tidy(self, *, over_time: bool) -> dict[str, Any]:
+        """Return a column for each thing measured, with a row for each run, or run and time."""
+        parts = [
+            tidy_columns(rows, self.times, self.first_replication, over_time=over_time)
+            for rows in self.rows
+        ]
+        runs = [len(part["regret"]) for part in parts]
+        found = {"policy": np.repeat(np.array(self.policies, object), runs)}
+        return found | {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
+
+    def _checkpoint(self, time: int | None) -> int:
+        if time is None:
+            return len(self.times) - 1
+        time = check_int("time", time, at_least=1)
+        places = np.flatnonzero(self.times == time)
+        if places.size == 0:
+            nearest = int(self.times[np.abs(self.times - time).argmin()])
+            raise refusal("time", "a checkpoint", time, f"The nearest one is {nearest}.")
+        return int(places[0])
+
+
+def tidy_columns(
+    rows: NDArray[Any], times: NDArray[np.int64], first: int, *, over_time: bool
+) -> dict[str, NDArray[Any]]:
+    """Return the rows of one policy as columns, with a row for each run, or run and time.
+
+    `first` is the number of the first replication.
+    """
+    numbers = first + np.arange(len(rows))
+    if over_time:
+        return {
+            "replication": np.repeat(numbers, len(times)),
+            "time": np.tile(times, len(rows)),
+            "regret": rows["regret"].ravel(),
+        }
+    found = {name: np.ascontiguousarray(rows[name]) for name in rows.dtype.names or ()}
+    return {"replication": numbers} | found | {"regret": rows["regret"][:, -1].copy()}
+
+
+def summaries(
+    result: Result, *, at: int = -1, confidence: float = 0.95
+) -> tuple[PolicySummary, ...]:
+    """Summarise the regrets of each policy at a checkpoint."""
+    largest = float(result.largest_regret[at])
+    return tuple(
+        summarise(
+            name,
+            own["regret"][:, at],
+            result.best_share(name),
+            largest=largest,
+            confidence=confidence,
+        )
+        for name, own in zip(result.policies, result.rows, strict=True)
+    )
+
+
+def facts_of(cell: Cell) -> dict[str, Any]:
+    """Return what results say about their cell, as plain data for `provenance.json`."""
+    instance = cell.instance
+    return {
+        "parameters": dict(cell.parameters),
+        "horizon": cell.horizon,
+        "delay": cell.delay,
+        "batch": cell.batch,
+        "first_replication": cell.first_replication,
+        "instance": instance.label,
+        "rewards": repr(instance.rewards),
+        "is_stand_in": instance.is_stand_in,
+        "n_arms": instance.n_arms,
+        "n_best": instance.n_best,
+        "best_mean": instance.best_mean,
+        "largest_gap": instance.largest_gap,
+        "good_mean": instance.world(cell.horizon).good_mean,
+        "policies": {player.label: repr(player.policy) for player in cell.players},
+    }
+
+
+def _is_count(value: Any, least: int = 0) -> bool:
+    return type(value) is int and least <= value < 1 << 63
+
+
+def _is_number(value: Any) -> bool:
+    """Whether it is a number whose square is finite."""
+    return type(value) in (int, float) and abs(value) < 1e100
+
+
+def _is_scalar(value: Any) -> bool:
+    return isinstance(value, str | bool | int) or (type(value) is float and not np.isnan(value))
+
+
+def _is_table(value: Any, of: Callable[[Any], bool]) -> bool:
+    return isinstance(value, dict) and all(map(of, value.values()))
+
+
+_FACTS: dict[str, Callable[[Any], bool]] = {
+    **dict.fromkeys(("horizon", "n_arms", "batch"), partial(_is_count, least=1)),
+    **dict.fromkeys(("delay", "first_replication"), _is_count),
+    **dict.fromkeys(("largest_gap", "good_mean"), lambda it: it is None or _is_number(it)),
+    "n_best": lambda it: it is None or _is_count(it),
+    "best_mean": _is_number,
+    "instance": lambda it: isinstance(it, str),
+    "is_stand_in": lambda it: isinstance(it, bool),
+    "parameters": partial(_is_table, of=_is_scalar),
+    "policies": partial(_is_table, of=lambda it: isinstance(it, str)),
+}
+
+
+def check_facts(facts: Mapping[str, Any]) -> None:
+    """Raise a `ValueError` unless it is what `facts_of` returns; earlier versions said less."""
+    for name, is_right in _FACTS.items():
+        if name in facts and not is_right(facts[name]):
+            raise ValueError(f"`{name}` of a cell is {shown(facts[name])}")
+
+
+def result_of(facts: Mapping[str, Any], **measured: Any) -> Result:
+    """Make the result of a cell from `facts_of`, maybe of an earlier version, and measurements."""
+    policies, known = facts["policies"], {one.name for one in fields(Result)} - {"policies"}
+    own = {"first_replication": 0} | {key: facts[key] for key in facts if key in known}
+    labels, specifications = tuple(policies), tuple(policies.values())
+    return Result(policies=labels, specifications=specifications, **own, **measured)

@@ -1,0 +1,202 @@
+"""Play in memory: policies on one instance, or a whole experiment."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from manyarms.core.checks import refusal
+from manyarms.errors import ParameterError
+from manyarms.instances.instance import Instance
+from manyarms.protocol.policy import Policy
+from manyarms.simulation.chunks import Chunk, plan
+from manyarms.simulation.executors import (
+    Meter,
+    check_engine,
+    chosen_engine,
+    chunk_player,
+    play_chunks,
+    processors,
+)
+from manyarms.simulation.experiment import Cell, Experiment, cell
+from manyarms.simulation.players import aliases_of
+from manyarms.simulation.progress import ProgressCallback, progress_for
+from manyarms.simulation.results import Result, facts_of, result_of
+from manyarms.simulation.workbench import Played
+
+_MOST_NUMBERS = 10**9  # 8 GB
+_PARTS = 4  # of a player's replications, for each thread
+
+
+def simulate(
+    policies: Policy | type | Sequence[Policy | type],
+    instance: Instance,
+    *,
+    horizon: int,
+    replications: int = 100,
+    first_replication: int = 0,
+    seed: int = 0,
+    workers: int | None = None,
+    engine: Literal["auto", "threads", "cuda"] = "threads",
+    checkpoints: int | Iterable[int] | None = None,
+    delay: int = 0,
+    batch: int = 1,
+    record_arms: bool = False,
+    progress: bool | ProgressCallback | None = None,
+) -> Result:
+    """Play every policy on the instance, `replications` times.
+
+    The k-th reward of an arm is the same for all policies of a replication, so differences
+    between policies are paired. The result is the same, bit for bit, for any number of workers,
+    and a policy's regret does not depend on which others are played beside it.
+
+    Parameters
+    ----------
+    policies
+        One policy or several; a plain class with `ask` and `tell` is one, too (`plain_policy`).
+    instance
+        What to play on.
+    horizon
+        The number of pulls.
+    replications
+        The number of independent repetitions (default: 100).
+    first_replication
+        The number of the first replication (default: 0). You may play replications 50 to 99 of a
+        run alone; they are the same as if all 100 were played.
+    seed
+        The seed of all random numbers (default: 0).
+    workers
+        The number of threads (default: all processors).
+    engine
+        Who plays (default: "threads"): "threads" of this process; "cuda", a GPU, with the same
+        bits (the extra `cuda`); or "auto", the GPU if there is one and enough to play.
+    checkpoints
+        The times at which regret is recorded, or their number, spread evenly (default: 100). The
+        horizon is always one of them.
+    delay
+        The number of further pulls that are asked for before the reward of a pull is told (default:
+        0).
+    batch
+        The number of pulls that are asked for at once, and whose rewards are told together
+        (default: 1).
+    record_arms
+        Whether to keep the arm of every pull, 8 bytes each (default: False).
+    progress
+        True or False, or a callable that takes (done, total, note). By default a terminal shows a
+        progress line if the simulation takes more than a second.
+
+    Examples
+    --------
+    >>> import manyarms as ma
+    >>> instance = ma.instances.planted(n=1000, alpha=0.2, horizon=2000)
+    >>> result = ma.simulate(ma.MOSSPlusPlus(), instance, horizon=2000, replications=3)
+    >>> result.regret.shape
+    (1, 3, 100)
+    """
+    game = cell(
+        policies,
+        instance,
+        horizon=horizon,
+        replications=replications,
+        first_replication=first_replication,
+        checkpoints=checkpoints,
+        delay=delay,
+        batch=batch,
+    )
+    experiment = Experiment("simulation", (game,), seed)
+    options: dict[str, Any] = {"workers": workers, "engine": engine, "record_arms": record_arms}
+    return run_in_memory(experiment, **options, progress=progress)[0]
+
+
+def run_in_memory(
+    experiment: Experiment,
+    *,
+    workers: int | None = None,
+    engine: Literal["auto", "threads", "cuda"] = "threads",
+    record_arms: bool = False,
+    progress: bool | ProgressCallback | None = None,
+) -> list[Result]:
+    """Play an experiment and return a result for each cell, without a folder.
+
+    Parameters
+    ----------
+    experiment
+        What to play.
+    workers, engine, record_arms, progress
+        As for `simulate`.
+
+    Examples
+    --------
+    >>> import manyarms as ma
+    >>> coins = ma.instances.planted(n=100, m=5)
+    >>> short = cell(ma.MOSS(), coins, horizon=50, replications=3)
+    >>> [result.regret.shape for result in run_in_memory(Experiment("short", (short,)))]
+    [(1, 3, 50)]
+    """
+    _check_engine(engine, workers)
+    _check_room(experiment, record_arms)
+    meter = Meter(experiment.pulls, progress_for(progress))
+    played: defaultdict[tuple[int, int], dict[int, Played]] = defaultdict(dict)
+
+    def keep(chunk: Chunk, part: Played) -> None:
+        played[chunk.cell_number, chunk.player_number][chunk.first] = part
+
+    player = chunk_player(
+        chosen_engine(engine, experiment, workers),
+        seed=experiment.seed,
+        workers=workers,
+        meter=meter,
+        record_arms=record_arms,
+    )
+    # so small that no thread is idle for long
+    chunks = plan(experiment, parts=_PARTS * processors(workers))
+    play_chunks(chunks, player, meter, keep)
+    meter.show()
+    return [
+        _gather(game, experiment.seed, [played[number, k] for k in range(len(game.players))])
+        for number, game in enumerate(experiment.cells)
+    ]
+
+
+def _check_room(experiment: Experiment, record_arms: bool) -> None:
+    """Refuse an experiment whose results do not fit into memory."""
+    numbers = sum(
+        player.replications * (len(game.times) + 3 + game.horizon * record_arms)
+        for game in experiment.cells
+        for player in game.players
+    )
+    if numbers > _MOST_NUMBERS:
+        arms = " and every pull" if record_arms else ""
+        raise ParameterError(
+            f"`replications` must leave at most {_MOST_NUMBERS:.0e} numbers to keep in memory, one "
+            f"for each policy, replication and checkpoint{arms}, got {numbers:.3g}. Take fewer "
+            f"replications or `checkpoints`, or let `simulation.run` write them into a folder.",
+            parameter="replications",
+        )
+
+
+def _check_engine(engine: str, workers: int | None) -> None:
+    if engine == "dask":
+        fix = "A cluster plays into a folder: take `simulation.run`."
+        raise refusal("engine", "'auto', 'threads' or 'cuda'", engine, fix)
+    check_engine(engine, None, workers)
+
+
+def _gather(game: Cell, seed: int, played: list[dict[int, Played]]) -> Result:
+    """Join the parts of a cell, given by player and first replication."""
+    own = [[parts[first] for first in sorted(parts)] for parts in played]
+    arms = [[part.arms for part in mine if part.arms is not None] for mine in own]
+    spent = [sum(part.seconds for part in mine) for mine in own]
+    return result_of(
+        facts_of(game),
+        seed=seed,
+        times=np.array(game.times, np.int64),
+        rows=tuple(np.concatenate([part.rows for part in mine]) for mine in own),
+        arms=np.stack([np.concatenate(mine) for mine in arms]) if all(arms) else None,
+        seconds={player.label: s for player, s in zip(game.players, spent, strict=True)},
+        policy_parameters=tuple(player.parameters for player in game.players),
+        aliases=aliases_of(game.players),
+    )

@@ -1,0 +1,181 @@
+"""What it takes to play one policy in one cell, on any machine; and the workbench for threads."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from manyarms.core.jit import compiled, compiling, is_cached, jit_enabled
+from manyarms.core.memory import ARRAYS, SPARSE, Memory
+from manyarms.errors import ParameterError
+from manyarms.instances.tape import Tape, tape
+from manyarms.protocol.keys import run_key
+from manyarms.protocol.plain_classes import plays_plainly
+from manyarms.protocol.recommend import scale_of
+from manyarms.protocol.state_dump import classes_in
+from manyarms.simulation.experiment import Cell, new_state
+from manyarms.simulation.play import InTurn, Late, Recorder, Stretch, late, play
+from manyarms.simulation.players import Player
+
+PIECE, SLOW_PIECE = 1 << 20, 1 << 11  # pulls that take some 30 ms: compiled, and in CPython
+
+
+class Played(NamedTuple):
+    """What was measured: a row for each replication, the arms if recorded, and the time taken."""
+
+    rows: NDArray[Any]
+    arms: NDArray[np.int64] | None
+    seconds: float
+
+
+class Stopped(BaseException):
+    """Ends a game that nobody waits for any more."""
+
+
+class Workspace(NamedTuple):
+    """The memory that one replication needs; the next one may use it again."""
+
+    state: Any
+    rewards: InTurn | Late
+    tape: Tape
+
+
+def blocks(count: int, size: int) -> Iterator[range]:
+    """Cut a number of replications into blocks of at most `size`, and of one at least.
+
+    >>> list(blocks(5, 2))
+    [range(0, 2), range(2, 4), range(4, 5)]
+    """
+    size = max(1, size)
+    return (range(first, min(first + size, count)) for first in range(0, count, size))
+
+
+def row_type(times: int) -> np.dtype[Any]:
+    """Return the type of a row: the regret at each time, counts, and what was recommended."""
+    counts = [(name, "<i8") for name in ("best_pulls", "distinct_arms", "recommended")]
+    return np.dtype([("regret", "<f8", (times,)), *counts, ("recommended_mean", "<f8")])
+
+
+class Pairing:
+    """One policy in one cell."""
+
+    def __init__(self, cell: Cell, player: Player, *, seed: int, record_arms: bool) -> None:
+        self.label = player.policy.label
+        self._cell, self._policy = cell, player.policy
+        self._world = cell.instance.world(cell.horizon)
+        self._key: Any = np.array([run_key(seed)], np.uint64)
+        self._times: Any = np.array(cell.times, np.int64)
+        self._recorded = cell.horizon if record_arms else 0  # pulls whose arm is kept
+        limits = (0.0, 1.0) if cell.instance.rewards.bounded else None
+        self._scale = scale_of(player.policy, limits)
+
+    def new_workspace(self, memory: Memory) -> Workspace:
+        """Make room for a replication that meets as many arms as the memory is made for."""
+        cell, n_arms, pulls = self._cell, self._cell.instance.n_arms, self._cell.horizon
+        state = new_state(self._policy, cell.instance, pulls, memory)
+        rewards: InTurn | Late = InTurn()
+        if cell.delay > 0 or cell.batch > 1:
+            rewards = late(memory, delay=cell.delay, batch=cell.batch, pulls=pulls)
+        return Workspace(state, rewards, tape(memory, n_arms, min(memory.arms_met, pulls)))
+
+
+class Workbench(Pairing):
+    """Plays replications in several threads, and may keep the arm of every pull."""
+
+    def __init__(self, cell: Cell, player: Player, *, seed: int, record_arms: bool = False) -> None:
+        super().__init__(cell, player, seed=seed, record_arms=record_arms)
+        self._compiles = jit_enabled() and not plays_plainly(player.policy)
+        self._memory = ARRAYS if self._compiles else SPARSE
+        self._piece = PIECE if self._compiles else SLOW_PIECE
+        if not self._compiles:
+            self._key = self._key.tolist()  # CPython is quicker with its own numbers
+        self._idle: list[Workspace] = [self.new_workspace(self._memory)]
+        self._loop: Any = play
+        if self._compiles:
+            self._classes = classes_in(self._idle[0].state) | {type(self._world.law)}
+            self._loop = compiled(play, *self._classes)
+
+    @property
+    def is_compiled(self) -> bool:
+        """Whether playing can begin at once: machine code exists, or none is needed."""
+        return not self._compiles or is_cached(play, *self._classes)
+
+    def compile(self) -> None:
+        """Compile the loop, before threads wait for it."""
+        if self._compiles:
+            with compiling(self.label):
+                self._call(self._idle[0], self._new_recorder(0), 0, 0, 0)
+
+    def play(
+        self, first: int, count: int, stopped: Callable[[], bool], done: Callable[[int], None]
+    ) -> Played:
+        """Play replications in blocks, long ones in pieces, and ask `stopped` between them."""
+        begun = time.perf_counter()
+        try:
+            workspace = self._idle.pop()
+        except IndexError:
+            workspace = self.new_workspace(self._memory)
+        whole = self._new_recorder(count)
+        for block in blocks(count, self._piece // self._cell.horizon):
+            columns: Any = (column[block.start : block.stop] for column in whole[1:])
+            part = Recorder(whole.times, *columns)
+            self._play_block(workspace, part, first + block.start, stopped, done)
+        self._idle.append(workspace)
+        arms = whole.arms if self._recorded > 0 else None
+        return Played(rows_of(whole), arms, time.perf_counter() - begun)
+
+    def _play_block(
+        self,
+        workspace: Workspace,
+        recorder: Recorder,
+        first: int,
+        stopped: Callable[[], bool],
+        done: Callable[[int], None],
+    ) -> None:
+        horizon = self._cell.horizon
+        for start in range(0, horizon, self._piece):
+            if stopped():
+                raise Stopped
+            stop = min(start + self._piece, horizon)
+            self._call(workspace, recorder, first, start, stop)
+            done((stop - start) * len(recorder.best_pulls))
+
+    def _call(
+        self, workspace: Workspace, recorder: Recorder, first: int, start: int, stop: int
+    ) -> None:
+        number = self._cell.first_replication + first
+        stretch = Stretch(self._key, number, start, stop, self._scale)
+        self._loop(
+            workspace.state, workspace.rewards, self._world, workspace.tape, stretch, recorder
+        )
+        distinct: Any = recorder.distinct_arms
+        for arm in np.asarray(recorder.recommended)[distinct < 0]:
+            raise no_such_arm(self.label, arm, self._cell.instance.n_arms)
+
+    def _new_recorder(self, count: int) -> Recorder:
+        regret, means = np.zeros((count, len(self._times) + 1)), np.zeros(count)
+        counts = [np.zeros(count, np.int64) for _ in range(3)]
+        arms = np.zeros((count, self._recorded), np.int64)
+        columns: Any = regret, *counts, means, arms
+        return Recorder(self._times, *columns)
+
+
+def no_such_arm(label: str, arm: int, n_arms: int) -> ParameterError:
+    """Return the error for a policy that chose an arm that does not exist."""
+    return ParameterError(
+        f"{label} chose arm {arm}, and there are {n_arms}, numbered from 0. Its `ask` must return "
+        f"(slot, arm), in this order."
+    )
+
+
+def rows_of(recorder: Recorder) -> NDArray[Any]:
+    """Return what was recorded as one row for each replication."""
+    rows = np.zeros(len(recorder.best_pulls), row_type(len(recorder.times)))
+    rows["regret"] = recorder.regret[:, :-1]
+    for name in ("best_pulls", "distinct_arms", "recommended", "recommended_mean"):
+        rows[name] = getattr(recorder, name)
+    return rows

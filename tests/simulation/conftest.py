@@ -1,0 +1,25 @@
+"""The experiment of `runs`, and what it leaves where nothing disturbs it."""
+
+from __future__ import annotations
+
+import pytest
+
+from manyarms.simulation import Experiment, parse_spec, run
+from tests.simulation.runs import SPEC, final
+
+
+@pytest.fixture
+def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make chunks of two replications of the experiment."""
+    monkeypatch.setattr("manyarms.simulation.chunks.CHUNK_PULLS", 120)
+
+
+@pytest.fixture(scope="module")
+def experiment() -> Experiment:
+    return parse_spec(SPEC)
+
+
+@pytest.fixture(scope="module")
+def whole(experiment: Experiment, tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    """Return the final files of a run that nothing disturbed, in chunks of the usual size."""
+    return final(run(experiment, tmp_path_factory.mktemp("whole"), progress=False).folder)

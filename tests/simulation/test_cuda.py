@@ -1,0 +1,304 @@
+"""The GPU's engine, where there is no GPU: its compiler, and its simulator."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import pytest
+
+import manyarms as ma
+from manyarms.core import cuda as device
+from manyarms.core.memory import NO_ROOM, SPARSE
+from manyarms.errors import DeviceError
+from manyarms.instances.tape import record_of, rewind, tape
+from manyarms.simulation import Experiment, cell, parse_spec
+from manyarms.simulation import cuda as engine
+from manyarms.simulation.executors import chosen_engine
+from manyarms.simulation.play import Stretch, play
+from manyarms.simulation.workbench import Workbench, rows_of
+from tests.policies.battery import EVERY_POLICY, label
+from tests.protocol.test_plain_classes import First
+
+ROOT = Path(__file__).parents[2]
+# All of them take minutes: `make gpu` plays this whole file, and so does a job of the workflow.
+SOME = ("thompson",)
+
+
+class HostSlab(device.Slab):
+    """Arrays of the same shapes as on a GPU, in the memory of this machine."""
+
+    def __init__(self) -> None:
+        pass
+
+    def zeros(self, shape: tuple[int, ...], dtype: Any) -> Any:
+        return np.zeros(shape, dtype)
+
+    def copy(self, values: Any) -> Any:
+        return np.array(values)
+
+    def _fill(self, rows: Any, row: Any, count: int) -> None:
+        rows[:] = row
+
+
+class HostPlace:
+    size = 1 << 30
+    stream = None
+    load = engine.Load(64)
+
+    def slab(self, size: int) -> HostSlab:
+        return HostSlab()
+
+
+def _batch(policy: ma.Policy, **options: Any) -> engine.LaneBatch:
+    game = cell(policy, ma.instances.planted(n=200, m=20), horizon=400, replications=2, **options)
+    bench = engine.Bench(game, game.players[0], seed=1)
+    return bench.batch(np.arange(2), cast(Any, HostPlace()), bench.lane())
+
+
+def _ptx(policy: ma.Policy, monkeypatch: pytest.MonkeyPatch, **options: Any) -> str:
+    """Compile a policy's kernel for a GPU of compute capability 9.0, which need not be there."""
+    import numba
+
+    dispatcher = device._numba("cuda.dispatcher")
+    monkeypatch.setattr(dispatcher, "get_current_device", lambda: _Hopper)
+    batch = _batch(policy, **options)
+    stretch = Stretch(batch.key, 0, 0, 5, batch.scale)
+    arguments = (*batch.own, batch.world, batch.numbers, stretch, batch.recorder, 2, 1)
+    kinds = numba.void(*map(numba.typeof, arguments))
+    options = {"device": False, "abi": "numba", "cc": (9, 0), "output": "ptx"}
+    with device._exact():
+        made, _ = device._cuda().compile(batch.kernel.py_func, kinds, **options)
+    return made if isinstance(made, str) else made.decode()
+
+
+class _Hopper:
+    compute_capability = (9, 0)
+
+
+COMPILED = [
+    policy
+    for policy in EVERY_POLICY
+    if policy.name in SOME or "MANYARMS_EVERY_POLICY" in os.environ
+]
+
+
+@pytest.mark.compiled
+@pytest.mark.slow
+@pytest.mark.parametrize("policy", COMPILED, ids=label)
+def test_policies_compile_for_a_gpu(policy: ma.Policy, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert ".visible .entry" in _ptx(policy, monkeypatch)
+
+
+@pytest.mark.compiled
+@pytest.mark.long
+@pytest.mark.slow
+def test_late_rewards_compile_for_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert ".visible .entry" in _ptx(ma.MOSS(), monkeypatch, delay=3)
+
+
+@pytest.mark.compiled
+@pytest.mark.slow
+def test_a_numba_cuda_without_its_private_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    arrays, nvvm = device._numba("cuda.np.arrayobj"), device._numba("cuda.cudadrv.nvvm")
+    fix_index, compile_ir = arrays.fix_integer_index, nvvm.compile_ir
+    with device._exact():
+        assert arrays.fix_integer_index is not fix_index
+    assert (arrays.fix_integer_index, nvvm.compile_ir) == (fix_index, compile_ir)
+    monkeypatch.delattr(arrays, "fix_integer_index")
+    with device._exact():
+        assert nvvm.compile_ir is not compile_ir
+    monkeypatch.setattr(device._cuda(), "is_available", lambda: True)
+    device.need_gpu()
+    monkeypatch.delattr(nvvm, "compile_ir")
+    with pytest.raises(
+        DeviceError, match=r"has no numba\.cuda\.cudadrv\.nvvm\.compile_ir any more"
+    ):
+        device.need_gpu()
+
+
+@pytest.mark.compiled
+@pytest.mark.slow
+def test_products_and_sums_are_rounded_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Parallel compares T_i μ* - rewards: contracted, ties would fall otherwise than on the CPU."""
+    made = _ptx(ma.Parallel(best_mean=0.9), monkeypatch)
+    plain = [line.split()[0] for line in made.splitlines() if line.strip()]
+    assert "mul.rn.f64" in plain
+    assert not {"mul.f64", "add.f64", "sub.f64"}.intersection(plain)
+    batch = _batch(ma.Parallel(best_mean=0.9))
+    assert batch.kernel.targetoptions["lto"] is False  # the linker would contract, too
+
+
+LANE_GAMES = {
+    "few arms": {"instance": ma.instances.planted(n=40, m=4)},
+    "more arms than 32 bits": {"instance": ma.instances.planted(n=3 * 10**9, m=10**8)},
+    "late rewards": {"instance": ma.instances.planted(n=40, m=4), "delay": 5},
+}
+
+
+def _in_rows(part: Any) -> Any:
+    """Return a lane's template as CPython plays it: 32 bits stay 32 bits, and the room is small."""
+    if hasattr(part, "_fields"):
+        return type(part)(*map(_in_rows, part))
+    return device._Row(part) if isinstance(part, np.ndarray) else part
+
+
+@pytest.mark.patient
+@pytest.mark.interpreted
+@pytest.mark.parametrize("game", LANE_GAMES.values(), ids=LANE_GAMES)
+@pytest.mark.parametrize("policy", EVERY_POLICY, ids=label)
+def test_every_policy_plays_in_the_memory_of_a_lane(
+    policy: ma.Policy, game: dict[str, Any]
+) -> None:
+    options = {"horizon": 60, "replications": 1, **game}
+    simulated = ma.simulate(policy, seed=3, record_arms=True, **options)
+    played = cell(policy, **options)
+    host = Workbench(played, played.players[0], seed=3, record_arms=True)
+    bench = engine.Bench(played, played.players[0], seed=3, arms=7)
+    while True:
+        recorder = host._new_recorder(1)
+        stretch = Stretch(host._key, 0, 0, played.horizon, host._scale)
+        state, rewards, reel = _in_rows(bench.lane())
+        play(state, rewards, host._world, reel, stretch, recorder)
+        if recorder.distinct_arms[0] != NO_ROOM:
+            break
+        bench.arms *= 2
+    assert simulated.arms is not None
+    assert np.array_equal(recorder.arms, simulated.arms[0])
+    assert np.array_equal(rows_of(recorder), simulated.rows[0])
+
+
+SIMULATED = """
+import tempfile
+from pathlib import Path
+import numpy as np
+import manyarms as ma
+from manyarms import simulation
+from manyarms.simulation import device
+from tests.simulation.test_cuda import GAMES, SPEC
+
+device.FIRST_ARMS = 15  # so few that games begin anew with more room
+
+for policy, options in GAMES:
+    found = [
+        ma.simulate(policy, replications=3, seed=3, record_arms=True, engine=engine, **options)
+        for engine in ("threads", "cuda")
+    ]
+    for part in ("regret", "best_pulls", "distinct_arms", "recommended", "arms"):
+        one, other = (getattr(result, part) for result in found)
+        assert np.array_equal(one, other), (policy, part)
+written = []
+for engine in ("threads", "cuda"):
+    with tempfile.TemporaryDirectory() as folder:
+        spec = simulation.parse_spec(SPEC.format(f"engine = '{engine}'"))
+        simulation.run(spec, folder, progress=False)
+        written.append((Path(folder) / "regret.parquet").read_bytes())
+assert written[0] == written[1]
+"""
+SPEC = """
+    [experiment]
+    name = "run"
+    horizon = 60
+    replications = 3
+    {}
+    [instance]
+    family = "planted"
+    n = 50
+    m = [2, 5]
+    [[policy]]
+    name = "moss"
+"""
+COINS = ma.instances.planted(n=60, m=3)
+MANY = ma.instances.planted(n=10**9, m=10**8)
+NOISY = ma.instances.planted(n=60, m=3, rewards=ma.instances.Gaussian())
+GAMES: list[tuple[ma.Policy, dict[str, Any]]] = [
+    (ma.MOSS(), {"instance": MANY, "horizon": 1100}),
+    (ma.MOSSPlusPlus(), {"instance": NOISY, "horizon": 300}),
+    (ma.Parallel(), {"instance": COINS, "horizon": 200, "delay": 3}),
+]
+
+
+@pytest.mark.compiled
+@pytest.mark.slow
+def test_the_simulator_plays_as_the_cpu_does() -> None:
+    for policy, options in GAMES:  # compiled here: each process's first kernel takes much longer
+        ma.simulate(policy, replications=1, **options)
+    environment = os.environ | {"NUMBA_ENABLE_CUDASIM": "1", "PYTHONPATH": _path()}
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", SIMULATED],
+        env=environment,
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def _path() -> str:
+    return os.pathsep.join([str(ROOT / "src"), str(ROOT), os.environ.get("PYTHONPATH", "")])
+
+
+def test_without_a_gpu_the_error_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(ma.errors.MissingExtraError, match=r"pip install \"manyarms\[cuda\]\""):
+        ma.simulate(ma.MOSS(), COINS, horizon=10, engine="cuda")
+
+
+@pytest.mark.compiled
+def test_without_a_driver_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(device, "_cuda", lambda: _NoDriver)
+    with pytest.raises(DeviceError, match=r"No GPU can be used: no driver\..*engine=\"threads\""):
+        device.need_gpu()
+    assert not device.gpu_is_there()
+
+
+class _NoDriver:
+    @staticmethod
+    def is_available() -> bool:
+        return False
+
+    @staticmethod
+    def cuda_error() -> str:
+        return "no driver"
+
+
+def test_auto_leaves_small_games_to_threads() -> None:
+    small = Experiment("small", (cell(ma.MOSS(), COINS, horizon=50, replications=3),))
+    assert chosen_engine("auto", small, None) == "threads"
+    assert chosen_engine("cuda", small, None) == "cuda"
+
+
+def test_auto_leaves_plain_classes_to_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(device, "gpu_is_there", lambda: True)
+    for others, who in (([], "cuda"), ([First], "threads")):
+        games = cell([ma.MOSS(), *others], COINS, horizon=10**6, replications=10**6)
+        assert chosen_engine("auto", Experiment("large", (games,)), None) == who
+
+
+def test_who_plays_is_no_part_of_what_is_played() -> None:
+    plain, spec = parse_spec(SPEC.format("")), parse_spec(SPEC.format('engine = "cuda"'))
+    assert (plain.engine, spec.engine) == (None, "cuda")
+    assert plain == spec
+    with pytest.raises(ma.errors.SpecError, match=r"engine.*'auto', 'threads', 'cuda', 'dask'"):
+        parse_spec(SPEC.format('engine = "gpu"'))
+
+
+def test_a_full_tape_says_so() -> None:
+    reel, world = tape(SPARSE, 60, 2), COINS.world(10)
+    rewind(reel)
+    assert [record_of(reel, world, 7, arm) for arm in (5, 6, 5)] == [0, 1, 0]
+    assert record_of(reel, world, 7, 8) == NO_ROOM
+
+
+def test_lanes_share_the_processor_as_long_as_there_is_room() -> None:
+    load = engine.Load(64)
+    widths = []
+    for _ in range(4):
+        load.add(4)
+        widths.append(load.width())
+    assert widths == [8, 8, 4, 4]

@@ -1,0 +1,76 @@
+"""What an experiment is: what it refuses, and what tells two of them apart."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import manyarms as ma
+from manyarms.simulation import Experiment, Player, cell, run_in_memory
+from manyarms.simulation.executors import Threads
+
+COINS = ma.instances.planted(n=50, m=5)
+
+
+def _cell(**changes: Any) -> Any:
+    return cell(ma.MOSS(), COINS, **{"horizon": 20, "replications": 2, **changes})
+
+
+@pytest.mark.parametrize("name", ["policy", "time", "regret", "replication"])
+def test_parameters_take_no_column_of_the_tables(name: str) -> None:
+    with pytest.raises(ma.ParameterError, match=f"got '{name}'. Choose another name"):
+        _cell(parameters={name: 1})
+
+
+def test_parameters_are_plain() -> None:
+    made = _cell(parameters={"a": np.int64(3), "b": np.float64(0.5), "c": "x"})
+    assert {key: type(value) for key, value in made.parameters.items()} == {
+        "a": int,
+        "b": float,
+        "c": str,
+    }
+    with pytest.raises(ma.ParameterError, match="`parameters` must be numbers or texts"):
+        _cell(parameters={"a": [1, 2]})
+
+
+@pytest.mark.parametrize("other", [1.0, "1", np.int64(1)])
+def test_cells_that_look_alike_in_a_table_are_refused(other: Any) -> None:
+    with pytest.raises(ma.ParameterError, match="`cells` must differ in their parameters"):
+        Experiment("x", (_cell(parameters={"a": 1}), _cell(parameters={"a": other})))
+
+
+def test_something_must_be_played() -> None:
+    with pytest.raises(ma.ParameterError, match="at least one cell, got none"):
+        Experiment("x", ())
+    with pytest.raises(ma.ParameterError, match="`replications` must be an integer >= 1"):
+        cell([Player(ma.MOSS(), "moss", 0)], COINS, horizon=20)
+
+
+def test_equal_content_is_equal() -> None:
+    first, second = (Experiment("x", (_cell(),)) for _ in range(2))
+    assert first == second
+    assert hash(first) == hash(second)
+    others = [
+        Experiment("y", (_cell(),)),
+        Experiment("x", (_cell(),), seed=1),
+        Experiment("x", (_cell(delay=1),)),
+        Experiment("x", (cell([Player(ma.MOSS(), "moss", 2, {"a": 1})], COINS, horizon=20),)),
+    ]
+    assert len({first, *others}) == 5
+
+
+@pytest.mark.slow
+def test_each_loop_is_compiled_before_threads_need_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled: list[tuple[str, int]] = []
+    real = Threads.compile
+
+    def counting(self: Threads, chunk: Any) -> None:
+        compiled.append((chunk.player.label, chunk.cell.delay))
+        real(self, chunk)
+
+    monkeypatch.setattr(Threads, "compile", counting)
+    cells = tuple(_cell(delay=delay, parameters={"delay": delay}) for delay in (0, 5, 9))
+    run_in_memory(Experiment("late", cells), progress=False)
+    assert compiled == [("moss", 0), ("moss", 5)]  # in turn, and late

@@ -1,0 +1,174 @@
+"""Rewards that come late or in batches: the simulator's second loop is live play, and `play`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import manyarms as ma
+from manyarms.core.memory import SPARSE
+from manyarms.core.rng import draw
+from manyarms.instances import Gaussian, Instance, from_means, planted
+from manyarms.instances.tape import next_reward, record_of, rewind, tape
+from manyarms.protocol.keys import run_key
+from manyarms.simulation import play, workbench
+from manyarms.simulation.experiment import cell
+from manyarms.simulation.workbench import Played, Workbench
+from tests.helpers import ALL_POLICIES, label
+
+# every policy must play whatever comes
+pytestmark = pytest.mark.filterwarnings("ignore::manyarms.errors.ScaleWarning")
+
+HORIZON = 300
+COUNTING: list[ma.Policy] = [
+    ma.MOSS(count_late=True),
+    ma.Parallel(best_mean=0.9, count_late=True),
+    ma.EmpMOSSPlusPlus(count_late=True),
+]
+# Each compiles a kernel of its own: one for each way to credit a late reward, the rest every night.
+NOW = {"moss", "moss++", "parallel", "patience", "prospector"}
+COMPILED = [
+    pytest.param(policy, id=policy.label, marks=[] if policy.name in NOW else pytest.mark.long)
+    for policy in ALL_POLICIES + COUNTING
+]
+INSTANCES = {
+    "bernoulli": planted(n=100, m=8),
+    "gaussian": planted(n=90, m=2, rewards=Gaussian()),
+    "certain": from_means([1.0] * 4 + [0.7] * 16),
+}
+LATENESS: dict[str, dict[str, Any]] = {
+    "delay 1": {"delay": 1},
+    "delay 30": {"delay": 30},
+    "batch 2": {"batch": 2},
+    "batch 70": {"batch": 70},  # the last one is cut by the horizon
+    "never": {"delay": HORIZON},
+}
+
+SOME_LATENESS: list[dict[str, Any]] = [{"delay": 1}, {"delay": 30}, {"batch": 7}]
+
+
+def simulated_arms(policy: ma.Policy, instance: Instance, late: dict[str, Any]) -> list[int]:
+    result = ma.simulate(
+        policy, instance, horizon=HORIZON, replications=1, seed=4, record_arms=True, **late
+    )
+    assert result.arms is not None
+    return [int(arm) for arm in result.arms[0, 0]]
+
+
+def live_arms(policy: ma.Policy, instance: Instance, late: dict[str, Any]) -> list[int]:
+    """Play by hand: tell each reward as soon as it is due, before the next pull is asked for."""
+    reel, numbers = tape(SPARSE, instance.n_arms, HORIZON), instance.world(HORIZON)
+    rewind(reel)
+    key = draw(draw(run_key(4), 0), 1)
+    live = policy.live(n_arms=instance.n_arms, horizon=HORIZON, seed=4, reward_range=None)
+    delay, batch = late.get("delay", 0), late.get("batch", 1)
+    arms: list[int] = []
+    waiting: list[tuple[ma.Pull, float]] = []
+    while len(arms) < HORIZON:
+        if batch > 1:
+            live.tell_many(waiting)
+            waiting = []
+        elif len(waiting) > delay:
+            live.tell(*waiting.pop(0))
+        for pull in live.ask(min(batch, HORIZON - len(arms))):
+            arms.append(pull.arm)
+            record_of(reel, numbers, key, pull.arm)
+            reward = next_reward(reel, numbers)
+            waiting.append((pull, reward))
+    return arms
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("late", ["delay 1", "delay 30", "batch 70"])
+@pytest.mark.parametrize("policy", ALL_POLICIES + COUNTING, ids=label)
+def test_live_picks_the_arms_of_the_simulator(policy: ma.Policy, late: str) -> None:
+    instance = INSTANCES["gaussian"]
+    simulated = simulated_arms(policy, instance, LATENESS[late])
+    assert live_arms(policy, instance, LATENESS[late]) == simulated
+
+
+@pytest.mark.compiled
+@pytest.mark.slow
+@pytest.mark.parametrize("late", LATENESS)
+@pytest.mark.parametrize("policy", COMPILED)
+def test_and_those_of_the_compiled_one(policy: ma.Policy, late: str) -> None:
+    for world, instance in INSTANCES.items():
+        simulated = simulated_arms(policy, instance, LATENESS[late])
+        assert live_arms(policy, instance, LATENESS[late]) == simulated, world
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("policy", ALL_POLICIES + COUNTING, ids=label)
+def test_rewards_in_turn_are_those_that_come_no_pull_late(policy: ma.Policy) -> None:
+    game = cell(policy, INSTANCES["gaussian"], horizon=HORIZON, replications=3, checkpoints=[1, 40])
+
+    def played(rewards: str) -> Played:
+        bench = Workbench(game, game.players[0], seed=9, record_arms=True)
+        if rewards == "late":
+            no_pull = play.late(bench._memory, delay=0, batch=1, pulls=HORIZON)
+            bench._idle = [bench._idle[0]._replace(rewards=no_pull)]
+        return bench.play(0, 3, lambda: False, lambda pulls: None)
+
+    in_turn, waiting = played("in turn"), played("late")
+    np.testing.assert_array_equal(waiting.rows, in_turn.rows)
+    np.testing.assert_array_equal(waiting.arms, in_turn.arms)
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("late", ["in turn", *LATENESS])
+def test_the_same_bits_in_pieces_and_for_any_number_of_workers(
+    late: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def play(workers: int) -> ma.Result:
+        return ma.simulate(
+            [ma.MOSSPlusPlus(), ma.EmpMOSSPlusPlus()],
+            INSTANCES["gaussian"],
+            horizon=HORIZON,
+            replications=4,
+            workers=workers,
+            checkpoints=[1, 77, 200],
+            record_arms=True,
+            **LATENESS.get(late, {}),
+        )
+
+    whole = play(1)
+    for piece in ("PIECE", "SLOW_PIECE"):
+        monkeypatch.setattr(workbench, piece, 23)
+    pieces = play(3)
+    for field in ("arms", "regret", "best_pulls", "distinct_arms", "recommended"):
+        np.testing.assert_array_equal(getattr(whole, field), getattr(pieces, field))
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("policy", ALL_POLICIES + COUNTING, ids=label)
+def test_small_problems_stay_within_their_memory(policy: ma.Policy) -> None:
+    """With the JIT off a place beyond the room made raises."""
+    for n in (1, 7, 10**9):
+        instance = from_means([0.5]) if n == 1 else planted(n=n, m=1)
+        for horizon in (1, 2, 5, 40):
+            for late in SOME_LATENESS:
+                result = ma.simulate(policy, instance, horizon=horizon, replications=1, **late)
+                assert (result.distinct_arms <= min(n, horizon)).all()
+                assert (result.distinct_arms >= 1).all()
+
+
+def test_a_reward_that_never_comes_leaves_only_fresh_arms() -> None:
+    result = ma.simulate(ma.MOSS(), planted(n=50, m=5), horizon=60, replications=3, delay=60)
+    assert (result.distinct_arms == 50).all()  # and ten of them a second time
+
+
+@pytest.mark.parametrize(
+    ("late", "words"),
+    [
+        ({"delay": -1}, "`delay` must be an integer >= 0"),
+        ({"delay": 1.5}, "`delay` must be an integer >= 0"),
+        ({"batch": 0}, "`batch` must be an integer >= 1"),
+        ({"batch": True}, "`batch` must be an integer >= 1"),
+        ({"delay": 3, "batch": 2}, "`delay` or `batch` must be left out, got delay=3 and batch=2"),
+    ],
+)
+def test_refusals(late: dict[str, Any], words: str) -> None:
+    with pytest.raises(ma.ParameterError, match=words):
+        ma.simulate(ma.MOSS(), planted(n=10, m=1), horizon=10, replications=1, **late)

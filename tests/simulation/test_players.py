@@ -1,0 +1,84 @@
+"""What tables call policies, and by which names results find them."""
+
+from __future__ import annotations
+
+import pytest
+
+import manyarms as ma
+from manyarms.simulation import Experiment, cell, parse_spec
+from manyarms.simulation.players import Player
+
+COINS = ma.instances.planted(n=50, m=5)
+
+
+def _labels(*policies: ma.Policy) -> list[str]:
+    return [player.label for player in cell(list(policies), COINS, horizon=50).players]
+
+
+def test_labels_show_what_is_not_the_default() -> None:
+    assert _labels(ma.MOSSPlusPlus(), ma.EmpMOSSPlusPlus(beta=0.6, count_late=True)) == [
+        "moss++",
+        "empmoss++(count_late, beta=0.6)",
+    ]
+    assert _labels(ma.HybridMOSSPlusPlus(index="kl")) == ["hybrid-moss++(kl)"]
+    assert _labels(ma.Patience(best_mean=0.9, bound="kl")) == ["patience(kl)"]
+    assert _labels(ma.Doubling(ma.MOSSPlusPlus(index="kl++"))) == ["anytime-moss++(kl++)"]
+    assert _labels(ma.Guarded(ma.MOSSPlusPlus(beta=0.6))) == ["guarded-moss++(beta=0.6)"]
+
+
+def test_what_a_policy_is_told_is_shown_where_it_tells_policies_apart() -> None:
+    low, high = ma.MOSSOracle(alpha=0.2), ma.MOSSOracle(alpha=0.4)
+    assert _labels(low, ma.MOSS()) == ["moss-oracle", "moss"]
+    assert _labels(low, high) == ["moss-oracle(alpha=0.2)", "moss-oracle(alpha=0.4)"]
+
+
+def test_policies_are_found_by_label_name_and_value() -> None:
+    oracle, wide = ma.MOSSOracle(m=5), ma.MOSSPlusPlus(beta=0.6)
+    result = ma.simulate([oracle, wide], COINS, horizon=40, replications=2)
+    summary = result.summary()
+    for policy, label in ((oracle, "moss-oracle"), (wide, "moss++(beta=0.6)")):
+        for name in (policy, policy.label, policy.name, label):
+            assert summary[name].policy == label
+            assert result.interval(name).estimate == summary[label].mean
+    with pytest.raises(ma.UnknownNameError, match="Unknown policy of this result"):
+        summary[ma.MOSSPlusPlus(beta=0.7)]
+    both = ma.simulate([wide, ma.MOSSPlusPlus(beta=0.7)], COINS, horizon=40, replications=2)
+    with pytest.raises(ma.UnknownNameError):
+        both.of("moss++")  # which one?
+
+
+def test_results_on_disk_know_a_player_by_what_it_was_called_before() -> None:
+    (player,) = cell(ma.MOSSPlusPlus(beta=0.6), COINS, horizon=50).players
+    assert (player.label, player.key) == ("moss++(beta=0.6)", "moss++")
+    renamed = Player(player.policy, "another", player.replications, player.parameters, player.key)
+    first, second = (
+        Experiment("x", (cell([each], COINS, horizon=50),)) for each in (player, renamed)
+    )
+    assert first.hash == second.hash
+    both = cell([ma.MOSSPlusPlus(), ma.MOSSPlusPlus(count_late=True, index="kl")], COINS, horizon=9)
+    assert [player.label for player in both.players] == ["moss++", "moss++(count_late, kl)"]
+    assert both.players[1].key == "moss++(count_late=True, index='kl')"
+
+
+def test_specs_show_what_is_swept_and_what_is_not_the_default() -> None:
+    text = """
+        [experiment]
+        name = "x"
+        horizon = 50
+        replications = 2
+        [instance]
+        family = "planted"
+        n = 50
+        m = 5
+        [[policy]]
+        name = "moss++"
+        beta = [0.5, 0.6]
+        sigma = 0.5
+        [[policy]]
+        name = "empmoss++"
+        count_late = true
+    """
+    players = parse_spec(text).cells[0].players
+    labels = [player.label for player in players]
+    assert labels == ["moss++(beta=0.5)", "moss++(beta=0.6)", "empmoss++(count_late)"]
+    assert [player.key for player in players][2] == "empmoss++"

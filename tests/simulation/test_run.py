@@ -1,0 +1,224 @@
+"""Experiments that are stopped at any moment, and end in the same bytes all the same."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import pytest
+
+from manyarms.errors import FolderError
+from manyarms.simulation import Experiment, parse_spec, read_results, run
+from manyarms.simulation.chunks import plan
+from manyarms.simulation.tables import assemble
+from manyarms.simulation.workbench import Workbench
+from tests.simulation.runs import FINAL, SPEC, Killed, final, spec, stop_after, stopped, tree
+
+pytest.importorskip("pyarrow")
+# each plays fifty chunks, which takes CPython ten times as long
+pytestmark = [pytest.mark.compiled, pytest.mark.usefixtures("small_chunks")]
+
+
+Files: TypeAlias = dict[str, bytes]
+Played: TypeAlias = list[tuple[str, int]]  # the policy and the first replication of a chunk
+
+
+@pytest.fixture
+def played(monkeypatch: pytest.MonkeyPatch) -> Played:
+    """Return a list in which chunks are noted when they are played."""
+    noted: Played = []
+    play = Workbench.play
+
+    def noting(self: Workbench, first: int, *arguments: Any) -> Any:
+        noted.append((self.label, first))
+        return play(self, first, *arguments)
+
+    monkeypatch.setattr(Workbench, "play", noting)
+    return noted
+
+
+@pytest.mark.parametrize("workers", [1, 2, 7])
+def test_the_same_bytes_for_any_number_of_workers(
+    experiment: Experiment, whole: Files, tmp_path: Path, workers: int
+) -> None:
+    done = run(experiment, tmp_path / "new" / "out", workers=workers, progress=False)
+    assert final(done.folder) == whole
+    assert {path.name for path in done.folder.iterdir()} == {*FINAL, "provenance.json"}
+    assert not [t for t in threading.enumerate() if t.name.startswith("manyarms")]
+
+
+def test_a_stopped_run_goes_on(
+    experiment: Experiment, whole: Files, tmp_path: Path, played: Played
+) -> None:
+    assert len(list(plan(experiment))) == 50
+    kept = stopped(experiment, tmp_path, 20)
+    assert 18 <= len(kept) < 50  # two of the twenty may be in flight
+    played.clear()
+    run(experiment, tmp_path, progress=False)
+    assert len(played) == 50 - len(kept)
+    assert final(tmp_path) == whole
+    assert read_results(tmp_path).provenance["sessions"] == 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("step", [*range(1, 9), 30, 52, 53, 54, 55])
+def test_stopped_at_any_file(
+    experiment: Experiment, whole: Files, tmp_path: Path, step: int
+) -> None:
+    # 55 files take their places: provenance, spec, 50 chunks, two tables, provenance
+    replace = Path.replace
+    steps = 0
+
+    def failing(self: Path, target: Any) -> Any:
+        nonlocal steps
+        steps += 1
+        if steps == step:
+            raise Killed
+        return replace(self, target)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Path, "replace", failing)
+        # what is being written is not tidied up: a killed process does not
+        patch.setattr(Path, "unlink", lambda *_, **__: None)
+        with pytest.raises(Killed):
+            run(experiment, tmp_path, workers=1, progress=False)
+    assert list(tmp_path.rglob("*.manyarms-part"))
+    assert final(run(experiment, tmp_path, workers=1, progress=False).folder) == whole
+    assert {path.name for path in tmp_path.iterdir()} == {*FINAL, "provenance.json"}
+
+
+def test_a_long_replication_is_stopped_within(tmp_path: Path) -> None:
+    begun = time.monotonic()
+    with pytest.raises(Killed):
+        run(parse_spec(spec(10**10, 10)), tmp_path, workers=2, progress=stop_after(1))
+    assert time.monotonic() - begun < 20  # a second; it would take minutes
+    assert not [t for t in threading.enumerate() if t.name.startswith("manyarms")]
+
+
+def test_a_finished_run_is_not_played_again(
+    experiment: Experiment, whole: Files, tmp_path: Path, played: Played
+) -> None:
+    run(experiment, tmp_path, progress=False)
+    before = tree(tmp_path)
+    seen: list[tuple[int, int]] = []
+    played.clear()
+    run(experiment, tmp_path, progress=lambda d, t, _: seen.append((d, t)))
+    assert played == []
+    assert tree(tmp_path) == before
+    assert seen == [(experiment.pulls, experiment.pulls)]
+    # unless its tables are no longer what they were
+    (tmp_path / "runs.parquet").write_bytes(b"PAR1")
+    (tmp_path / "spec.toml").unlink()
+    assert final(run(experiment, tmp_path, progress=False).folder) == whole
+
+
+def _swap(paths: list[Path]) -> None:
+    first, second = paths[0].read_bytes(), paths[1].read_bytes()
+    paths[0].write_bytes(second)
+    paths[1].write_bytes(first)
+
+
+def _flip(path: Path, at: int) -> None:
+    data = bytearray(path.read_bytes())
+    data[at] ^= 16
+    path.write_bytes(data)
+
+
+DAMAGES: dict[str, tuple[int, Callable[[list[Path]], Any]]] = {
+    "cut": (1, lambda paths: os.truncate(paths[3], 100)),
+    "empty": (1, lambda paths: paths[3].write_bytes(b"")),
+    "longer": (1, lambda paths: paths[3].write_bytes(paths[3].read_bytes() + b"0")),
+    "foreign": (1, lambda paths: paths[3].write_text("not a chunk\n" * 20)),
+    "a bit in the rows": (1, lambda paths: _flip(paths[3], 90)),
+    "a bit in the checksum": (1, lambda paths: _flip(paths[3], -1)),
+    "swapped": (2, _swap),
+    "gone": (1, lambda paths: Path.unlink(paths[3])),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGES)
+def test_damaged_chunks_are_played_again(
+    experiment: Experiment, whole: Files, tmp_path: Path, played: Played, name: str
+) -> None:
+    kept = stopped(experiment, tmp_path, 10)
+    count, damage = DAMAGES[name]
+    damage(kept)
+    played.clear()
+    run(experiment, tmp_path, progress=False)
+    assert len(played) == 50 - len(kept) + count
+    assert final(tmp_path) == whole
+
+
+def test_chunks_of_other_code_are_played_again(
+    experiment: Experiment, whole: Files, tmp_path: Path, played: Played
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("manyarms.simulation.chunks.digest", lambda *_: "of an older version")
+        stopped(experiment, tmp_path, 10)
+    played.clear()
+    run(experiment, tmp_path, progress=False)
+    assert len(played) == 50
+    assert final(tmp_path) == whole
+
+
+def test_chunks_of_other_data_are_played_again(tmp_path: Path, played: Played) -> None:
+    path = tmp_path / "7.csv"
+    head = "caption,votes,not_funny,somewhat_funny,funny\n"
+    lines = f'family = "captions"\ncontest = "{path.as_posix()}"\n'
+    text = SPEC.replace('family = "planted"\nn = 500\nalpha = [0.1, 0.3]\n', lines)
+    path.write_text(head + "Hi!,9,3,4,2\nNo.,8,7,1,0\n")
+    kept = stopped(parse_spec(text), tmp_path / "out", 10)
+    path.write_text(head + "Hi!,9,3,4,2\nNo.,8,6,2,0\n")
+    played.clear()
+    run(parse_spec(text), tmp_path / "out", progress=False)
+    assert kept
+    assert len(played) == 25
+    again = run(parse_spec(text), tmp_path / "again", progress=False)
+    assert final(again.folder) == final(tmp_path / "out")
+
+
+def test_progress(experiment: Experiment, tmp_path: Path) -> None:
+    seen: list[tuple[int, int, str]] = []
+    run(experiment, tmp_path, progress=lambda *shown: seen.append(shown))
+    assert seen[0][:2] == (0, experiment.pulls)
+    assert seen[-1] == (experiment.pulls, experiment.pulls, "")
+    assert [done for done, _, _ in seen] == sorted(done for done, _, _ in seen)
+
+
+def test_a_resumed_run_begins_where_it_stopped(experiment: Experiment, tmp_path: Path) -> None:
+    kept = stopped(experiment, tmp_path, 30)
+    seen: list[int] = []
+    run(experiment, tmp_path, progress=lambda done, *_: seen.append(done))
+    assert seen[0] == 120 * len(kept)
+    assert seen[-1] == experiment.pulls
+
+
+def test_a_chunk_that_vanishes_before_the_end_is_told(
+    experiment: Experiment, whole: Files, tmp_path: Path
+) -> None:
+    def spoiled(*arguments: Any) -> float:
+        next((tmp_path / "chunks").glob("*.chunk")).unlink()
+        return assemble(*arguments)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("manyarms.simulation.tables.assemble", spoiled)
+        with pytest.raises(FolderError, match=r"\.chunk was changed\. What is finished is kept"):
+            run(experiment, tmp_path, progress=False)
+    assert final(run(experiment, tmp_path, progress=False).folder) == whole
+
+
+@pytest.mark.slow
+@pytest.mark.compiled
+def test_the_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("manyarms.simulation.chunks.CHUNK_PULLS", 20_000_000)
+    examples = Path(__file__).parent.parent.parent / "examples"
+    for path in examples.glob("*.toml"):
+        experiment = parse_spec(path.read_text())
+        rows = run(experiment, tmp_path / path.stem).summary_rows()
+        assert len(rows) == sum(len(cell.players) for cell in experiment.cells)
+        shutil.rmtree(tmp_path / path.stem)

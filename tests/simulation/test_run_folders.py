@@ -1,0 +1,183 @@
+"""Folders that cannot be used, and disks that refuse: nothing is harmed, the way out is told."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import importlib
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import manyarms as ma
+from manyarms.errors import FolderError, OldResultsWarning, ResultsError
+from manyarms.simulation import Experiment, cell, parse_spec, read_results, run
+from manyarms.simulation.progress import ProgressCallback
+from manyarms.simulation.run import _claimed
+from manyarms.simulation.tables import ResultsFolder
+from tests.simulation.runs import SPEC, Killed, final, stop_after, tree
+
+pytest.importorskip("pyarrow")
+pytestmark = pytest.mark.usefixtures("small_chunks")
+
+
+def test_a_folder_of_another_spec_is_refused(experiment: Experiment, tmp_path: Path) -> None:
+    other = parse_spec(SPEC.replace("seed = 5", "seed = 6"))
+    for stopped in (True, False):
+        with contextlib.suppress(Killed):
+            progress: ProgressCallback | bool = stop_after(10) if stopped else False
+            run(experiment, tmp_path, workers=1, progress=progress)
+        before = tree(tmp_path)
+        with pytest.raises(FolderError) as caught:
+            run(other, tmp_path)
+        assert str(caught.value) == (
+            f"`out` must be a folder of this experiment (spec hash {other.hash[:12]}), got "
+            f"'{tmp_path}', which belongs to another one ({experiment.hash[:12]}). Choose another "
+            f"folder, or delete that one."
+        )
+        assert tree(tmp_path) == before
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"thesis.tex": "years of work"},
+        {"spec.toml": SPEC},
+        {"provenance.json": "{}"},
+        {"provenance.json": "no JSON"},
+        {"provenance.json": '["spec_hash"]'},
+        {"chunks/000000-0000-0000000000.chunk": "?"},
+        {".hidden": ""},
+    ],
+)
+def test_folders_of_others_are_refused(
+    experiment: Experiment, tmp_path: Path, files: dict[str, str]
+) -> None:
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    before = tree(tmp_path)
+    with pytest.raises(FolderError, match="`out` must be an empty folder or one of this") as caught:
+        run(experiment, tmp_path)
+    assert isinstance(caught.value, ma.ManyarmsError)
+    assert isinstance(caught.value, OSError)
+    assert tree(tmp_path) == before
+
+
+@pytest.mark.parametrize("out", [5, None, b"out", "a\0b"])
+def test_what_is_no_path_is_refused(experiment: Experiment, out: Any) -> None:
+    with pytest.raises(ma.ParameterError, match="`out` must be a path, got "):
+        run(experiment, out)
+
+
+def test_places_that_are_no_folders_are_refused(experiment: Experiment, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(FolderError, match="`out` must be a folder, got the file"):
+        run(experiment, tmp_path / "file")
+    with pytest.raises(FolderError, match="`out` cannot be used: .*Not a directory"):
+        run(experiment, tmp_path / "file" / "inner")
+
+
+def test_one_process_at_a_time(
+    experiment: Experiment, whole: dict[str, bytes], tmp_path: Path
+) -> None:
+    with _claimed(tmp_path, experiment.hash):
+        with pytest.raises(FolderError) as caught:
+            run(experiment, tmp_path)
+        assert str(caught.value) == (
+            f"`out` must be free, got '{tmp_path}', where process {os.getpid()} is at work. Wait "
+            f"for it, or choose another folder."
+        )
+    assert list(tmp_path.iterdir()) == []
+    # the lock of a process that was killed is no lock
+    (tmp_path / ".manyarms-lock").write_text("1")
+    assert final(run(experiment, tmp_path, progress=False).folder) == whole
+
+
+DISK = {
+    errno.ENOSPC: "No space left .* is kept. Make room, and run the same",
+    errno.EACCES: "Permission denied.* Allow this user to write there, and run the same",
+    errno.EROFS: "Read-only .* Allow this user to write there, and run the same",
+    errno.EIO: "Input/output error.* Check the disk, and run the same",
+}
+
+
+@pytest.mark.parametrize("number", DISK)
+def test_what_the_disk_refuses_is_told_with_the_way_out(
+    experiment: Experiment,
+    whole: dict[str, bytes],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    number: int,
+) -> None:
+    write = os.write
+
+    def failing(file: int, data: Any) -> int:
+        if len(list(tmp_path.rglob("*.chunk"))) == 7:
+            raise OSError(number, os.strerror(number))
+        return write(file, data)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "write", failing)
+        with pytest.raises(FolderError, match=DISK[number]):
+            run(experiment, tmp_path, workers=1, progress=False)
+    assert len(list(tmp_path.rglob("*.chunk"))) == 7
+    assert final(run(experiment, tmp_path, progress=False).folder) == whole
+
+
+def test_bad_arguments(experiment: Experiment, tmp_path: Path) -> None:
+    with pytest.raises(ma.ParameterError, match="`experiment` must be an Experiment such as"):
+        run("spec.toml", tmp_path)  # type: ignore[arg-type]
+    with pytest.raises(ma.ParameterError, match="`workers` must be an integer >= 1, got 0"):
+        run(experiment, tmp_path, workers=0)
+    assert list(tmp_path.iterdir()) == []
+
+
+def _own(folder: Path, name: str, arm: int) -> Experiment:
+    """An experiment with a plain policy of the user's own, from a file."""
+    (folder / f"{name}.py").write_text(
+        f"class Mine:\n    def ask(self): return {arm}\n    def tell(self, arm, reward): pass\n"
+    )
+    sys.modules.pop(name, None)
+    importlib.invalidate_caches()
+    policies = [ma.plain_policy(importlib.import_module(name).Mine), ma.MOSS()]
+    coins = ma.instances.planted(n=20, m=2)
+    return Experiment("own", (cell(policies, coins, horizon=10, replications=2),))
+
+
+def test_a_finished_folder_says_if_the_code_of_a_policy_has_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    name, out = "mine_that_changes", tmp_path / "out"
+    played = run(_own(tmp_path, name, 0), out, progress=False)
+    run(_own(tmp_path, name, 0), out, progress=False)  # the same code: nothing is said
+    with pytest.warns(OldResultsWarning, match="The code of Mine has changed since the run in"):
+        again = run(_own(tmp_path, name, 1), out, progress=False)
+    assert again.runs == played.runs
+    said = json.loads((out / "provenance.json").read_text())
+    del said["code"]  # of an earlier version: it cannot be known
+    (out / "provenance.json").write_text(json.dumps(said))
+    run(_own(tmp_path, name, 1), out, progress=False)
+
+
+def test_a_folder_is_read_by_its_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    made = run(_own(tmp_path, "mine_to_read", 0), tmp_path / "out", progress=False)
+    for path in (tmp_path / "out", str(tmp_path / "out")):
+        read = ResultsFolder(path)
+        assert read == read_results(path) == made
+        assert isinstance(read.folder, Path)
+        assert read.runs.num_rows == 4
+        assert read.provenance["cells"][0]["rewards"] == "Bernoulli()"
+    (summary,) = read.summaries()
+    assert [(pair.first, pair.second) for pair in summary.pairs] == [("Mine", "moss")]
+    assert "Mine - moss" in read._repr_html_().replace("  ", " ")
+    assert "first loses more" in read._repr_html_()
+    with pytest.raises(ResultsError, match="must hold results of manyarms"):
+        ResultsFolder(tmp_path / "nothing")

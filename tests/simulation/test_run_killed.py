@@ -1,0 +1,114 @@
+"""Processes that are killed or interrupted while they play: the next one goes on."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from manyarms.errors import FolderError
+from manyarms.simulation import parse_spec, read_results, run
+from manyarms.simulation.chunks import plan
+from tests.simulation.runs import CHUNK, FINAL, LARGE, REPLICATIONS, final
+
+pytest.importorskip("pyarrow")
+
+
+CHILD = """
+import sys
+from manyarms.simulation.progress import ProgressCallback
+from manyarms.simulation import chunks, parse_spec, run
+spec, out, chunk, workers = sys.argv[1:]
+chunks.CHUNK_PULLS = int(chunk)
+note = lambda done, total, text: print("playing", flush=True) if done else None
+run(parse_spec(spec), out, workers=int(workers), progress=note)
+"""
+
+
+def _child(folder: Path, workers: int) -> subprocess.Popen[str]:
+    arguments = [LARGE, str(folder), str(CHUNK), str(workers)]
+    return subprocess.Popen(
+        [sys.executable, "-c", CHILD, *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def _await_play(child: subprocess.Popen[str]) -> None:
+    assert child.stdout is not None
+    assert child.stderr is not None
+    if child.stdout.readline() != "playing\n":
+        pytest.fail(child.stderr.read())
+
+
+def _chunk_files(folder: Path) -> dict[str, int]:
+    found = {}
+    for path in (folder / "chunks").glob("*.chunk"):
+        with contextlib.suppress(FileNotFoundError):
+            found[path.name] = path.stat().st_mtime_ns
+    return found
+
+
+@pytest.mark.long
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="sends SIGKILL")
+def test_killed_ten_times_and_resumed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("manyarms.simulation.chunks.CHUNK_PULLS", CHUNK)
+    experiment = parse_spec(LARGE)
+    assert len(list(plan(experiment))) == 50
+    unharmed = final(run(experiment, tmp_path / "unharmed", progress=False).folder)
+    folder = tmp_path / "killed"
+    chance = random.Random(2020)
+    stored: dict[str, int] = {}
+    for moment in sorted(chance.sample(range(42), 10)):
+        workers = chance.choice([1, 2])
+        with _child(folder, workers) as child:
+            while child.poll() is None and len(_chunk_files(folder)) < moment:
+                time.sleep(0.001)
+            time.sleep(chance.uniform(0.0, 0.05))
+            child.kill()
+            assert child.wait() == -signal.SIGKILL
+        now = _chunk_files(folder)
+        # what was stored before is not played again
+        assert stored.items() <= now.items()
+        stored = now
+    run(experiment, folder, progress=False)
+    assert final(folder) == unharmed
+    assert {path.name for path in folder.iterdir()} == {*FINAL, "provenance.json"}
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
+def test_ctrl_c(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with _child(tmp_path, 2) as child:
+        _await_play(child)
+        assert child.stderr is not None
+        begun = time.monotonic()
+        child.send_signal(signal.SIGINT)
+        words = child.stderr.read()
+        assert child.wait(timeout=60) in (-signal.SIGINT, 130)  # as Python ends then
+        assert time.monotonic() - begun < 20  # half a second; the rest is patience
+    assert "KeyboardInterrupt" in words
+    assert not (tmp_path / "regret.parquet").exists()
+    assert not (tmp_path / ".manyarms-lock").exists()
+    assert not list(tmp_path.rglob("*.manyarms-part"))
+    monkeypatch.setattr("manyarms.simulation.chunks.CHUNK_PULLS", CHUNK)
+    run(parse_spec(LARGE), tmp_path, progress=False)
+    assert read_results(tmp_path).runs.num_rows == 10 * REPLICATIONS
+
+
+@pytest.mark.patient
+def test_a_second_process_is_told(tmp_path: Path) -> None:
+    with _child(tmp_path, 1) as child:
+        _await_play(child)
+        with pytest.raises(FolderError, match=f"where process {child.pid} is at work"):
+            run(parse_spec(LARGE), tmp_path)
+        child.kill()
