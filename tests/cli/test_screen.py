@@ -64,8 +64,12 @@ def test_a_policys_own_name_is_shown_as_it_is(
     assert "[red]mine[/]" in capsys.readouterr().out
 
 
-def test_errors_are_shown_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["data", "info", f"no/{NASTY}"]) == 1
+def test_errors_are_shown_as_they_are(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = click.Command("fails", callback=lambda: (_ for _ in ()).throw(FolderError(NASTY)))
+    monkeypatch.setattr("manyarms.cli.app.app", app)
+    assert main([]) == 1
     assert SHOWN in capsys.readouterr().err
 
 

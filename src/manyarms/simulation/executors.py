@@ -52,6 +52,10 @@ class ChunkPlayer(Protocol):
     def submit(self, chunk: Chunk) -> Future[Played]:
         """Begin a chunk."""
 
+    def result(self, future: Future[Played], chunk: Chunk) -> Played:
+        """Return what a finished chunk measured, or raise."""
+        return future.result()
+
     def close(self) -> None:
         """Stop what is being played."""
 
@@ -69,7 +73,8 @@ def play_chunks(
     def settle() -> None:
         finished, _ = wait(pending, timeout=0.2, return_when=FIRST_COMPLETED)
         for future in finished:
-            keep(pending.pop(future), future.result())
+            chunk = pending.pop(future)
+            keep(chunk, player.result(future, chunk))
         meter.show()
 
     try:
@@ -218,16 +223,15 @@ class Pool(ChunkPlayer):
             play_alone, alone, self._seed, digest_of_code(chunk), self._record_arms
         )
         self._submitted.add(future)
-
-        def done(future: Future[Played]) -> None:
-            self._submitted.discard(future)
-            if not future.cancelled() and future.exception() is None:
-                self._meter.add(chunk.pulls)
-
-        future.add_done_callback(done)
         return future
+
+    def result(self, future: Future[Played], chunk: Chunk) -> Played:
+        self._submitted.remove(future)
+        played = future.result()
+        self._meter.add(chunk.pulls)
+        return played
 
     def close(self) -> None:
         """Cancel the chunks that have not begun."""
-        for future in list(self._submitted):
+        for future in self._submitted:
             future.cancel()
