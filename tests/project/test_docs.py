@@ -149,16 +149,6 @@ def test_a_wrong_option_would_be_seen() -> None:
 
 
 @by_page
-def test_specs_are_valid(page: Path) -> None:
-    from manyarms.simulation import experiment_from
-
-    for block in _blocks(page, "toml"):
-        spec = tomllib.loads(block)
-        if "experiment" in spec:
-            assert experiment_from(spec).cells
-
-
-@by_page
 def test_links_lead_somewhere(page: Path) -> None:
     text = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
     for link in LINK.findall(text):

@@ -6,7 +6,8 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from manyarms.simulation import experiment_from, run
+import manyarms as ma
+from manyarms.simulation import Experiment, cell, run
 from manyarms.studies import PAPER, claims, find, paper
 from manyarms.studies.study import Report, Study, reproduce
 
@@ -25,13 +26,18 @@ _EXPERIMENTS = {
 
 def run_folder(folder: Path, *, name: str = HOSTILE) -> Path:
     """Play a small experiment: two hardnesses, three policies."""
-    experiment = experiment_from(
-        {
-            "experiment": {"name": name, "horizon": 300, "replications": 8, "checkpoints": 30},
-            "instance": {"family": "planted", "n": 100, "alpha": [0.2, 0.5]},
-            "policy": [{"name": "moss++", "beta": [0.5, 0.75]}, {"name": "moss-oracle"}],
-        }
-    )
+    cells = [
+        cell(
+            [ma.MOSSPlusPlus(beta=0.6), ma.MOSSPlusPlus(beta=0.75), ma.MOSSOracle(alpha=alpha)],
+            ma.instances.planted(n=100, alpha=alpha, horizon=300),
+            horizon=300,
+            replications=8,
+            checkpoints=30,
+            parameters={"alpha": alpha},
+        )
+        for alpha in (0.2, 0.5)
+    ]
+    experiment = Experiment(name, tuple(cells))
     run(experiment, folder)
     return folder
 

@@ -17,7 +17,7 @@ import manyarms as ma
 from manyarms.errors import ResultsError
 from manyarms.report import write_report
 from manyarms.report.page.figures import summary
-from manyarms.simulation import Experiment, Player, cell, experiment_from, read_results
+from manyarms.simulation import Experiment, Player, cell, read_results
 from manyarms.simulation import run as play
 from manyarms.studies.study import Report
 from tests.report.made import made_result
@@ -182,13 +182,9 @@ def test_a_page_stays_small(run: Path) -> None:
 
 
 def test_one_replication_leaves_almost_everything_open(tmp_path: Path) -> None:
-    experiment = experiment_from(
-        {
-            "experiment": {"name": "one", "horizon": 50, "replications": 1, "checkpoints": 1},
-            "instance": {"family": "planted", "n": 20, "m": 2},
-            "policy": [{"name": "moss"}, {"name": "moss++"}],
-        }
-    )
+    coins = ma.instances.planted(n=20, m=2)
+    game = cell([ma.MOSS(), ma.MOSSPlusPlus()], coins, horizon=50, replications=1, checkpoints=1)
+    experiment = Experiment("one", (game,))
     play(experiment, tmp_path)
     data = data_in(write_report(tmp_path))
     series = data["settings"][0]["series"][0]

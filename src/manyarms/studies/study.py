@@ -80,8 +80,7 @@ def reproduce(
     replications: int | None = None,
     seed: int = 0,
     workers: int | None = None,
-    engine: Engine | None = None,
-    scheduler: str | None = None,
+    engine: Engine = "threads",
     watch: Callable[[str, int], ProgressCallback] | None = None,
 ) -> Report:
     """Play what studies need, each experiment once, and let them report.
@@ -97,7 +96,7 @@ def reproduce(
         What to reproduce, and the folder for it.
     replications
         How often each policy plays (default: the study's own number, or its own plan).
-    seed, workers, engine, scheduler
+    seed, workers, engine
         As for `run`.
     watch
         A function of an experiment's name and of the number of pulls in all; it returns the
@@ -121,7 +120,6 @@ def reproduce(
             folder / "results" / f"{name}-{experiment.hash[:8]}",
             workers=workers,
             engine=engine,
-            scheduler=scheduler,
             progress=None if watch is None else watch(name, pulls),
         )
         for name, experiment in planned.items()

@@ -60,13 +60,8 @@ def contents(
 
 
 def of_a_run(results: ResultsFolder) -> Presentation:
-    """Return what there is to say of a single run: its name, its spec, how to run it again."""
-    command = "manyarms run spec.toml --out again\nmanyarms report again"
-    repeat = [
-        ("The experiment, as spec.toml", (results.spec or "").strip()),
-        ("Run it; stop it whenever you like, the same command goes on", command),
-    ]
-    return Presentation(str(results.provenance["name"]), repeat=repeat if results.spec else [])
+    """Return what there is to say of a single run: its name."""
+    return Presentation(str(results.provenance["name"]))
 
 
 class _Page:
@@ -189,7 +184,6 @@ def _facts(folders: Sequence[ResultsFolder]) -> list[tuple[str, str]]:
         ("Runs of each policy", _spread(len(rows) for each in cells for rows in each.rows)),
         ("Seed", _spread({str(folder.provenance["seed"]) for folder in folders})),
         ("Computed by", _versions(last)),
-        *([("Spec", f"SHA-256 {last['spec_hash']}")] if folders[-1].spec else []),
     ]
 
 

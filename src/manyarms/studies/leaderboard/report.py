@@ -87,7 +87,7 @@ def report(results: Results, out: Path) -> Report:
     facts = {
         "command": f"manyarms reproduce leaderboard --replications {most} --seed {about['seed']}",
         "manyarms": about["versions"]["manyarms"],
-        "experiment": about["spec_hash"][:16],
+        "experiment": about["hash"][:16],
         "seed": about["seed"],
         "runs": f"at most {most} of each policy on each problem",
         "problems": len(found.cells),
