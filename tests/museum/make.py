@@ -30,10 +30,6 @@ NEEDED: dict[str, dict[str, Any]] = {
     "anytime-parallel": {"best_mean": 0.9},
     "parallel": {"best_mean": 0.9},
     "patience": {"best_mean": 0.9},
-    "qrm1": {"rho": 0.1},
-    "satisficing-ts": {"target": 0.8},
-    "ss-greedy-oracle": {"m": 5},
-    "ss-ucb-oracle": {"share": 0.1},
 }
 NAMES = [f"item {k}" for k in range(20)]
 SPEC = """

@@ -29,7 +29,7 @@ PARTS = (
 
 by_page = pytest.mark.parametrize("page", sorted({about.page for about in described().values()}))
 CLASSES = [ma.MOSS, ma.MOSSOracle, ma.Quantile, ma.MOSSPlusPlus, ma.EmpMOSSPlusPlus, ma.Parallel]
-CLASSES += [ma.Doubling, ma.Prospector, ma.Guarded, ma.HybridMOSSPlusPlus, ma.Patience, ma.Scout]
+CLASSES += [ma.Doubling, ma.Prospector, ma.Guarded, ma.Patience, ma.Scout]
 by_class = pytest.mark.parametrize("make", CLASSES)
 
 

@@ -13,9 +13,10 @@ from manyarms.protocol.plain_classes import plays_plainly
 from manyarms.protocol.policy import Policy, layers
 
 _PACKAGE = f"{__name__.partition('.')[0]}."
-_WRAPPER = 40  # nanoseconds, of a wrapper around another policy
-# `About.nanoseconds` is of one problem: on others pulls take longer, and while others are in flight
-_SLOWER, _LATE = 2.0, 2.0
+# Nanoseconds: of most policies, of those that scan their arms, and of a wrapper around another one.
+# docs/speed.md has what was measured; these are for plans only.
+_PULL, _SCAN, _WRAPPER = 100.0, 2500.0, 40.0
+_SLOWER, _LATE = 2.0, 2.0  # on some problems, and while other pulls are pending
 _LONGEST, _FEW = 0.5, 64  # seconds and replications, to measure a policy
 # Pulls that are lost with a chunk, at most, if it is killed: less than half a minute, unless a
 # single replication takes longer
@@ -31,15 +32,20 @@ def known_nanoseconds(policy: Policy) -> float | None:
 
     >>> import manyarms as ma
     >>> known_nanoseconds(ma.MOSS()), known_nanoseconds(ma.Doubling(ma.MOSS()))
-    (86.0, 126.0)
+    (100.0, 140.0)
     """
     total = 0.0
     for one in layers(policy):
         if not type(one).__module__.startswith(_PACKAGE) or plays_plainly(one):
             return None
         about = vars(type(one)).get("about")
-        total += about.nanoseconds if isinstance(about, About) else _WRAPPER
+        total += pull_nanoseconds(about) if isinstance(about, About) else _WRAPPER
     return total
+
+
+def pull_nanoseconds(about: About) -> float:
+    """Return about how long a pull of a policy takes."""
+    return _SCAN if about.scans else _PULL
 
 
 def most_pulls(policy: Policy) -> int:
