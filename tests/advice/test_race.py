@@ -24,7 +24,7 @@ HORIZON = 100
 def played(*regrets: Any, proven: bool = True) -> Race:
     """A race that is over: regret by (run, case) for each candidate."""
     asked = ask(m_at_least=30, policies="all")
-    label = "prospector" if proven else "greedy"
+    label = "prospector" if proven else "uniform"
     player = next(one for one in candidates(asked) if one.label == label)
     arms = grouped(sizes=[1, 9], means=[1.0, 0.0])
     values = [np.array(one, np.float64) for one in regrets]

@@ -18,7 +18,6 @@ import pytest
 import manyarms as ma
 from manyarms.core.confidence_sequences import evidence_below
 from manyarms.live.sample import Sample
-from manyarms.policies.field import CBT
 from tests.fixed import Fixed
 from tests.live.games import new
 
@@ -70,7 +69,7 @@ def rare(n: int, best: int, poor: float) -> Any:
 
 # as few good arms as there can be if a poor arm is to be wrong: 5 % and one more
 HARD = rare(1000, 51, 0.0)
-ONE_BY_ONE = CBT(target=0.3, factor=3.0)  # each arm until its mean loss is above 0.9
+ONE_BY_ONE = ma.Patience(best_mean=0.5)  # each arm until its mean is too low
 NORMAL = np.random.default_rng(5).normal(size=3000)
 
 
