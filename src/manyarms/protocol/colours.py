@@ -23,9 +23,9 @@ OTHER_COLOURS = (
     *("#332288", "#44AA99", "#882255", "#999933", "#88CCEE", "#CC6677", "#117733", "#AA4499"),
 )
 _OTHERS = (
-    *("patience", "guarded-empmoss++", "guarded-ss-greedy", "ss-greedy", "empirical-cbt"),
-    *("scout", "sequential-halving", "uniform", "thompson", "ucb", "ucb1", "ss-ucb", "kl-moss"),
-    *("kl-ucb", "kl-ucb++", "kl-ucb-switch", "cbt"),
+    *("scout", "patience", "guarded-empmoss++", "guarded-ss-greedy", "ss-greedy", "empirical-cbt"),
+    *("cbt", "sequential-halving", "ucb1", "ucb", "kl-ucb", "kl-moss", "kl-ucb++", "kl-ucb-switch"),
+    *("thompson", "uniform", "ss-ucb"),
 )
 OTHERS = {name: k for k, name in enumerate(_OTHERS)}
 
