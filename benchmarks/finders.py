@@ -29,8 +29,6 @@ FINDERS = {
     "scout": ma.policy("scout"),
     "halving": ma.policy("sequential-halving"),
     "halving(4096)": ma.policy("sequential-halving", size=4096),
-    "bracketing": ma.policy("bracketing-halving"),
-    "siri": ma.policy("siri"),
 }
 
 Luck = np.random.Generator

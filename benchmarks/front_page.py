@@ -19,8 +19,7 @@ def main() -> None:
     rates = np.random.default_rng(1).beta(6, 190, 50_000)
     pictures = ma.instances.from_means(rates)
     policies = [
-        ma.policy(name)
-        for name in ("prospector", "empmoss++", "ss-greedy", "ss-ts", "moss", "uniform")
+        ma.policy(name) for name in ("prospector", "empmoss++", "ss-greedy", "moss", "uniform")
     ]
     result = ma.simulate(
         policies, pictures, horizon=VISITORS, replications=GAMES, checkpoints=1, seed=0

@@ -48,12 +48,7 @@ LIMITS = {  # times the floor, as promised
 }
 
 TOLD: dict[str, dict[str, object]] = {  # what those must know at n = 20000 and alpha = 0.4
-    "best": {"arm": 0},
     "patience": {"best_mean": 0.9},
-    "qrm1": {"rho": 0.0066},  # of the arms are best
-    "satisficing-ts": {"target": 0.8},
-    "ss-greedy-oracle": {"m": 132},
-    "ss-ucb-oracle": {"share": 0.0066},
     "moss-oracle": {"alpha": ALPHA},
     "parallel": {"best_mean": 0.9},
     "anytime-parallel": {"best_mean": 0.9},
@@ -267,7 +262,7 @@ def gpu() -> None:
         return replications * HORIZON / (time.perf_counter() - begun) / 1e9
 
     print(f"{'policy':<16}{'GPU, twice':>16}{'2000 runs':>12}{'processors':>12}{'times':>8}")
-    for policy in (ma.Patience(), ma.HybridMOSSPlusPlus(), *paper_policies()):
+    for policy in (ma.Patience(), *paper_policies()):
         full = 101_376 if policy.name in ("moss", "parallel") else 202_752
         rate(policy, 2000, "cuda")  # compiles, and learns how much room it takes
         one, two, few = (rate(policy, count, "cuda") for count in (full, full, 2000))

@@ -31,7 +31,7 @@ PROBLEMS: dict[str, tuple[Instance, float, int]] = {  # with the gap to the next
     "0.01 over 0.003": (grouped(sizes=[30_000, 970_000], means=[0.01, 0.003]), 0.007, 50_000),
     "three arms": (from_means([0.5, 0.4, 0.3]), 0.1, 100_000),
 }
-POLICIES = ("prospector", "empmoss++", "hybrid-moss++", "moss++", "moss", "quantile", "ss-greedy")
+POLICIES = ("prospector", "empmoss++", "moss++", "moss", "quantile", "ss-greedy")
 TOLD = {
     "0.03 over 0.01": (0.03, 0.01, 0.05, 20_000),
     "0.01 over 0.003": (0.01, 0.003, 0.03, 50_000),

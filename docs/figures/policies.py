@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
@@ -66,10 +65,9 @@ def paper() -> tuple[ma.Policy, ...]:
     )
 
 
-def named(names: str, **parameters: Mapping[str, Any]) -> tuple[ma.Policy, ...]:
-    """Return policies by their names, which spaces separate; `parameters` has what they know."""
-    know = {name.replace("_", "-"): own for name, own in parameters.items()}
-    return tuple(ma.policy(name, **know.get(name, {})) for name in names.split())
+def named(names: str) -> tuple[ma.Policy, ...]:
+    """Return policies by their names, which spaces separate."""
+    return tuple(map(ma.policy, names.split()))
 
 
 def pictures() -> dict[str, Picture]:
@@ -80,7 +78,6 @@ def pictures() -> dict[str, Picture]:
     alone: dict[str, ma.Policy] = {
         **dict(zip(PAPER, six, strict=True)),
         "prospector": ma.Prospector(),
-        "hybrid_moss_plus_plus": ma.HybridMOSSPlusPlus(),
         "patience": ma.Patience(best_mean=0.9),
     }
     found = {page: Picture((one,), arms, where, beside=six) for page, one in alone.items()}
@@ -90,31 +87,14 @@ def pictures() -> dict[str, Picture]:
     found["guarded"] = Picture((*bare, *map(ma.Guarded, bare)), arms, where)
     few = ma.instances.planted(n=10, m=1, best=0.6, others=(0.3, 0.4, 0.5))
     found["few_arms"] = Picture(
-        named("ucb1 ucb kl-ucb kl-moss kl-ucb++ kl-ucb-switch thompson greedy uniform"),
+        named("ucb1 ucb kl-ucb kl-moss kl-ucb++ kl-ucb-switch thompson uniform"),
         few,
         "10 arms, 1 of them best (mean 0.6), others 0.3, 0.4 and 0.5",
     )
-    found["subsets"] = Picture(
-        named(
-            "ss-moss ss-greedy ss-ucb ss-ts ss-greedy-oracle ss-ucb-oracle qrm1 qrm2-restarted",
-            ss_greedy_oracle={"m": m},
-            ss_ucb_oracle={"share": m / N_ARMS},
-            qrm1={"rho": m / N_ARMS},
-        ),
-        arms,
-        where,
-    )
-    found["new_arms"] = Picture(
-        named(
-            "imoss ucb-f ucb-air corral-igw dynamic-balancing satisficing-ts",
-            satisficing_ts={"target": 0.85},
-        ),
-        arms,
-        where,
-    )
+    found["subsets"] = Picture(named("ss-greedy ss-ucb"), arms, where)
     evenly = np.linspace(0.0, 1.0, 100_001)
     found["never_fail"] = Picture(
-        named("k-failure m-run non-recalling-m-run two-target cbt empirical-cbt"),
+        named("cbt empirical-cbt"),
         ma.instances.from_means(evenly, epsilon=0.01),
         f"{len(evenly):,} arms, means spread evenly over [0, 1]; best: those above 0.99",
     )
@@ -122,7 +102,7 @@ def pictures() -> dict[str, Picture]:
     beta = ma.instances.from_means(means, epsilon=float(means.max()) - 0.75)
     law = f"200,000 arms, means drawn from Beta(2, 5); best: the {beta.n_best:,} above 0.75"
     longest = LENGTHS[-1]
-    rivals = named("sequential-halving bracketing-halving siri", siri={"beta": 5.0})
+    rivals = named("sequential-halving")
     found["scout"] = Picture((ma.Scout(),), beta, law, longest, rivals, finds=True)
     found["finders"] = Picture(rivals, beta, law, longest, (ma.Scout(),), finds=True)
     return found

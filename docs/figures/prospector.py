@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 import manyarms as ma
-from manyarms.core.memory import ENDLESS
+from manyarms.core.memory import SPARSE
 from manyarms.core.theme import LIGHT
 from manyarms.policies.field import SubSampled
 from manyarms.protocol import ask, reset, tell
@@ -44,7 +44,7 @@ def play(
     look: Callable[..., Any],
 ) -> Trace:
     """Play the first pulls of a run by hand, with rewards 0 and 1, and look at the state."""
-    state = policy.new_state(ENDLESS, n_arms=len(means), pulls=horizon)
+    state = policy.new_state(SPARSE, n_arms=len(means), pulls=horizon)
     reset(state, SEED, horizon)
     luck = np.random.default_rng(SEED)
     arms, seen = [], []

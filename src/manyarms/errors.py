@@ -1,4 +1,4 @@
-"""Every error that manyarms raises on purpose, and the one warning.
+"""Every error that manyarms raises on purpose, and every warning.
 
     ManyarmsError
     ├── ParameterError (ValueError)      a parameter breaks its rule

@@ -24,7 +24,7 @@ HORIZON = 100
 def played(*regrets: Any, proven: bool = True) -> Race:
     """A race that is over: regret by (run, case) for each candidate."""
     asked = ask(m_at_least=30, policies="all")
-    label = "prospector" if proven else "greedy"
+    label = "prospector" if proven else "uniform"
     player = next(one for one in candidates(asked) if one.label == label)
     arms = grouped(sizes=[1, 9], means=[1.0, 0.0])
     values = [np.array(one, np.float64) for one in regrets]
@@ -134,12 +134,10 @@ def test_the_budget_decides_who_plays() -> None:
     assert affordable(short, everyone) == everyone
     few = affordable(long, candidates(long))
     assert len(few) == 14
-    dearest = max(player.about.nanoseconds for player in few)
     left_out = {player.label for player in candidates(long)} - {player.label for player in few}
     assert {"thompson", "ucb1"} <= left_out
-    assert dearest < 100
     told = ask(n=1000, horizon=10**6, m_at_least=5, best_mean=0.8, policies="all")
-    assert "ss-greedy-oracle" in {player.label for player in affordable(told, candidates(told))}
+    assert "moss-oracle" in {player.label for player in affordable(told, candidates(told))}
 
 
 def _race(asked: Question, replications: int | None, **options: Any) -> Race:

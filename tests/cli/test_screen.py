@@ -77,7 +77,7 @@ def test_errors_are_shown_as_they_are(
 def test_tables_fit_and_nothing_is_cut(
     width: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    names = ["moss++(beta=0.75)", "hybrid-moss++(kl)"]
+    names = ["moss++(beta=0.75)", "empmoss++(kl)"]
     row = ["17700.4", "[15000.1, 20000.9]", "nothing is proven of it", "123456"]
     head = ["policy", "mean", "95 % interval", "guarantee", "runs"]
     monkeypatch.setattr(screen.out, "width", width)

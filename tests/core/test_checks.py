@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from manyarms.core.checks import check_choice, check_int, check_number
-from manyarms.core.memory import SPARSE, Record
+from manyarms.core.memory import BOUNDED, Record
 from manyarms.errors import ManyarmsError, ParameterError, UnknownNameError
 
 
@@ -46,7 +46,7 @@ def test_unknown_names_suggest_the_nearest() -> None:
 
 
 def test_memory_has_bounds() -> None:
-    numbers = SPARSE.ints(3)
+    numbers = BOUNDED.ints(3)
     numbers[2] += 1
     for place in (-1, 3):
         with pytest.raises(IndexError, match=f"place {place} of 3"):

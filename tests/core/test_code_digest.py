@@ -15,7 +15,7 @@ import manyarms as ma
 from manyarms.core import code_digest
 from manyarms.core.code_digest import can_be_cached, digest, reached
 from manyarms.core.jit import bodies_of
-from manyarms.core.memory import SPARSE
+from manyarms.core.memory import BOUNDED
 from manyarms.core.rng import draw
 from manyarms.protocol.state_dump import classes_in
 from manyarms.simulation.play import play
@@ -48,7 +48,7 @@ def test_imports_are_found_as_python_finds_them() -> None:
 
 @pytest.mark.parametrize("policy", EVERY_POLICY, ids=label)
 def test_all_that_is_compiled_is_in_the_digest(policy: ma.Policy) -> None:
-    state = policy.with_best_mean(1.0).new_state(SPARSE, n_arms=10, pulls=10)
+    state = policy.with_best_mean(1.0).new_state(BOUNDED, n_arms=10, pulls=10)
     roots = [play, *bodies_of(*classes_in(state))]
     known = _files(*roots)
     seen: set[int] = set()
@@ -66,7 +66,7 @@ def test_all_that_is_compiled_is_in_the_digest(policy: ma.Policy) -> None:
 
 def test_what_decides_results_is_in_the_digest_and_what_shows_them_is_not() -> None:
     known = _files(
-        Workbench, *bodies_of(*classes_in(ma.MOSS().new_state(SPARSE, n_arms=9, pulls=9)))
+        Workbench, *bodies_of(*classes_in(ma.MOSS().new_state(BOUNDED, n_arms=9, pulls=9)))
     )
     for name in (
         "protocol/keys.py",

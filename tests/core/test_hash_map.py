@@ -7,14 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from manyarms.core.hash_map import clear_map, find, hash_map, insert
-from manyarms.core.memory import SPARSE
+from manyarms.core.memory import BOUNDED
 
 
 @pytest.mark.parametrize("names", [20, 10**15])
 @given(st.lists(st.integers(0, 19), max_size=40))
 def test_it_remembers_what_a_dict_would(names: int, keys: list[int]) -> None:
     scale = names // 20  # multiples of a large number: collisions in the hashed form
-    ours = hash_map(SPARSE, names=names, entries=20)
+    ours = hash_map(BOUNDED, names=names, entries=20)
     for _ in range(2):
         theirs: dict[int, int] = {}
         for value, key in enumerate(keys):

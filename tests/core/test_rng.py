@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from manyarms.core.jit import compiled
-from manyarms.core.memory import SPARSE
+from manyarms.core.memory import BOUNDED
 from manyarms.core.rng import (
     below,
     draw,
@@ -54,7 +54,7 @@ def test_unit_stays_below_one(word: int) -> None:
 
 
 def test_a_stream_reads_the_words_of_its_key_in_turn() -> None:
-    words = stream(SPARSE)
+    words = stream(BOUNDED)
     restart(words, 42)
     assert [next_word(words) for _ in range(3)] == [draw(42, k) for k in range(3)]
     restart(words, 42)

@@ -10,7 +10,7 @@ from statistics import NormalDist
 from hypothesis import given
 from hypothesis import strategies as st
 
-from manyarms.core.memory import SPARSE
+from manyarms.core.memory import BOUNDED
 from manyarms.core.rng import below, draw
 from manyarms.core.sampler import clear_sampler, pick, sampler
 
@@ -18,7 +18,7 @@ from manyarms.core.sampler import clear_sampler, pick, sampler
 @given(st.integers(1, 200), st.integers(0, 2**64 - 1), st.data())
 def test_draws_are_those_of_an_explicit_shuffle(n: int, key: int, data: st.DataObject) -> None:
     draws = data.draw(st.integers(1, n))
-    lazy = sampler(SPARSE, n, draws=draws)
+    lazy = sampler(BOUNDED, n, draws=draws)
     for _ in range(2):  # the second time after clearing
         array = list(range(n))
         for k in range(draws):
@@ -31,8 +31,8 @@ def test_draws_are_those_of_an_explicit_shuffle(n: int, key: int, data: st.DataO
 
 @given(st.sampled_from([20, 10**12]), st.integers(0, 2**64 - 1))
 def test_shuffles_that_share_memory_do_not_meet(n: int, key: int) -> None:
-    shared = sampler(SPARSE, n, draws=60, shuffles=3)
-    alone = [sampler(SPARSE, n, draws=20) for _ in range(3)]
+    shared = sampler(BOUNDED, n, draws=60, shuffles=3)
+    alone = [sampler(BOUNDED, n, draws=20) for _ in range(3)]
     for k in range(60):
         word = draw(key, k) if k % 2 else k << 50  # which is near 0
         assert pick(shared, k % 3, word) == pick(alone[k % 3], 0, word)
@@ -40,7 +40,7 @@ def test_shuffles_that_share_memory_do_not_meet(n: int, key: int) -> None:
 
 def test_all_orders_are_equally_likely() -> None:
     """Chi-square on the 120 orders of five numbers, false alarm 1e-6."""
-    runs, lazy = 24_000, sampler(SPARSE, 5, draws=5)
+    runs, lazy = 24_000, sampler(BOUNDED, 5, draws=5)
     counts: Counter[tuple[int, ...]] = Counter()
     for run in range(runs):
         clear_sampler(lazy)
@@ -54,7 +54,7 @@ def test_all_orders_are_equally_likely() -> None:
 
 
 def test_a_billion_arms_take_memory_for_the_draws_only() -> None:
-    lazy = sampler(SPARSE, 10**9, draws=1000)
+    lazy = sampler(BOUNDED, 10**9, draws=1000)
     numbers = [pick(lazy, 0, draw(3, k)) for k in range(1000)]
     assert len(set(numbers)) == 1000
     assert len(lazy.moved.cells) < 5000
@@ -62,6 +62,6 @@ def test_a_billion_arms_take_memory_for_the_draws_only() -> None:
 
 def test_drawing_more_than_there_is_room_for_ends() -> None:
     # a mistake in a policy; it must not hang, whatever it returns
-    careless = sampler(SPARSE, 50, draws=4)
+    careless = sampler(BOUNDED, 50, draws=4)
     numbers = [pick(careless, 0, draw(1, k)) for k in range(200)]
     assert all(0 <= number < 50 for number in numbers)

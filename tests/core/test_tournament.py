@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import manyarms.core.tournament as module
-from manyarms.core.memory import SPARSE
+from manyarms.core.memory import BOUNDED
 from manyarms.core.rng import Stream, restart, stream
 from manyarms.core.tournament import (
     Tournament,
@@ -38,13 +38,13 @@ def ways_of(machine: str) -> Iterator[None]:
 
 
 def words(key: int = 1) -> Stream:
-    made = stream(SPARSE)
+    made = stream(BOUNDED)
     restart(made, key)
     return made
 
 
 def ranked(*keys: float) -> Tournament:
-    rank = tournament(SPARSE, len(keys))
+    rank = tournament(BOUNDED, len(keys))
     clear(rank)
     for key in keys:
         enter(rank, key)
@@ -62,7 +62,7 @@ def test_a_leader_has_the_largest_key_after_any_changes(
 
 def _change_keys(data: st.DataObject, slots: int) -> None:
     keys = [0.25] * data.draw(st.integers(0, slots))
-    rank, ties = tournament(SPARSE, slots), words()
+    rank, ties = tournament(BOUNDED, slots), words()
     clear(rank)
     for key in keys:
         enter(rank, key)
@@ -116,7 +116,7 @@ def test_a_leader_stays_until_it_falls_below_the_second(apart: int) -> None:
 
 
 def test_slots_between_stay_behind_until_their_turn() -> None:
-    rank, ties = tournament(SPARSE, 8), words()
+    rank, ties = tournament(BOUNDED, 8), words()
     clear(rank)
     rekey(rank, 5, -3.0)
     assert leader(rank, ties) == 5
@@ -152,7 +152,7 @@ def test_who_came_last_has_no_better_chance() -> None:
 
 
 def test_tournaments_that_share_memory_do_not_meet() -> None:
-    shared, ties = tournament(SPARSE, 16, tournaments=2), words()
+    shared, ties = tournament(BOUNDED, 16, tournaments=2), words()
     first, second = (shared._replace(base=8 * k, room=8, number=k) for k in range(2))
     for rank in (first, second):
         clear(rank)
@@ -168,7 +168,7 @@ def test_tournaments_that_share_memory_do_not_meet() -> None:
 
 @given(st.lists(st.tuples(st.integers(0, 20), KEYS), max_size=60))
 def test_the_highest_key_is_found_without_a_word(changes: list[tuple[int, float]]) -> None:
-    rank, keys = tournament(SPARSE, 21), [-math.inf] * 21
+    rank, keys = tournament(BOUNDED, 21), [-math.inf] * 21
     clear(rank)
     assert highest(rank) == -math.inf
     for slot, key in changes:

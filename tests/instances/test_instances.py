@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import manyarms as ma
-from manyarms.core.memory import SPARSE
+from manyarms.core.memory import BOUNDED
 from manyarms.instances import (
     BetaMeans,
     BetaRewards,
@@ -132,7 +132,7 @@ def test_near_best_arms_of_a_reservoir() -> None:
 
 
 def _rewards(instance: Instance, arm: int, count: int) -> list[float]:
-    reel, world = tape(SPARSE, instance.n_arms, count), instance.world(count)
+    reel, world = tape(BOUNDED, instance.n_arms, count), instance.world(count)
     rewind(reel)
     record_of(reel, world, 77, arm)
     return [next_reward(reel, world) for _ in range(count)]
@@ -167,7 +167,7 @@ def test_the_tape_depends_on_the_arm_and_its_count_only() -> None:
     instance = planted(n=50, m=5)
     world = instance.world(100)
     alone = {arm: _rewards(instance, arm, 20) for arm in range(5)}
-    mixed = tape(SPARSE, 50, 100)
+    mixed = tape(BOUNDED, 50, 100)
     rewind(mixed)
     for count in range(20):
         for arm in (3, 0, 4, 1, 2):
@@ -177,7 +177,7 @@ def test_the_tape_depends_on_the_arm_and_its_count_only() -> None:
 
 def test_the_best_record_is_of_the_arm_that_proved_itself() -> None:
     instance = from_means([1.0, 0.0, 0.9])
-    reel, world = tape(SPARSE, 3, 100), instance.world(100)
+    reel, world = tape(BOUNDED, 3, 100), instance.world(100)
     rewind(reel)
     scale = scale_of(ma.MOSS(), (0.0, 1.0))
     for arm in (1, 0, *[2] * 50):

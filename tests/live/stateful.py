@@ -18,7 +18,6 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 import manyarms as ma
-from manyarms.policies import field
 from tests.remote.same import plain
 
 __all__ = ["LONG", "SHORT", "Game", "LocalGame"]
@@ -27,9 +26,8 @@ SHORT = settings(max_examples=4, stateful_step_count=30, deadline=None, derandom
 LONG = settings(SHORT, max_examples=400, stateful_step_count=80)
 _ALL = [
     *(ma.MOSS(), ma.MOSSPlusPlus(), ma.EmpMOSSPlusPlus(), ma.Prospector(), ma.Quantile()),
-    *(ma.Parallel(best_mean=0.9), ma.Doubling(ma.MOSSPlusPlus()), ma.HybridMOSSPlusPlus()),
+    *(ma.Parallel(best_mean=0.9), ma.Doubling(ma.MOSSPlusPlus())),
     *(ma.Guarded(ma.MOSS()), ma.Patience(best_mean=0.9), ma.MOSSOracle(size=3)),
-    field.DynamicBalancing(),
 ]
 POLICIES = {policy.label: policy for policy in _ALL}
 WHICH = st.integers(0, 999)

@@ -10,7 +10,7 @@ import pytest
 
 import manyarms as ma
 from manyarms.live.arms import Seats
-from manyarms.policies.field import Best
+from tests.fixed import Fixed
 from tests.helpers import EVERY_POLICY, label
 from tests.live.games import new, step
 
@@ -86,7 +86,7 @@ def test_a_season_without_a_history_knows_how_much_and_not_in_which_order() -> N
         (a.arm, a.told, a.interval) for a in first.arms()
     ]
     with pytest.raises(ma.ParameterError, match="`policy` must be able to do without retired arms"):
-        first.season(policy=Best(arm=3))
+        first.season(policy=Fixed(arm=3))
     play_tape(second, 50, {})
     assert not {0, 1} & {pull.arm for pull in second.pending}
     third = new(ma.MOSS(), reward_range=(0.0, 10.0), horizon=50)
@@ -118,7 +118,7 @@ def test_no_pull_is_refused_halfway_because_rewards_were_observed() -> None:
 
 
 def test_a_policy_that_was_told_the_arm_is_not_given_another() -> None:
-    live = Best(arm=3).live(n_arms=10, seed=1)
+    live = Fixed(arm=3).live(n_arms=10, seed=1)
     live.observe(7, [1.0])
     live.observe(3, [1.0])
     pull = live.ask()

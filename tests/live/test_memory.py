@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 import manyarms as ma
-from manyarms.policies import field
 from tests.helpers import EVERY_POLICY, label
 
 ARMS, PULLS, FEW = 10, 3000, 20
@@ -52,12 +51,3 @@ def test_no_policy_needs_more_memory_for_more_pulls(policy: ma.Policy) -> None:
     before = _most(live, chance, PULLS)
     # where sets, rounds and phases grow in steps, one may come late: up to 400 places on ten arms
     assert _most(live, chance, PULLS) < before + PULLS / 4
-
-
-def test_an_arm_that_was_only_looked_at_takes_no_memory() -> None:
-    live = field.CorralIGW().live(n_arms=10**6, seed=1)
-    for _ in range(400):
-        live.tell(live.ask(), 1.0)
-    touched = live.progress().arms_touched
-    assert touched < 400
-    assert len(live._game.state.number.cells) == 2 * touched

@@ -50,7 +50,6 @@ def test_what_was_given_stays() -> None:
     [
         ma.MOSS(index="kl"),
         field.Thompson(),
-        field.DynamicBalancing(),
         ma.Patience(best_mean=0.5, bound="kl"),
     ],
 )

@@ -18,7 +18,7 @@ import pytest
 import manyarms as ma
 from manyarms.core.confidence_sequences import evidence_below
 from manyarms.live.sample import Sample
-from manyarms.policies.field import Best, KFailure
+from tests.fixed import Fixed
 from tests.live.games import new
 
 
@@ -69,7 +69,7 @@ def rare(n: int, best: int, poor: float) -> Any:
 
 # as few good arms as there can be if a poor arm is to be wrong: 5 % and one more
 HARD = rare(1000, 51, 0.0)
-ONE_BY_ONE = KFailure(k=3)  # each arm until its third failure
+ONE_BY_ONE = ma.Patience(best_mean=0.5)  # each arm until its mean is too low
 NORMAL = np.random.default_rng(5).normal(size=3000)
 
 
@@ -222,9 +222,9 @@ def test_what_is_missing_is_said() -> None:
     assert str(verdict).startswith(
         f"Too early to say: go on.\n{verdict.missing} The best so far is arm {verdict.arm}, with "
     )
-    fixed = Best(arm=3).live(n_arms=9, seed=1)
+    fixed = Fixed(arm=3).live(n_arms=9, seed=1)
     fixed.tell(fixed.ask(), 1.0)
-    assert "best(arm=3) is not known to draw arms at random" in fixed.verdict().missing
+    assert "fixed(arm=3) is not known to draw arms at random" in fixed.verdict().missing
 
 
 def test_arms_that_chance_could_not_bring_are_taken_off() -> None:

@@ -30,7 +30,6 @@ def test_it_is_something_and_not_too_much(name: str) -> None:
         assert 0 < len(text) <= LINE
         assert "|" not in text  # it would end a cell of a table
         assert not text.endswith(".")
-    assert about.nanoseconds > 0
 
 
 @pytest.mark.parametrize("policy", EVERY_POLICY, ids=label)
@@ -48,7 +47,7 @@ def test_who_must_be_told_something_is_said_to_know_it(name: str) -> None:
     try:
         policy = ma.policy(name)
     except ma.ParameterError:  # it cannot be made without
-        assert about.knowledge in ("m", "arm")
+        assert about.knowledge == "m"
     else:
         if policy.with_best_mean(0.625) != policy:
             assert about.knowledge == "mu*"

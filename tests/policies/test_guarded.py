@@ -13,12 +13,13 @@ from typing import Annotated, Any, NamedTuple
 import pytest
 
 import manyarms as ma
-from manyarms.core.memory import ENDLESS
+from manyarms.core.memory import SPARSE
 from manyarms.kit import Memory, Record, Records, ask, choice, kernel, plays, reset
-from manyarms.policies.field import Best, SubSampled
+from manyarms.policies.field import SubSampled
 from manyarms.protocol.in_flight import InFlight, land, launch, lose
 from manyarms.protocol.keys import policy_key
 from manyarms.theory import Problem, guarded_steps_bound
+from tests.fixed import Fixed
 from tests.helpers import Stepper, play_live
 from tests.policies.battery import Pair
 from tests.policies.games import check_live
@@ -201,10 +202,10 @@ def test_the_policy_plays_as_it_would_alone_late_rewards_included() -> None:
     for inner in (ma.MOSS(count_late=True), ma.MOSSPlusPlus(), ma.Patience(best_mean=1.0)):
         chance, seed, horizon = random.Random(8), 11, 50_000
         live = ma.Guarded(inner).live(n_arms=60, horizon=horizon, seed=seed)
-        alone = inner.new_state(ENDLESS, n_arms=60, pulls=horizon)
+        alone = inner.new_state(SPARSE, n_arms=60, pulls=horizon)
         reset(alone, draw(policy_key(seed, 0), GUARDED), horizon)
         guard = live._game.state.guard
-        flight: Any = ENDLESS.records(horizon, InFlight)
+        flight: Any = SPARSE.records(horizon, InFlight)
         arm_of: dict[int, int] = {}  # label -> arm
         flying: dict[int, ma.Pull] = {}
         owners: dict[int, int] = {}  # pull -> its number in the policy's own game
@@ -275,7 +276,7 @@ def test_names_and_refusals() -> None:
 def test_a_label_that_is_no_arm_is_handed_on_for_the_caller_to_refuse() -> None:
     live = ma.Guarded(Harm(rule=RULES[0])).live(n_arms=1, horizon=10)
     assert set(play_live(live, 10, lambda arm, k: 0.0)) == {0}
-    broken = ma.Guarded(Best(arm=2)).live(n_arms=3, horizon=10)
+    broken = ma.Guarded(Fixed(arm=2)).live(n_arms=3, horizon=10)
     state = broken._game.state
     state.guard.sampler.n[0] = 2  # as if there were two arms, and the policy named a third
     assert ask(state)[1] == 2

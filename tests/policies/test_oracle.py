@@ -8,7 +8,7 @@ import pytest
 
 import manyarms as ma
 from manyarms.core import rng
-from manyarms.core.memory import SPARSE
+from manyarms.core.memory import BOUNDED
 from manyarms.policies import field
 from manyarms.protocol.state_dump import classes_in
 from tests.helpers import run_python
@@ -16,8 +16,6 @@ from tests.policies.battery import ALL_POLICIES, EVERY_POLICY, PAIRS, Pair, labe
 from tests.policies.games import LONG, MEANS, WORLDS, check_live, check_simulated, worlds_for
 from tests.reference.doubling import Doubling
 from tests.reference.emp_moss_plus_plus import EmpMossPlusPlus
-from tests.reference.field.infinite import UcbF
-from tests.reference.hybrid_moss_plus_plus import HybridMossPlusPlus
 from tests.reference.moss import MossOracle
 from tests.reference.moss_plus_plus import MossPlusPlus
 from tests.reference.parallel import Parallel
@@ -32,7 +30,7 @@ def _compiled_at_every_change() -> set[str]:
     """The paper's and ours; of the field, those whose state has a new part, or no new class."""
     names, compiled = {policy.name for policy in ALL_POLICIES}, set[type]()
     for policy in sorted(EVERY_POLICY, key=lambda policy: policy.name not in names):
-        state = policy.with_best_mean(0.9).new_state(SPARSE, n_arms=50, pulls=40)
+        state = policy.with_best_mean(0.9).new_state(BOUNDED, n_arms=50, pulls=40)
         new = classes_in(state) - compiled
         of_field = type(policy).__module__.startswith(field.__name__)
         new_part = any(".parts." in kind.__module__ for kind in new)
@@ -144,12 +142,5 @@ def test_powers_of_two(horizon: int, beta: str) -> None:
     for pair in (
         Pair(ma.MOSSPlusPlus(beta=float(beta)), MossPlusPlus(beta=beta)),
         Pair(ma.EmpMOSSPlusPlus(beta=float(beta)), EmpMossPlusPlus(beta=beta)),
-        Pair(ma.HybridMOSSPlusPlus(beta=float(beta)), HybridMossPlusPlus(beta=beta)),
     ):
         check_live(pair, 5000, horizon, "equal", pulls=min(horizon, 2**12 + 20))
-
-
-@pytest.mark.parametrize("world", ["eighths", "floats", "spread"])
-def test_many_matches_of_ucb_v_expire(world: str) -> None:
-    # enough arms and pulls for the tournament to replay matches at every level
-    check_live(Pair(field.UCBF(b=10.0), UcbF(10, 11)), 40, 1500, world)

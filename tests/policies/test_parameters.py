@@ -15,25 +15,10 @@ import pytest
 import manyarms as ma
 from manyarms.policies.field import (
     CBT,
-    IMOSS,
-    KLUCB,
-    QRM1,
     UCB,
     UCB1,
-    UCBAIR,
-    UCBF,
-    Best,
-    CorralIGW,
-    DynamicBalancing,
     EmpiricalCBT,
-    KFailure,
-    MRun,
-    QRM2Restarted,
-    SatisficingTS,
-    SSGreedyOracle,
-    SSUCBOracle,
     SubSampled,
-    TwoTarget,
 )
 from tests.helpers import ALL_POLICIES, label
 
@@ -68,7 +53,7 @@ from tests.helpers import ALL_POLICIES, label
         (lambda: ma.Doubling(ma.Doubling(ma.MOSS())), "anytime already"),
         (lambda: ma.Doubling(SubSampled(ma.MOSS(), exponent=0.5)), "one horizon. Give it `size`"),
         (
-            lambda: ma.HybridMOSSPlusPlus(index="KL"),
+            lambda: ma.MOSSPlusPlus(index="KL"),
             "`index` must be one of 'moss', 'kl', 'kl..', got 'KL'",
         ),
         (lambda: ma.Patience(bound="x"), "`bound` must be one of 'mean', 'kl', got 'x'"),
@@ -78,45 +63,16 @@ from tests.helpers import ALL_POLICIES, label
         (lambda: UCB1(exploration=0.0), "`exploration` must be a number > 0"),
         (lambda: UCB(sigma=-1.0), "`sigma` must be a number > 0"),
         (lambda: UCB(sigma=None), "`sigma` must be a number > 0 .* got None"),  # type: ignore[arg-type]
-        (lambda: KLUCB(c=-0.1), "`c` must be a number >= 0"),
-        (lambda: IMOSS(a=-1.0), "`a` must be a number > -1"),
-        (lambda: IMOSS(b=0.0), "`b` must be a number > 0 and <= 1, got 0"),
-        (lambda: IMOSS(b=1.5), "`b` must be a number > 0 and <= 1, got 1.5"),
-        (lambda: SatisficingTS(target=1.1), "`target` must be a number >= 0 and <= 1, got 1.1"),
-        (lambda: SatisficingTS(tolerance=-1), "`tolerance` must be a number >= 0 and <= 1"),
-        (lambda: SatisficingTS().live(n_arms=3), "`target` must be given to SatisficingTS"),
         (lambda: SubSampled("x", size=3), "`policy` must be a policy such as MOSS"),  # type: ignore[arg-type]
         (lambda: SubSampled(ma.MOSS()), "of `size` and `exponent` must be given, got none. Try"),
         (lambda: SubSampled(ma.MOSS(), size=3, exponent=0.5), "must be given, got size=3, exp"),
         (lambda: SubSampled(ma.MOSS(), size=0), "`size` must be an integer >= 1, got 0"),
         (lambda: SubSampled(ma.MOSS(), exponent=1.1), "`exponent` must be a number >= 0 and <= 1"),
-        (lambda: SSGreedyOracle(), "Exactly one of `alpha` and `m` must be given, got none"),
-        (lambda: SSGreedyOracle(alpha=0.5, m=3), "given, got alpha=0.5, m=3. Leave out all"),
-        (lambda: SSGreedyOracle(m=11).live(n_arms=10, horizon=5), "`m` must be .* <= 10, got 11"),
-        (lambda: SSUCBOracle(share=0.0), "`share` must be a number > 0 and <= 1, got 0"),
-        (lambda: QRM1(rho=0), "`rho` must be a number > 0 and <= 1, got 0"),
-        (lambda: QRM2Restarted(exponent=1.5), "`exponent` must be a number > 0 and <= 1"),
-        (lambda: UCBF(b=0.0), "`b` must be a number >= 0.01"),
-        (lambda: UCBAIR(b=200.0), "`b` must be a number >= 0.01 and <= 100, got 200.0."),
-        (lambda: UCBF(perfect_best=1), "`perfect_best` must be True"),  # type: ignore[arg-type]
-        (lambda: CorralIGW(bases=0), "`bases` must be an integer >= 1"),
-        (lambda: CorralIGW(gamma_low=0.0), "`gamma_low` must be a number > 0"),
-        (lambda: CorralIGW(gamma_high=10.0), "It must not be below `gamma_low`."),
-        (lambda: CorralIGW(eta=1.0), "`eta` must be a number > 0 and < 1, got 1.0."),
-        (lambda: DynamicBalancing(c=0.0), "`c` must be a number > 0"),
-        (lambda: DynamicBalancing(regret_factor=-1.0), "`regret_factor` must be a number > 0"),
-        (lambda: KFailure(k=0), "`k` must be an integer >= 1"),
-        (lambda: MRun(m=0), "`m` must be an integer >= 1"),
-        (lambda: TwoTarget(m=0), "`m` must be an integer >= 1"),
-        (lambda: TwoTarget(b=0.0), "`b` must be a number > 0"),
-        (lambda: TwoTarget(weight=-1.0), "`weight` must be a number > 0"),
         (lambda: CBT(b=-1.0), "`b` must be a number > 0"),
         (lambda: CBT(weight=0.0), "`weight` must be a number > 0"),
         (lambda: CBT(target=0.0), "`target` must be a number > 0"),
         (lambda: CBT(factor=0.5), "`factor` must be a number >= 1"),
         (lambda: EmpiricalCBT(factor=0.5), "`factor` must be a number >= 1"),
-        (lambda: Best(arm=-1), "`arm` must be an integer >= 0"),
-        (lambda: Best(arm=10).live(n_arms=10), "`arm` must be an integer >= 0 and <= 9, got 10."),
     ],
 )
 def test_bad_parameters(call: Callable[[], object], message: str) -> None:
@@ -162,7 +118,7 @@ def test_labels_name_what_is_not_default() -> None:
     assert ma.MOSSPlusPlus().label == "moss++"
     assert ma.MOSSPlusPlus(beta=0.6, sigma=1.0).label == "moss++(sigma=1.0, beta=0.6)"
     assert ma.Doubling(ma.MOSSPlusPlus(beta=0.6)).label == "anytime-moss++(beta=0.6)"
-    assert QRM1(rho=0.05).label == "qrm1(rho=0.05)"
+    assert CBT(b=2.0).label == "cbt(b=2.0)"
 
 
 def test_doubling_takes_any_policy_that_wants_a_horizon() -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import manyarms as ma
-from manyarms.core.memory import SPARSE
+from manyarms.core.memory import BOUNDED
 from manyarms.core.rng import draw
 from manyarms.instances import BetaMeans, BetaRewards, Gaussian, Instance, planted, reservoir
 from manyarms.instances.tape import next_reward, record_of, rewind, tape
@@ -42,7 +42,7 @@ def simulated_arms(policy: ma.Policy, instance: Instance, seed: int) -> list[int
 @pytest.mark.parametrize("policy", ALL_POLICIES, ids=label)
 def test_live_picks_the_arms_of_the_simulator(policy: ma.Policy, world: str, seed: int) -> None:
     instance = INSTANCES[world]
-    reel, numbers = tape(SPARSE, instance.n_arms, HORIZON), instance.world(HORIZON)
+    reel, numbers = tape(BOUNDED, instance.n_arms, HORIZON), instance.world(HORIZON)
     rewind(reel)
     key = draw(draw(run_key(seed), 0), 1)
     informed = policy.with_best_mean(instance.best_mean)

@@ -29,7 +29,7 @@ PARTS = (
 
 by_page = pytest.mark.parametrize("page", sorted({about.page for about in described().values()}))
 CLASSES = [ma.MOSS, ma.MOSSOracle, ma.Quantile, ma.MOSSPlusPlus, ma.EmpMOSSPlusPlus, ma.Parallel]
-CLASSES += [ma.Doubling, ma.Prospector, ma.Guarded, ma.HybridMOSSPlusPlus, ma.Patience, ma.Scout]
+CLASSES += [ma.Doubling, ma.Prospector, ma.Guarded, ma.Patience, ma.Scout]
 by_class = pytest.mark.parametrize("make", CLASSES)
 
 
@@ -80,7 +80,7 @@ def test_memory_and_random_words_are_as_counted() -> None:
     for name, policy in policies.items():
         assert costs.memory(policy) == kept[name]["memory"], name
     for name in ("moss++", "patience"):
-        assert round(costs.words(policies[name]), 2) == kept[name]["words"], name
+        assert round(costs.words(policies[name], 20_000), 2) == kept[name]["words"], name
 
 
 @by_class

@@ -48,8 +48,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_on_the_command_line(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["simulate", "--n", "5", "--m", "2", "--horizon", "9", "--replications", "2"]
-    assert main([*words, "--policy", "own_module:First:skip=4", "--policy", "best:arm=1"]) == 0
-    assert "First(skip=4) - best" in capsys.readouterr().out
+    assert main([*words, "--policy", "own_module:First:skip=4", "--policy", "uniform"]) == 0
+    assert "First(skip=4) - uniform" in capsys.readouterr().out
     (folder / "log.csv").write_text("item,paid\na,1\nb,0\n")
     words = ["simulate", "--instance", "rewards:log.csv:item,paid", "--horizon", "9"]
     assert main([*words, "--policy", "own_module:First:skip=1"]) == 0

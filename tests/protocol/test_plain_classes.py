@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import manyarms as ma
+from tests.fixed import Fixed
 
 
 class Stay:
@@ -57,9 +58,9 @@ ARMS = ma.instances.planted(n=20, m=5)
 
 
 def test_it_has_the_same_luck_as_compiled_policies() -> None:
-    best = ma.policy("best", arm=3)
+    best = Fixed(arm=3)
     result = ma.simulate([Stay, best], ARMS, horizon=30, replications=4, seed=9)
-    assert result.policies == ("Stay", "best")
+    assert result.policies == ("Stay", "fixed")
     assert (result.regret[0] == result.regret[1]).all()
     rewards = [reward for _, reward in Stay.heard]
     assert 0.7 < np.mean(rewards) < 1.0  # of mean 0.9

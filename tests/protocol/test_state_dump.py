@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import manyarms as ma
-from manyarms.core.memory import ENDLESS
+from manyarms.core.memory import SPARSE
 from manyarms.core.rng import restart, stream
 from manyarms.core.tournament import clear, enter, leader, rekey, tournament
 from manyarms.live.game import ROOM
@@ -36,7 +36,7 @@ def test_to_columns_and_back(policy: ma.Policy) -> None:
     for horizon in (400, None) if policy.anytime else (400,):
         live = _played(policy, horizon)
         dumped = dump_state(live._game.state)
-        back = policy.new_state(ENDLESS, n_arms=50, pulls=horizon or ROOM)
+        back = policy.new_state(SPARSE, n_arms=50, pulls=horizon or ROOM)
         restore_state(back, dumped)
         assert _equal(dump_state(back), dumped)
 
@@ -75,19 +75,19 @@ def test_a_number_beyond_64_bits_is_refused() -> None:
 
 def test_a_restored_tournament_has_the_same_leaders() -> None:
     """Its tree is not kept: whatever happens next, it chooses as the one that kept it."""
-    words = [stream(ENDLESS), stream(ENDLESS)]
+    words = [stream(SPARSE), stream(SPARSE)]
     for one in words:
         restart(one, 7)
 
     rng = np.random.default_rng(5)
-    kept = tournament(ENDLESS, 64)
+    kept = tournament(SPARSE, 64)
     clear(kept)
     for k in range(40):
         enter(kept, float(rng.integers(0, 3)))
         if k % 4 == 0:
-            leader(kept, stream(ENDLESS))
+            leader(kept, stream(SPARSE))
     for _ in range(300):
-        state = ma.MOSS().new_state(ENDLESS, n_arms=64, pulls=64)
+        state = ma.MOSS().new_state(SPARSE, n_arms=64, pulls=64)
         other = state.arms.slots.rank
         whole = state._replace(arms=state.arms._replace(slots=state.arms.slots._replace(rank=kept)))
         restore_state(state, dump_state(whole))

@@ -16,7 +16,7 @@ from tests.reference.moss_plus_plus import (
     pulls_in,
     smallest_power,
 )
-from tests.reference.parallel import Balance, set_sizes
+from tests.reference.parallel import set_sizes
 from tests.reference.quantile import set_size
 from tests.reference.words import (
     EPOCHS,
@@ -256,14 +256,6 @@ class LateParallel(LateGame):
 
     def horizon_and_size(self, slot: LateSlot) -> tuple[int, int]:
         return self.horizon, self.sizes[slot.owner]
-
-
-class LateBalancing(LateParallel):
-    """The same, but whose turn it is is decided at every pull."""
-
-    def next_subroutine(self) -> None:
-        told = self.told, self.rewards, self.sizes
-        self.chosen = Balance().next(*told, self.horizon, self.epochs)
 
 
 class LateEmpMossPlusPlus(LateGame):

@@ -13,7 +13,7 @@ import pytest
 
 import manyarms as ma
 from manyarms.core import cuda as device
-from manyarms.core.memory import NO_ROOM, SPARSE
+from manyarms.core.memory import BOUNDED, NO_ROOM
 from manyarms.errors import DeviceError
 from manyarms.instances.tape import record_of, rewind, tape
 from manyarms.simulation import Experiment, cell
@@ -265,7 +265,7 @@ class _NoDriver:
 
 
 def test_a_full_tape_says_so() -> None:
-    reel, world = tape(SPARSE, 60, 2), COINS.world(10)
+    reel, world = tape(BOUNDED, 60, 2), COINS.world(10)
     rewind(reel)
     assert [record_of(reel, world, 7, arm) for arm in (5, 6, 5)] == [0, 1, 0]
     assert record_of(reel, world, 7, 8) == NO_ROOM

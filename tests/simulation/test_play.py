@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import manyarms as ma
-from manyarms.core.memory import SPARSE
+from manyarms.core.memory import BOUNDED
 from manyarms.core.rng import draw
 from manyarms.instances import Gaussian, Instance, from_means, planted
 from manyarms.instances.tape import next_reward, record_of, rewind, tape
@@ -59,7 +59,7 @@ def simulated_arms(policy: ma.Policy, instance: Instance, late: dict[str, Any]) 
 
 def live_arms(policy: ma.Policy, instance: Instance, late: dict[str, Any]) -> list[int]:
     """Play by hand: tell each reward as soon as it is due, before the next pull is asked for."""
-    reel, numbers = tape(SPARSE, instance.n_arms, HORIZON), instance.world(HORIZON)
+    reel, numbers = tape(BOUNDED, instance.n_arms, HORIZON), instance.world(HORIZON)
     rewind(reel)
     key = draw(draw(run_key(4), 0), 1)
     live = policy.live(n_arms=instance.n_arms, horizon=HORIZON, seed=4, reward_range=None)

@@ -19,7 +19,7 @@ def test_labels_show_what_is_not_the_default() -> None:
         "moss++",
         "empmoss++(count_late, beta=0.6)",
     ]
-    assert _labels(ma.HybridMOSSPlusPlus(index="kl")) == ["hybrid-moss++(kl)"]
+    assert _labels(ma.MOSSPlusPlus(index="kl")) == ["moss++(kl)"]
     assert _labels(ma.Patience(best_mean=0.9, bound="kl")) == ["patience(kl)"]
     assert _labels(ma.Doubling(ma.MOSSPlusPlus(index="kl++"))) == ["anytime-moss++(kl++)"]
     assert _labels(ma.Guarded(ma.MOSSPlusPlus(beta=0.6))) == ["guarded-moss++(beta=0.6)"]

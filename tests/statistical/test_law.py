@@ -45,9 +45,9 @@ def test_renumbering_the_arms_does_not_change_the_law(policy: ma.Policy) -> None
 
 @pytest.mark.long
 @pytest.mark.slow
-@pytest.mark.parametrize("policy", [p for p in EVERY_POLICY if p.name != "best"], ids=label)
+@pytest.mark.parametrize("policy", EVERY_POLICY, ids=label)
 def test_nor_does_it_for_any_policy_with_a_name(policy: ma.Policy) -> None:
-    # shorter, because there are many; `best` is told an arm by its number
+    # shorter, because there are many
     means = np.sort(np.r_[np.full(6, 0.9), np.tile([0.1, 0.2, 0.3, 0.4, 0.5], 39)])
     first, last = (
         ma.simulate(

@@ -17,7 +17,7 @@ import pytest
 import manyarms as ma
 from manyarms.policies import field
 from tests.reference.field.kl import KLIndex
-from tests.reference.field.ucb import Imoss, KlUcb, Ucb, Ucb1
+from tests.reference.field.scans import KlUcb, Ucb, Ucb1
 from tests.reference.moss import Index, Slot
 
 FALSE_ALARM_Z = 4.9  # two-sided 1e-6
@@ -34,13 +34,9 @@ VALUES: dict[str, tuple[ma.Policy, Value]] = {
     ),
     "kl-moss": (ma.MOSS(index="kl"), lambda slot, t: KLIndex().value(slot, PULLS, ARMS)),
     "greedy": (field.Greedy(), lambda slot, t: slot.mean),
-    "ucb1": (field.UCB1(), lambda slot, t: (Ucb1().index(slot, t, ARMS), slot.mean)),
-    "ucb": (field.UCB(), lambda slot, t: (Ucb().index(slot, t, ARMS), slot.mean)),
-    "kl-ucb": (field.KLUCB(), lambda slot, t: (KlUcb().index(slot, t, ARMS), slot.mean)),
-    "imoss": (
-        field.IMOSS(b=1.0),
-        lambda slot, t: (Imoss(b=1.0).index(slot, t, ARMS), slot.mean),
-    ),
+    "ucb1": (field.UCB1(), lambda slot, t: (Ucb1().index(slot, t), slot.mean)),
+    "ucb": (field.UCB(), lambda slot, t: (Ucb().index(slot, t), slot.mean)),
+    "kl-ucb": (field.KLUCB(), lambda slot, t: (KlUcb().index(slot, t), slot.mean)),
 }
 
 

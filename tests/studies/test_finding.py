@@ -17,8 +17,6 @@ def test_the_prompts_are_played_with_and_without_evaluations_in_flight() -> None
     cells = {each.parameters["problem"]: each for each in experiment.cells}
     assert cells["prompts"].batch == 1
     assert cells["prompts, 256 in flight"].batch == 256
-    told = {p.label: p.policy for p in cells["prompts"].players}["siri"]
-    assert told == ma.policy("siri", beta=5.0)
 
 
 def test_what_is_drawn_and_listed() -> None:

@@ -58,7 +58,7 @@ def test_everybody_is_told_nothing_and_the_slow_play_less_often() -> None:
     problem = next(drawn.random_problems("held out"))
     game = drawn.entered(problem._replace(horizon=1_000_000), 50)
     runs = {player.label: player.replications for player in game.players}
-    assert runs["corral-igw"] == drawn.FEWEST < runs["ss-greedy"] == 50
+    assert runs["ss-greedy"] == 15  # as many as fit into 1.5 s of one core
     for player in game.players:
         assert described()[player.policy.name].knowledge == "none"
     assert game.players[2].policy == ma.Prospector(guess_horizon=True)

@@ -17,7 +17,6 @@ from manyarms.theory import (
     guarded_bound,
     guarded_problem_bound,
     guarded_steps_bound,
-    hybrid_moss_plus_plus_bound,
     informative_from,
     moss_plus_plus_rate,
     patience_bound,
@@ -27,15 +26,6 @@ from manyarms.theory.schedules import guard_lower_level, guard_upper_level
 BETAS = (0.5, 0.55, 0.6, 0.75, 0.9, 1.0)
 HORIZONS = [round(2 ** (j / 2)) for j in range(2, 124)]
 LOG_2 = 0.6931471806
-
-
-def test_hybrid_moss_plus_plus() -> None:
-    # log2 T = 16, 16^2.5 = 1024; the rate at 0.25 is 0.75, 2^(16 * 0.75) = 4096
-    assert hybrid_moss_plus_plus_bound(0.25, 2**16, beta=0.5) == pytest.approx(
-        1.4142135623730951 * 160 * 1024 * 4096
-    )
-    both = hybrid_moss_plus_plus_bound(np.array([0.0, 1.0]), 2**4, beta=0.5)
-    np.testing.assert_allclose(both, [226.27417 * 32 * 4, 226.27417 * 32 * 16])
 
 
 def test_patience() -> None:

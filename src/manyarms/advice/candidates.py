@@ -41,10 +41,7 @@ _OUTPLAYED = frozenset(
         "anytime-moss++",
         "anytime-parallel",
         "guarded-empmoss++",
-        "hybrid-moss++",
-        "bracketing-halving",
         "uniform",
-        "greedy",
         "ucb1",
         "ucb",
         "kl-ucb",
@@ -52,26 +49,10 @@ _OUTPLAYED = frozenset(
         "kl-ucb++",
         "kl-ucb-switch",
         "thompson",
-        "satisficing-ts",
-        "ss-moss",
         "ss-ucb",
-        "ss-ts",
-        "ss-ucb-oracle",
-        "imoss",
-        "ucb-f",
-        "ucb-air",
-        "qrm1",
-        "qrm2-restarted",
-        "corral-igw",
-        "dynamic-balancing",
-        "m-run",
-        "non-recalling-m-run",
-        "two-target",
     ]
 )
-_UNKNOWN = About(
-    needs="unknown", guarantee="none known", nanoseconds=300, scaling="unknown", good_at="unknown"
-)
+_UNKNOWN = About(needs="unknown", guarantee="none known", scaling="unknown", good_at="unknown")
 
 
 @dataclass(frozen=True)
@@ -251,12 +232,11 @@ def _fits(question: Question, about: About) -> bool:
 
 def _told(question: Question, about: About) -> dict[str, Any]:
     """Return what is known, by the names of parameters that ask for it."""
-    told: dict[str, Any] = {"perfect_best": True} if question.best_mean == 1.0 else {}
+    told: dict[str, Any] = {}
     if question.in_flight > 0:
         told["count_late"] = True
     if about.knowledge == "m":
-        share = question.fewest / question.n
-        told |= {"m": question.fewest, "rho": share, "share": share}
+        told["m"] = question.fewest
     return told
 
 

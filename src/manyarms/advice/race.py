@@ -35,8 +35,8 @@ _KEPT = (16, 8)  # who goes on after the first and after the second round
 _BUDGET = 3e9  # nanoseconds of one processor, for each round; twice that for the last
 _FEWEST, _MOST = 4, 400  # replications: of the first round, and of all
 _ALWAYS = 14  # candidates that play, however long it takes
-# Pulls take longer than `About.nanoseconds` says on more arms or with another index, measured; and
-# about twice as long while others are in flight.
+# Pulls take longer than usual on more arms or with another index, measured; and about twice as long
+# while other pulls are pending.
 _SLOWER, _LATE = 3, 2
 
 Numbers = NDArray[np.float64]
@@ -175,7 +175,7 @@ def affordable(question: Question, players: Sequence[Candidate]) -> list[Candida
 
     def turn(k: int) -> float:
         about = players[k].about
-        return about.nanoseconds * (1.0 if about.knowledge == "none" else 0.5)
+        return pull_nanoseconds(about) * (1.0 if about.knowledge == "none" else 0.5)
 
     spent, found = 0.0, set[int]()
     for k in sorted(range(len(players)), key=turn):
@@ -188,7 +188,7 @@ def affordable(question: Question, players: Sequence[Candidate]) -> list[Candida
 def _cost(question: Question, player: Candidate) -> float:
     """Estimate the nanoseconds of one run of every case."""
     pulls = question.horizon * len(question.cases()) * (_LATE if question.in_flight else 1)
-    return _SLOWER * max(1, player.about.nanoseconds) * float(pulls)
+    return _SLOWER * pull_nanoseconds(player.about) * float(pulls)
 
 
 def race(

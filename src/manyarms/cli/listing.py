@@ -21,7 +21,7 @@ from manyarms.report.text import Table
 BEGIN = "<!-- made by `python -m manyarms.cli.listing docs/choosing.md` -->"
 END = "<!-- end of what is made -->"
 
-_HEAD = ["name", "needs to know", "guarantee", "good at", "ns", "grows with"]
+_HEAD = ["name", "needs to know", "guarantee", "good at", "cost grows with"]
 _TITLES = {"paper": "The paper's", "ours": "Our own", "field": "The field"}
 
 
@@ -36,18 +36,17 @@ def list_policies(*, as_json: bool = False) -> None:
         sys.stdout.write(json.dumps(listed, indent=1, ensure_ascii=False) + "\n")
         return
     rows = [
-        [name, about.needs, about.guarantee, about.good_at, f"{about.nanoseconds}", about.scaling]
+        [name, about.needs, about.guarantee, about.good_at, about.scaling]
         for name, about in said.items()
     ]
     first_lines = {name: (inspect.getdoc(maker(name)) or "").split("\n")[0] for name in others}
-    rows += [[name, "", "", line, "", ""] for name, line in first_lines.items()]
-    show(Table(_HEAD, rows, optional=_HEAD[:-3:-1]))
-    show("ns: time of a simulated pull at n = 20000, T = 50000, hardness 0.4.")
+    rows += [[name, "", "", line, ""] for name, line in first_lines.items()]
+    show(Table(_HEAD, rows, optional=_HEAD[:-2:-1]))
 
 
 def policies_as_markdown() -> str:
     """Return what is said about policies as Markdown: a table for each kind."""
-    head = ["policy", "needs to know", "guarantee", "good at", "ns a pull", "grows with", "source"]
+    head = ["policy", "needs to know", "guarantee", "good at", "cost grows with", "source"]
     parts = []
     for kind, title in _TITLES.items():
         rows = [_row(name, about) for name, about in described().items() if about.kind == kind]
@@ -66,9 +65,8 @@ def with_table(page: str) -> str:
 
 def _row(name: str, about: About) -> list[str]:
     needs = about.needs + (" (rewards in [0, 1])" if about.rewards != "any" else "")
-    cost = f"{about.nanoseconds}", about.scaling
     linked = f"[`{name}`]({about.page.removeprefix('docs/')})"
-    return [linked, needs, about.guarantee, about.good_at, *cost, about.source]
+    return [linked, needs, about.guarantee, about.good_at, about.scaling, about.source]
 
 
 def _parameters(name: str) -> dict[str, str]:

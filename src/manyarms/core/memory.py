@@ -4,8 +4,11 @@ The same policy code indexes both. Dicts make a live call about three times as f
 because CPython need not wrap every number it reads, and they hold only what was touched: a live
 policy may be given room for 2^40 pulls and pays for those it makes.
 
-`ENDLESS` is for arms that come and go: it has no bounds to keep. `lanes` makes templates for a GPU,
-where memory is what there is least of.
+`SPARSE` is the memory of live handles. It has no bounds, because arms may come and go. `BOUNDED` is
+the same with bounds, for simulations in CPython: there an index that would corrupt the memory of
+compiled code raises an error.
+
+`lanes` makes templates for a GPU, where memory is what there is least of.
 
 What is used together lies together: `records` gives rows of named fields, one cache line for a
 pull instead of one for each field.
@@ -121,16 +124,17 @@ class _Zeros(dict[int, Any]):
         if not 0 <= place < self.length:  # checked once: what is stored was within bounds
             raise IndexError(f"place {place} of {self.length}")
         value = self.zero()
-        if isinstance(value, Record):  # whoever looks may write; a number that is read is no place
+        if isinstance(value, Record):  # stored on access, because the caller may change its fields
             self[place] = value
         return value
 
 
 class _Sparse:
+    arms_may_come = True
     arms_met = _END
 
     def __init__(self, *, endless: bool) -> None:
-        self.endless, self.arms_may_come = endless, True
+        self.endless = endless
 
     def ints(self, length: int, *, most: int | None = None) -> Ints:
         return cast(Ints, self._zeros(int, length))
@@ -176,8 +180,8 @@ def _fields(kind: type) -> list[tuple[str, Any]]:
 
 
 ARRAYS: Memory = _Arrays()
-SPARSE: Memory = _Sparse(endless=False)
-ENDLESS: Memory = _Sparse(endless=True)
+SPARSE: Memory = _Sparse(endless=True)
+BOUNDED: Memory = _Sparse(endless=False)
 
 
 def lanes(arms_met: int) -> Memory:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from manyarms.core.checks import check_int, check_number, shown
 from manyarms.core.jit import Dispatched, check_bodies
-from manyarms.core.memory import ENDLESS
+from manyarms.core.memory import SPARSE
 from manyarms.errors import ParameterError
 from manyarms.live.arms import Arms, Seats
 from manyarms.live.control import ARM, OF_CONTROL, Control
@@ -88,7 +88,7 @@ class LiveGame:
         self.pulls = 0
         self.recent: deque[int] = deque(maxlen=RECENT)  # the arms of the last pulls; not saved
         self.epsilon: float | str | None = None  # what verdicts ask, unless one asks for another
-        self.flight: Any = ENDLESS.records(ROOM, InFlight)  # a dict, by the number of the pull
+        self.flight: Any = SPARSE.records(ROOM, InFlight)  # a dict, by the number of the pull
         self.abandoned: set[int] = set()  # pulls: some 65 bytes each
         self._by_arm: dict[int, list[int]] = {}  # pulls that were in flight after ...
         self._by_arm_at = -1  # ... so many pulls
@@ -99,7 +99,7 @@ class LiveGame:
         self.changed: Any = None  # a set of arms, for `columns`; None as long as there are none
         self.from_file = False  # whether its state came from one
         self.seed_drawn = False  # the user gave none, so any other will do
-        self.state = policy.new_state(ENDLESS, n_arms=arms.count, pulls=self.horizon or ROOM)
+        self.state = policy.new_state(SPARSE, n_arms=arms.count, pulls=self.horizon or ROOM)
         check_bodies(self.state, (reset, ask, tell))
         reset(self.state, policy_key(self.seed, 0), self.horizon or 0)
 
@@ -347,8 +347,7 @@ def exchangeable(policy: Policy) -> bool:
     One of the user's may choose arms by their numbers.
     """
     *_, inner = layers(policy)
-    ours = type(inner).__module__.startswith("manyarms.")
-    return ours and inner.about is not None and inner.about.knowledge != "arm"
+    return type(inner).__module__.startswith("manyarms.policies.")
 
 
 def _check_horizon(policy: Policy, horizon: Any) -> int | None:

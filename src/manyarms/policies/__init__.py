@@ -6,9 +6,8 @@ from collections.abc import Callable
 
 from manyarms.policies.doubling import ANYTIME, Doubling
 from manyarms.policies.emp_moss_plus_plus import EmpMOSSPlusPlus
-from manyarms.policies.field import FIELD, SubSampled
+from manyarms.policies.field import FIELD, Greedy, SubSampled
 from manyarms.policies.guarded import GUARDED_FORMS, Guarded
-from manyarms.policies.hybrid_moss_plus_plus import HybridMOSSPlusPlus
 from manyarms.policies.moss import MOSS
 from manyarms.policies.moss_oracle import MOSSOracle
 from manyarms.policies.moss_plus_plus import MOSSPlusPlus
@@ -25,7 +24,6 @@ __all__ = [
     "Doubling",
     "EmpMOSSPlusPlus",
     "Guarded",
-    "HybridMOSSPlusPlus",
     "MOSSOracle",
     "MOSSPlusPlus",
     "Parallel",
@@ -58,7 +56,6 @@ _NAMED: dict[str, Callable[..., Policy]] = {
     **ANYTIME,
     "prospector": Prospector,
     **GUARDED_FORMS,
-    "hybrid-moss++": HybridMOSSPlusPlus,
     "patience": Patience,
     "scout": Scout,
     **FIELD,
@@ -66,5 +63,6 @@ _NAMED: dict[str, Callable[..., Policy]] = {
 for _name, _make in _NAMED.items():
     register(_name, _make)
 register("doubling", Doubling, listed=False)
+register("greedy", Greedy, listed=False)
 register("guarded", Guarded, listed=False)
 register("sub-sampled", SubSampled, listed=False)

@@ -134,7 +134,6 @@ ANYTIME = {
         About(
             needs="nothing",
             guarantee="as MOSS++, larger constant",
-            nanoseconds=30,
             page="docs/policies/doubling.md",
             scaling="log of arms in the set",
             good_at="MOSS++ without a horizon",
@@ -148,7 +147,6 @@ ANYTIME = {
         About(
             needs="μ*",
             guarantee="as Parallel, larger constant",
-            nanoseconds=55,
             page="docs/policies/doubling.md",
             scaling="log of arms pulled",
             good_at="Parallel without a horizon",

@@ -239,7 +239,6 @@ class EmpMOSSPlusPlus(MixturePolicy):
     about = About(
         needs="horizon",
         guarantee="none proven",
-        nanoseconds=21,
         page="docs/policies/emp_moss_plus_plus.md",
         scaling="log of arms in the set",
         good_at="wide gaps, rare best arms",

@@ -11,8 +11,7 @@ from manyarms.core.memory import Ints, Memory, Record, Records, wipe
 from manyarms.core.rng import draw
 from manyarms.errors import ParameterError
 from manyarms.policies.emp_moss_plus_plus import EmpMOSSPlusPlus
-from manyarms.policies.field import Greedy
-from manyarms.policies.field.sub_sampled import on_subset
+from manyarms.policies.field.sub_sampled import Greedy, on_subset
 from manyarms.policies.parts.fresh import is_retired, strike
 from manyarms.policies.parts.guard import (
     guard_arrive,
@@ -143,11 +142,6 @@ def unnamed(state: GuardedState) -> int:
     while state.slot_of.cells[find(state.slot_of, label)] != 0 or is_retired(state.gone, label):
         label -= 1
     return label
-
-
-def _entries(names: HashMap) -> list[tuple[int, int]]:
-    places = [names.used[k] for k in range(names.filled[0])]
-    return [(names.cells[at] - 1, names.cells[at + 1]) for at in places]
 
 
 plays(
@@ -292,7 +286,6 @@ GUARDED_FORMS = {
         About(
             needs="horizon",
             guarantee="Pareto optimal, as MOSS++, constant 10",
-            nanoseconds=34,
             page="docs/policies/guarded.md",
             scaling="log of arms in the subset",
             good_at="SS-Greedy with a guarantee",
@@ -307,7 +300,6 @@ GUARDED_FORMS = {
         About(
             needs="horizon",
             guarantee="Pareto optimal, as MOSS++, constant 10",
-            nanoseconds=40,
             page="docs/policies/guarded.md",
             scaling="log of arms in the set",
             good_at="empMOSS++ with a guarantee",

@@ -116,7 +116,6 @@ class MOSS(IndexPolicy):
         needs="horizon",
         guarantee="minimax over n arms for T ≥ n",
         only_if=("more pulls than arms",),
-        nanoseconds=86,
         page="docs/policies/moss.md",
         scaling="log of arms pulled",
         good_at="few arms, many pulls",
@@ -157,14 +156,13 @@ _about_kl = partial(
 )
 KL_FORMS = {
     "kl-moss": Form(
-        _about_kl(guarantee="none claimed", nanoseconds=81, good_at="few arms, means near 0 or 1"),
+        _about_kl(guarantee="none claimed", good_at="few arms, means near 0 or 1"),
         partial(_with_index, "kl"),
     ),
     "kl-ucb++": Form(
         _about_kl(
             guarantee="minimax and asymptotically optimal, rewards 0 and 1",
             only_if=("rewards 0 and 1", "more pulls than arms"),
-            nanoseconds=82,
             good_at="few arms, means near 0 or 1, with a guarantee",
             source="Ménard & Garivier 2017",
         ),
@@ -174,7 +172,6 @@ KL_FORMS = {
         _about_kl(
             guarantee="optimal per problem and minimax over n arms",
             only_if=("rewards 0 and 1", "more pulls than arms"),
-            nanoseconds=54,
             good_at="few arms, best of both guarantees",
         ),
         partial(_with_index, "switch"),

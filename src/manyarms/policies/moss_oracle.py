@@ -100,7 +100,6 @@ class MOSSOracle(IndexPolicy):
     about = About(
         needs="horizon, hardness or m",
         guarantee="minimax up to a logarithm",
-        nanoseconds=19,
         page="docs/policies/moss_oracle.md",
         scaling="log of arms pulled",
         good_at="problems whose share of best arms is known",

@@ -156,7 +156,6 @@ class MOSSPlusPlus(MixturePolicy):
     about = About(
         needs="horizon",
         guarantee="Pareto optimal, every beta in [1/2, 1)",
-        nanoseconds=23,
         page="docs/policies/moss_plus_plus.md",
         scaling="log of arms in the set",
         good_at="a guarantee at every hardness",

@@ -125,7 +125,6 @@ class Parallel(ToldBestMean, SubroutinePolicy):
     about = About(
         needs="horizon, μ*",
         guarantee="near minimax at every hardness, (log T)²",
-        nanoseconds=52,
         page="docs/policies/parallel.md",
         scaling="log of arms pulled",
         good_at="a known best mean",

@@ -164,7 +164,6 @@ class Patience(ToldBestMean, SigmaPolicy):
     about = About(
         needs="horizon, μ*",
         guarantee="near minimax at every hardness, √log T",
-        nanoseconds=7,
         page="docs/policies/patience.md",
         scaling="constant",
         good_at="a known best mean; statistics of one arm only",

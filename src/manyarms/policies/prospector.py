@@ -350,7 +350,6 @@ class Prospector(GuardPolicy):
     about = About(
         needs="nothing",
         guarantee="Pareto optimal, as MOSS++, constant 10",
-        nanoseconds=36,
         page="docs/policies/prospector.md",
         scaling="log of arms opened",
         good_at="little is known about the arms; many best arms or few",

@@ -3,43 +3,69 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from manyarms.core.memory import Memory, Records
-from manyarms.policies.parts.doubling_rounds import (
-    RoundClock,
-    RoundPolicy,
-    last_round,
-    next_round,
-    reset_rounds,
+from manyarms.core.jit import rare
+from manyarms.core.memory import Memory, Record, Records, wipe
+from manyarms.policies.parts.fresh import (
+    FreshArms,
+    arrive_now,
+    ask_arms,
+    present,
+    reset_arms,
+    resize,
+    retire_arm,
 )
-from manyarms.policies.parts.fresh import FreshArms, arrive_now, ask_arms, present, retire_arm
-from manyarms.policies.parts.moss_slots import count_late_pulls, credit
-from manyarms.policies.parts.parameters import kl_form
+from manyarms.policies.parts.moss_slots import begin, count_late_pulls, credit
+from manyarms.policies.parts.parameters import IndexPolicy, kl_form
 from manyarms.protocol import About, plays
 from manyarms.protocol.parameters import Share
 from manyarms.theory.schedules import quantile_arms
+
+
+class QuantileClock(Record):
+    horizon: int  # T, or 0 if not known
+    round: int  # l
+    left: int  # pulls left in the round
 
 
 class QuantileState(NamedTuple):
     """The round, and the arms of the growing set, ranked by their index."""
 
     exponent: float
-    clock: Records[RoundClock]  # [clock]
+    clock: Records[QuantileClock]  # [clock]
     arms: FreshArms
+
+
+def quantile_reset(state: QuantileState, key: int, horizon: int) -> None:
+    reset_arms(state.arms, key)
+    begin(state.arms.slots, 1, 1)  # K and H come with the first round
+    wipe(state.clock, 0)
+    state.clock[0].horizon = horizon
+
+
+@rare
+def next_round(state: QuantileState) -> None:
+    """Double the length, let the set grow, and compute all indices with the new K and H."""
+    clock = state.clock[0]
+    clock.round += 1
+    clock.left = 1 << clock.round
+    end = (2 << clock.round) - 2  # 2 + 4 + … + 2^l
+    horizon = min(end, clock.horizon) if clock.horizon > 0 else end
+    resize(state.arms, quantile_arms(clock.round, state.exponent, present(state.arms)), horizon)
 
 
 def quantile_ask(state: QuantileState) -> tuple[int, int]:
     clock = state.clock[0]
     if clock.left == 0:
-        next_round(state, quantile_arms(clock.round + 1, state.exponent, present(state.arms)))
+        next_round(state)
     clock.left -= 1
     return ask_arms(state.arms)
 
 
 plays(
     QuantileState,
-    reset=reset_rounds,
+    reset=quantile_reset,
     ask=quantile_ask,
     tell=lambda state, slot, reward: credit(state.arms.slots, slot, reward),
     count_late=lambda state, slot, change: count_late_pulls(state.arms.slots, slot, change),
@@ -49,7 +75,7 @@ plays(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Quantile(RoundPolicy):
+class Quantile(IndexPolicy):
     r"""QRM2 (Chaudhuri & Kalyanakrishnan, UAI 2018): MOSS on about T^0.347 random arms.
 
     Round l lasts 2^l pulls, on a set grown to
@@ -84,11 +110,11 @@ class Quantile(RoundPolicy):
     """
 
     name = "quantile"
+    anytime = True
     about = About(
         needs="nothing",
         guarantee="sublinear below hardness 0.35",
         only_if=("hardness below 0.35",),
-        nanoseconds=13,
         page="docs/policies/quantile.md",
         scaling="log of arms pulled",
         good_at="many good arms, no horizon",
@@ -99,7 +125,11 @@ class Quantile(RoundPolicy):
 
     exponent: Share = 0.347
 
+    def stage(self, state: Any) -> str:
+        return f"round {state.clock[0].round}"
+
     def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> QuantileState:
-        size = quantile_arms(last_round(pulls), self.exponent, n_arms)
+        last = (pulls + 1).bit_length() - 1  # round l ends with pull 2^(l+1) - 2
+        size = quantile_arms(last, self.exponent, n_arms)
         arms = self._arms(memory, n_arms, arms=min(size, pulls))
-        return QuantileState(self.exponent, memory.records(1, RoundClock), arms)
+        return QuantileState(self.exponent, memory.records(1, QuantileClock), arms)

@@ -343,7 +343,6 @@ class Scout(Policy):
         kind="ours",
         needs="horizon",
         guarantee="none: measured only",
-        nanoseconds=280,
         page="docs/policies/scout.md",
         scaling="log of arms opened",
         good_at="keeping one good arm of very many; many pulls in flight",

@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeAlias, get_args
 from manyarms.core.checks import check_choice
 
 Kind: TypeAlias = Literal["paper", "ours", "field"]
-Knowledge: TypeAlias = Literal["none", "m", "mu*", "arm"]
+Knowledge: TypeAlias = Literal["none", "m", "mu*"]
 Rewards: TypeAlias = Literal["any", "[0, 1]"]
 Condition: TypeAlias = Literal[
     "best mean 1",
@@ -43,8 +43,8 @@ class Variant:
     Examples
     --------
     >>> import manyarms as ma
-    >>> [variant.label for variant in ma.HybridMOSSPlusPlus.about.variants]
-    ['hybrid-moss++(kl)']
+    >>> [variant.label for variant in ma.Quantile.about.variants]
+    ['quantile(kl)']
     """
 
     label: str
@@ -66,15 +66,12 @@ class About:
         All that it needs to know, the horizon included, or "nothing".
     knowledge
         What it knows about the arms' means: "none", "m" (how rare good arms are, also as hardness
-        or shape), "mu*" (the best mean, also by assuming that it is 1), or "arm" (the answer).
+        or shape), or "mu*" (the best mean, also by assuming that it is 1).
     guarantee, good_at, source
         In a few words.
     only_if
         The conditions of the guarantee that not every problem meets. `advise` quotes a guarantee
         only where they hold.
-    nanoseconds
-        The time of one simulated pull at n = 20000, T = 50000 and hardness 0.4, reward included, on
-        one thread of a virtual machine. Only comparisons between policies are meaningful.
     scaling
         What the cost of a pull grows with.
     rewards
@@ -99,7 +96,6 @@ class About:
     needs: str
     knowledge: Knowledge = "none"
     guarantee: str
-    nanoseconds: int
     scaling: str
     good_at: str
     source: str = "\N{EN DASH}"  # none
@@ -115,6 +111,11 @@ class About:
             check_choice(name, getattr(self, name), get_args(words))
         for condition in self.only_if:
             check_choice("only_if", condition, get_args(Condition))
+
+    @property
+    def scans(self) -> bool:
+        """Whether every pull looks at all arms tried, or at all of a subset."""
+        return self.scaling.startswith("arms")
 
     @property
     def knows(self) -> str:

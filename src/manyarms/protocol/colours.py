@@ -23,12 +23,9 @@ OTHER_COLOURS = (
     *("#332288", "#44AA99", "#882255", "#999933", "#88CCEE", "#CC6677", "#117733", "#AA4499"),
 )
 _OTHERS = (
-    *("hybrid-moss++", "patience", "guarded-empmoss++", "guarded-ss-greedy", "ss-greedy"),
-    *("empirical-cbt", "imoss", "ss-moss", "scout", "sequential-halving", "bracketing-halving"),
-    *("siri", "uniform", "thompson", "greedy", "ss-ts", "ucb", "ucb1", "ss-ucb", "kl-moss"),
-    *("kl-ucb", "kl-ucb++", "kl-ucb-switch", "corral-igw", "dynamic-balancing", "qrm1"),
-    *("qrm2-restarted", "ss-greedy-oracle", "ss-ucb-oracle", "ucb-f", "ucb-air", "cbt", "best"),
-    *("k-failure", "m-run", "non-recalling-m-run", "satisficing-ts", "two-target"),
+    *("scout", "patience", "guarded-empmoss++", "guarded-ss-greedy", "ss-greedy", "empirical-cbt"),
+    *("cbt", "sequential-halving", "ucb1", "ucb", "kl-ucb", "kl-moss", "kl-ucb++", "kl-ucb-switch"),
+    *("thompson", "uniform", "ss-ucb"),
 )
 OTHERS = {name: k for k, name in enumerate(_OTHERS)}
 

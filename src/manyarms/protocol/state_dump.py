@@ -39,7 +39,7 @@ _ALL_BUT_SIGN = 0x7FFF_FFFF_FFFF_FFFF
 
 
 def dump_state(state: Any) -> Columns:
-    """Return the columns of a state in `ENDLESS` memory: equal states give equal columns."""
+    """Return the columns of a state in `SPARSE` memory: equal states give equal columns."""
     columns: Columns = {}
     for path, part in _parts(state, "state"):
         for name, column in _dump(part).items():

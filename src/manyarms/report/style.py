@@ -69,13 +69,10 @@ _TITLES = {
     "empmoss++": "empMOSS++",
     "anytime-moss++": "anytime MOSS++",
     "anytime-parallel": "anytime Parallel",
-    "hybrid-moss++": "Hybrid MOSS++",
     "patience": "Patience",
     "prospector": "Prospector",
     "scout": "Scout",
     "sequential-halving": "Sequential halving",
-    "bracketing-halving": "Bracketing halving",
-    "siri": "SiRI",
 }
 
 # For all other lines: hollow markers, which no named line has. 8 colours, 5 and 7 have no common

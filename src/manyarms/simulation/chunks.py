@@ -16,7 +16,7 @@ import numpy as np
 from manyarms.core.code_digest import digest, reached
 from manyarms.core.files import replace_file
 from manyarms.core.jit import bodies_of
-from manyarms.core.memory import SPARSE
+from manyarms.core.memory import BOUNDED
 from manyarms.protocol.plain_classes import PlainPolicy, plays_plainly
 from manyarms.protocol.policy import Policy
 from manyarms.protocol.state_dump import classes_in
@@ -121,7 +121,7 @@ class ChunkStore:
 def digest_of_code(chunk: Chunk) -> str:
     """Digest the code that plays a chunk, ours and the user's: other code, other bits."""
     policy = chunk.player.policy
-    state = new_state(policy, chunk.cell.instance, chunk.cell.horizon, SPARSE)
+    state = new_state(policy, chunk.cell.instance, chunk.cell.horizon, BOUNDED)
     bodies = bodies_of(*classes_in(state), type(chunk.cell.law))
     return digest((), reached([Workbench, *_makers(policy), *bodies]))
 

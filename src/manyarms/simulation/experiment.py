@@ -14,7 +14,7 @@ import numpy as np
 
 from manyarms.core.checks import check_choice, check_int, refusal
 from manyarms.core.jit import check_bodies
-from manyarms.core.memory import SPARSE, Memory
+from manyarms.core.memory import BOUNDED, Memory
 from manyarms.errors import ParameterError
 from manyarms.instances.instance import Instance
 from manyarms.instances.rewards import NoLaw
@@ -357,7 +357,7 @@ def check_playable(policy: Policy, instance: Instance, horizon: int) -> None:
     informed = informed_policy(policy, instance)
     informed.check_rewards(instance.rewards.reward_range)
     warn_of_scale(informed, instance)
-    check_bodies(new_state(policy, instance, horizon, SPARSE), (reset, ask, tell))
+    check_bodies(new_state(policy, instance, horizon, BOUNDED), (reset, ask, tell))
 
 
 def check_objective(objective: Any) -> Objective:

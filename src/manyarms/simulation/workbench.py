@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manyarms.core.jit import compiled, compiling, is_cached, jit_enabled
-from manyarms.core.memory import ARRAYS, SPARSE, Memory
+from manyarms.core.memory import ARRAYS, BOUNDED, Memory
 from manyarms.errors import ParameterError
 from manyarms.instances.tape import Tape, tape
 from manyarms.protocol.keys import run_key
@@ -89,7 +89,7 @@ class Workbench(Pairing):
     def __init__(self, cell: Cell, player: Player, *, seed: int, record_arms: bool = False) -> None:
         super().__init__(cell, player, seed=seed, record_arms=record_arms)
         self._compiles = jit_enabled() and not plays_plainly(player.policy)
-        self._memory = ARRAYS if self._compiles else SPARSE
+        self._memory = ARRAYS if self._compiles else BOUNDED
         self._piece = PIECE if self._compiles else SLOW_PIECE
         if not self._compiles:
             self._key = self._key.tolist()  # CPython is quicker with its own numbers

@@ -33,8 +33,8 @@ N_ARMS, HORIZON = 20_000, 20_000
 _CONTESTS = ("652", "540")  # of those that are on this machine
 _HOW = (
     "Mean simple regret with a 95 % interval. Simple regret is the best mean minus the mean of the "
-    "recommended arm; if means are drawn, the best mean is their supremum. SiRI then knows how "
-    "rare good arms are. The other policies know at most the horizon."
+    "recommended arm; if means are drawn, the best mean is their supremum. The policies "
+    "know at most the horizon."
 )
 _TAILS = "The 99 % quantile of simple regret over the runs, and the worst run."
 
@@ -46,19 +46,18 @@ class FindProblem(NamedTuple):
     instance: Instance
     horizon: int
     in_flight: int = 0
-    shape: float = 1.0  # what SiRI knows
 
 
 def problems() -> Iterator[FindProblem]:
     """Yield problems with few and many pulls, with rare and frequent good arms, and contests."""
     spread = reservoir(BetaMeans(2.0, 5.0))  # 200,000 prompts are as good as infinitely many
-    yield FindProblem(PROMPTS, spread, 10_000, shape=5.0)
-    yield FindProblem("prompts, 256 in flight", spread, 10_000, 256, shape=5.0)
-    yield FindProblem("prompts, T = 1 000", spread, 1_000, shape=5.0)
-    yield FindProblem("Beta(1, 3) means", reservoir(BetaMeans(1.0, 3.0)), 10_000, shape=3.0)
+    yield FindProblem(PROMPTS, spread, 10_000)
+    yield FindProblem("prompts, 256 in flight", spread, 10_000, 256)
+    yield FindProblem("prompts, T = 1 000", spread, 1_000)
+    yield FindProblem("Beta(1, 3) means", reservoir(BetaMeans(1.0, 3.0)), 10_000)
     yield FindProblem("uniform means", reservoir(UniformMeans(0.0, 1.0)), 5_000)
     close = reservoir(BetaMeans(10.0, 30.0))
-    yield FindProblem("Beta(10, 30) means", close, 10_000, shape=30.0)
+    yield FindProblem("Beta(10, 30) means", close, 10_000)
     for alpha in (0.2, 0.5, 0.8):
         coins = planted(n=N_ARMS, alpha=alpha, horizon=HORIZON)
         yield FindProblem(f"planted, alpha {alpha}", coins, HORIZON)
@@ -78,8 +77,6 @@ def players(problem: FindProblem, replications: int) -> list[Player]:
         "scout": policy("scout"),
         "sequential-halving": policy("sequential-halving"),
         "sequential-halving(4096)": policy("sequential-halving", size=4096),
-        "bracketing-halving": policy("bracketing-halving"),
-        "siri": policy("siri", beta=problem.shape),
         "prospector": policy("prospector"),
         "empmoss++": policy("empmoss++"),
         "moss++": policy("moss++"),

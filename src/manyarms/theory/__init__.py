@@ -19,7 +19,6 @@ from manyarms.theory.own_bounds import (
     guarded_bound,
     guarded_problem_bound,
     guarded_steps_bound,
-    hybrid_moss_plus_plus_bound,
     patience_bound,
 )
 from manyarms.theory.pareto import ParetoPosition, pareto_position
@@ -54,7 +53,6 @@ __all__ = [
     "guarded_problem_bound",
     "guarded_steps_bound",
     "hardness",
-    "hybrid_moss_plus_plus_bound",
     "informative_from",
     "learning_error_bound",
     "lower_bound",

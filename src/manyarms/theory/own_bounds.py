@@ -10,7 +10,6 @@ import numpy as np
 from manyarms.core.checks import check_int, check_number
 from manyarms.errors import ParameterError
 from manyarms.theory.arrays import Numbers, check_arms, check_beta, check_horizon, like
-from manyarms.theory.bounds import moss_plus_plus_bound
 from manyarms.theory.hardness import Problem
 from manyarms.theory.rates import moss_plus_plus_rate
 from manyarms.theory.schedules import guard_log, guard_stages
@@ -18,32 +17,6 @@ from manyarms.theory.schedules import guard_log, guard_stages
 _ROOT_5 = math.sqrt(5.0)
 _ONE_PULL = "One pull may well be of a wrong arm."
 _BELOW_1 = "At 1 the guard promises nothing."
-
-
-def hybrid_moss_plus_plus_bound(alpha: Numbers, horizon: Numbers, *, beta: float) -> Any:
-    r"""Return the bound on the regret of Hybrid MOSS++: that of MOSS++, times the root of 2.
-
-    .. math:: \sqrt 2 \cdot 160 \, (\log_2 T)^{5/2} \, T^{\min(\max(\beta, 1 + \alpha - \beta), 1)}
-
-    Parameters
-    ----------
-    alpha, horizon
-        Hardness, between 0 and 1, and T >= 2; numbers or arrays.
-    beta
-        The parameter of Hybrid MOSS++, between 1/2 and 1.
-
-    Notes
-    -----
-    Its sets are at most twice those of MOSS++, so an iteration's learning error grows by the root
-    of 2 at most; the rest of the proof is that of MOSS++. As there, it is above T at every horizon
-    that can be played: see `learning_error_bound`.
-
-    Examples
-    --------
-    >>> round(hybrid_moss_plus_plus_bound(0.25, 2**16, beta=0.5))  # 1.41421 * 160 * 16^2.5 * 2^12
-    949062656
-    """
-    return math.sqrt(2.0) * moss_plus_plus_bound(alpha, horizon, beta=beta)
 
 
 def patience_bound(n: Numbers, m: Numbers, horizon: Numbers, *, sigma: float = 0.5) -> Any:

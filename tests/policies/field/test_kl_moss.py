@@ -8,7 +8,7 @@ from fractions import Fraction
 import pytest
 
 import manyarms as ma
-from manyarms.core.memory import SPARSE
+from manyarms.core.memory import BOUNDED
 from manyarms.policies.parts.kl import switch_at
 from manyarms.policies.parts.moss_slots import moss_index
 from manyarms.protocol import ask, reset, tell
@@ -18,7 +18,7 @@ from tests.reference.field.kl import divergence
 
 def index_after(policy: ma.Policy, rewards: list[float], horizon: int) -> float:
     """Return the index of the only arm after these rewards."""
-    state = policy.new_state(SPARSE, n_arms=1, pulls=horizon)
+    state = policy.new_state(BOUNDED, n_arms=1, pulls=horizon)
     reset(state, 1, horizon)
     for reward in rewards:
         slot, _ = ask(state)
@@ -93,13 +93,3 @@ def test_labels_name_the_index() -> None:
     assert ma.EmpMOSSPlusPlus(index="kl", beta=0.6).label == "empmoss++(kl, beta=0.6)"
     assert ma.Doubling(ma.MOSSPlusPlus(index="kl++")).label == "anytime-moss++(kl++)"
     assert ma.policy("guarded-empmoss++", index="kl").label == "guarded-empmoss++(kl)"
-
-
-def test_hybrid_takes_the_kl_index_where_told() -> None:
-    instance = ma.instances.planted(n=500, m=10)
-    kl = ma.HybridMOSSPlusPlus(index="kl")
-    assert kl.label == "hybrid-moss++(kl)"
-    result = ma.simulate(
-        [ma.HybridMOSSPlusPlus(), kl], instance, horizon=2000, replications=5, workers=1
-    )
-    assert (result.regret[0] != result.regret[1]).any()

@@ -21,7 +21,7 @@ import pytest
 from numpy.typing import NDArray
 
 import manyarms as ma
-from manyarms.policies.field import Greedy, SSGreedyOracle, SubSampled
+from manyarms.policies.field import Greedy, SubSampled
 
 ARMS, HORIZON, ALPHA = 2000, 5000, 0.4
 FALSE_ALARM = 1e-3
@@ -30,11 +30,12 @@ RUNS, THEIR_RUNS, MEANS = 1000, 10, 40_000
 pytestmark = [pytest.mark.compiled, pytest.mark.slow]
 
 SUBSET = math.ceil(HORIZON**ALPHA * math.log(math.sqrt(HORIZON)))
+GREEDY_SUBSET = math.ceil((1 - 2 * ALPHA) * HORIZON ** (2 * ALPHA) * math.log(HORIZON) / 4)
 PUBLISHED: dict[ma.Policy, float] = {
     ma.MOSS(): 2450.23,
     SubSampled(ma.MOSS(), size=SUBSET): 470.74,
     Greedy(): 1634.34,
-    SSGreedyOracle(alpha=ALPHA): 318.03,
+    SubSampled(Greedy(), size=GREEDY_SUBSET): 318.03,
 }
 
 
@@ -61,5 +62,5 @@ def test_published_regret(policy: ma.Policy) -> None:
 def test_a_wrong_constant_or_size_would_be_seen() -> None:
     assert not is_ordinary(2450.23, regret(ma.MOSS(exploration=4.0)))
     assert not is_ordinary(2450.23, regret(ma.MOSS(exploration=0.5)))
-    assert not is_ordinary(1634.34, regret(SSGreedyOracle(alpha=ALPHA)))
+    assert not is_ordinary(1634.34, regret(SubSampled(Greedy(), size=GREEDY_SUBSET)))
     assert not is_ordinary(318.03, regret(SubSampled(Greedy(), size=600)))

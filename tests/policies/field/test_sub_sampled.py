@@ -1,4 +1,4 @@
-"""SubSampled, and SS-Greedy told the hardness: sizes, names, and what the policy within knows."""
+"""SubSampled: sizes, names, what the policy within knows, and greedy."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import inspect
 import pytest
 
 import manyarms as ma
-from manyarms.policies.field import Greedy, SSGreedyOracle, SubSampled
+from manyarms.policies.field import UCB, Greedy, SubSampled
 from manyarms.protocol.registry import maker
 
 
@@ -16,27 +16,19 @@ def test_the_size_of_the_set() -> None:
     assert SubSampled(ma.MOSS(), exponent=2 / 3).set_size(10**9, 10**6) == 10_000
     assert SubSampled(ma.MOSS(), exponent=0.5).set_size(30, 10**6) == 30
     assert SubSampled(ma.MOSS(), exponent=0.0).set_size(30, 10**6) == 1
-    # n/m = T^0.4 with n = 2000, T = 5000 is m = 66.3
-    assert SSGreedyOracle(alpha=0.4).set_size(2000, 5000) == 388
-    assert 380 < SSGreedyOracle(m=66).set_size(2000, 5000) < 396
-    assert SSGreedyOracle(m=1).set_size(10**9, 5000) == 1  # beyond a = 1 the formula gives none
-    assert SSGreedyOracle(m=3).set_size(3, 1) == 1
 
 
 def test_names_and_labels() -> None:
     assert SubSampled(Greedy(), exponent=0.5).label == "ss-greedy(exponent=0.5)"
     policy = SubSampled(ma.MOSS(exploration=0.5), size=7)
     assert (policy.name, policy.label) == ("ss-moss", "ss-moss(exploration=0.5, size=7)")
-    assert SSGreedyOracle(m=3).label == "ss-greedy-oracle(m=3)"
-    assert SubSampled(ma.HybridMOSSPlusPlus(), size=5).name == "ss-hybrid-moss++"
 
 
 def test_makers() -> None:
-    make = maker("ss-moss")
-    assert make() == SubSampled(ma.MOSS(), exponent=0.5)
-    assert make(size=3, sigma=1.0) == SubSampled(ma.MOSS(sigma=1.0), size=3)
-    names = [*inspect.signature(make).parameters]
-    assert names == ["sigma", "exploration", "count_late", "index", "size", "exponent"]
+    make = maker("ss-ucb")
+    assert make() == SubSampled(UCB(), exponent=0.5)
+    assert make(size=3, sigma=1.0) == SubSampled(UCB(sigma=1.0), size=3)
+    assert [*inspect.signature(make).parameters] == ["sigma", "size", "exponent"]
 
 
 def test_what_the_policy_within_knows() -> None:
@@ -64,3 +56,15 @@ def test_late_rewards(late: int) -> None:
             if len(waiting) > late:
                 live.tell(waiting.pop(0), 0.0)
         assert len(arms) <= 60
+
+
+def test_greedy_opens_all_arms_before_the_rewards_come() -> None:
+    live = Greedy().live(n_arms=50, seed=1)
+    pulls = live.ask(50)
+    assert len({pull.arm for pull in pulls}) == 50
+    live.tell(pulls[7], 1.0)
+    again = live.ask(49)  # those never observed, each once more
+    assert {pull.arm for pull in again} == {pull.arm for pull in pulls} - {pulls[7].arm}
+    for pull in [*pulls[:7], *pulls[8:], *again]:
+        live.tell(pull, 0.0)
+    assert live.ask().arm == pulls[7].arm

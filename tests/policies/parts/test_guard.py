@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from manyarms.core.memory import ENDLESS
+from manyarms.core.memory import SPARSE
 from manyarms.policies.parts.guard import (
     guard_arrive,
     guard_learn,
@@ -39,7 +39,7 @@ def made(
     bottom: float = 0.0,
     top: float = 1.0,
 ) -> Guard:
-    ready = guard(ENDLESS, n, pulls=10**6, beta=beta, kl=kl, sigma=sigma, bottom=bottom, top=top)
+    ready = guard(SPARSE, n, pulls=10**6, beta=beta, kl=kl, sigma=sigma, bottom=bottom, top=top)
     reset_guard(ready, 7, horizon)
     return ready
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 import manyarms as ma
-from manyarms.core.memory import SPARSE
+from manyarms.core.memory import BOUNDED
 from manyarms.core.rng import restart
 from manyarms.policies.parts.moss_slots import begin, credit, moss_index, open_slot, slots
 
 
 def _indices(spread: float, rewards: list[float], *, members: int, horizon: int) -> list[float]:
-    table = slots(SPARSE, 1, spread=spread)
+    table = slots(BOUNDED, 1, spread=spread)
     restart(table.ties, 1)
     begin(table, members, horizon)
     slot = open_slot(table, 0)
@@ -45,7 +45,7 @@ def test_mixture_arms_may_have_a_sigma_of_their_own() -> None:
     policy = ma.MOSSPlusPlus(sigma=0.5, mixture_sigma=1.5)
     assert (policy.spread, policy.mixture_spread) == (1.0, 9.0)
     assert ma.EmpMOSSPlusPlus(sigma=0.5).mixture_spread == 1.0
-    table = slots(SPARSE, 2, spread=policy.spread, mixture_spread=policy.mixture_spread)
+    table = slots(BOUNDED, 2, spread=policy.spread, mixture_spread=policy.mixture_spread)
     restart(table.ties, 1)
     begin(table, 20_000, 50_000)
     for member in (7, -1):  # an arm, and a mixture-arm

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from manyarms.core.memory import ENDLESS, SPARSE
+from manyarms.core.memory import BOUNDED, SPARSE
 from manyarms.core.rng import restart, stream
 from manyarms.policies.parts.shrunk_means import (
     ShrunkMeans,
@@ -41,7 +41,7 @@ def all_values(means: ShrunkMeans, slots: int, a: float) -> list[float]:
 @pytest.mark.parametrize(("slots", "rounds"), [(1, 30), (2, 60), (5, 200), (64, 500), (333, 1500)])
 def test_the_highest_is_that_of_all(kind: str, slots: int, rounds: int) -> None:
     chance = random.Random(slots)
-    for memory in (SPARSE, ENDLESS):
+    for memory in (BOUNDED, SPARSE):
         means, ties = shrunk_means(memory, slots), stream(memory)
         for game in range(2):
             clear_means(means)
@@ -66,7 +66,7 @@ def test_the_highest_is_that_of_all(kind: str, slots: int, rounds: int) -> None:
 
 
 def test_leaders_are_chosen_uniformly_in_order_of_slots() -> None:
-    means, ties, words = shrunk_means(SPARSE, 40), stream(SPARSE), stream(SPARSE)
+    means, ties, words = shrunk_means(BOUNDED, 40), stream(BOUNDED), stream(BOUNDED)
     clear_means(means)
     for slot in range(40):
         add_reward(means, slot, float(slot % 3 == 0))
@@ -98,7 +98,7 @@ def test_few_matches_are_played_when_the_average_settles(monkeypatch: pytest.Mon
         play(*args)  # type: ignore[arg-type]
 
     monkeypatch.setattr(part, "_play", counted)
-    chance, means, firsts = random.Random(1), shrunk_means(SPARSE, 2000), 0.0
+    chance, means, firsts = random.Random(1), shrunk_means(BOUNDED, 2000), 0.0
     clear_means(means)
     for slot in range(2000):
         reward = float(chance.random() < 0.3)

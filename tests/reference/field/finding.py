@@ -92,65 +92,6 @@ class SequentialHalving:
             yield winner.arm
 
 
-@dataclass(frozen=True)
-class BracketingHalving:
-    def play(self, n: int, horizon: int | None, key: int) -> Game:
-        fresh, ties = stream(key, FRESH), stream(key, RANKING)
-        games: list[Game] = []
-        asked: list[int] = []
-        time = turn = 0
-        while True:
-            if time >= len(games) * 2 ** len(games):
-                shuffle = Shuffle(n, fresh)
-                arms = [shuffle.next() for _ in range(min(2 ** (len(games) + 1), n))]
-                games.append(runs(arms, ties))
-                asked.append(next(games[-1]))
-            time += 1
-            turn %= len(games)
-            reward = yield asked[turn]
-            asked[turn] = games[turn].send(reward)
-            turn += 1
-
-
-def runs(arms: list[int], ties: SplitMix64) -> Game:
-    """Halve the same arms again and again, with twice the budget each time."""
-    budget = len(arms) * max(1, math.ceil(math.log2(len(arms))))
-    while True:
-        yield from halve([Tried(arm) for arm in arms], budget, ties)
-        budget *= 2
-
-
-@dataclass(frozen=True)
-class Siri:
-    beta: float = 1.0
-    constant: float = 0.3
-    spread: float = 0.25
-
-    def play(self, n: int, horizon: int | None, key: int) -> Game:
-        assert horizon is not None
-        shuffle, leaders = Shuffle(n, stream(key, FRESH)), Leaders[Tried](stream(key, TIES))
-        b, log = min(self.beta, 2.0), max(1.0, math.log(horizon))
-        factor = self.constant / (1.0 if self.beta < 2.0 else log**2 if self.beta == 2.0 else log)
-        size = max(1, min(math.ceil(factor * horizon ** (b / 2) * (1 - 1e-12)), n, horizon))
-        power = 2 * math.floor(math.log2(size)) / b
-        arms: list[Tried] = []
-
-        def learn(arm: Tried, reward: float) -> None:
-            arm.rewards.append(reward)
-            pulls = len(arm.rewards)
-            level = max(0.0, power * math.log(2) - math.log(pulls * 0.01))
-            width = self.spread * level / pulls
-            leaders.changed(arm, arm.mean + 2 * math.sqrt(width) + 2 * width)
-
-        for _ in range(size):
-            arms.append(Tried(shuffle.next()))
-            learn(arms[-1], (yield arms[-1].arm))
-        while True:
-            best = leaders.choose(arms)
-            for _ in range(len(best.rewards)):
-                learn(best, (yield best.arm))
-
-
 def log_beta(a: float, b: float) -> float:
     return math.lgamma(a) + math.lgamma(b) - math.lgamma(a + b)
 

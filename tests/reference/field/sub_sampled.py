@@ -25,26 +25,6 @@ def by_exponent(exponent: str) -> Callable[[int], int]:
     return lambda horizon: rounded_up(power(horizon, Fraction(exponent)))
 
 
-def by_share(share: str) -> Callable[[int], int]:
-    """Return T -> ⌈log(T) / share⌉."""
-    return lambda horizon: rounded_up(Decimal(horizon).ln() / Decimal(share))
-
-
-def for_greedy(alpha: str) -> Callable[[int], int]:
-    """Return T -> the size for greedy where n/m = T^a."""
-    a = Fraction(alpha)
-
-    def size(horizon: int) -> int:
-        log = Decimal(horizon).ln()
-        if a < Fraction(1, 2):
-            factor = Decimal((1 - 2 * a).numerator) / (1 - 2 * a).denominator
-            return min(rounded_up(factor * power(horizon, 2 * a) * log / 4), horizon)
-        factor = Decimal((1 - a).numerator) / (1 - a).denominator
-        return min(rounded_up((factor * power(horizon, 1 + a) * log / 8).sqrt()), horizon)
-
-    return size
-
-
 @dataclass(frozen=True)
 class SubSampled:
     """`player` on as many random arms as `size` says for the horizon; it knows of no others."""

@@ -2,35 +2,70 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from manyarms.core.jit import kernel
-from manyarms.core.memory import Memory
-from manyarms.policies.parts.halving import (
-    Halving,
-    arm_of,
-    ask_bracket,
-    halving,
-    open_bracket,
-    reset_halving,
-    tell_bracket,
-)
+from manyarms.core.jit import kernel, rare
+from manyarms.core.memory import Ints, Memory, Record, Records, wipe
+from manyarms.core.rng import Stream, draw, restart, stream
+from manyarms.core.sampler import Sampler, sampler
+from manyarms.core.tournament import Tournament, clear, enter, leader, rekey, tournament
+from manyarms.policies.parts.randomness import RANKING, draw_fresh, reset_order
 from manyarms.protocol import About, Policy, Variant, plays
 from manyarms.protocol.parameters import Count
 
+_NOT_PULLED = -1e300
+
+
+class HalvedArm(Record):
+    """One of the K arms."""
+
+    arm: int
+    pulls: int
+    total: float
+
+
+class HalvingClock(Record):
+    left: int  # arms that were not dropped: the first places of `order`
+    rounds: int  # that are still to come, this one included; 0 once one arm is left
+    budget: int  # pulls that are still to be asked for
+    each: int  # pulls of each arm in this round
+    asked: int  # pulls asked for in this round
+    told: int  # rewards told in this round
+    winner: int  # the slot that led the last complete round; -1 before
+
 
 class SequentialHalvingState(NamedTuple):
-    """One bracket of arms, and those of them that are left."""
+    """The K arms, in the order in which they are pulled."""
 
     size: int  # 0: as the horizon says
-    table: Halving
+    arm: Records[HalvedArm]
+    order: Ints
+    clock: Records[HalvingClock]  # [clock]
+    sampler: Sampler
+    words: Stream
+    ties: Stream
+    rank: Tournament
 
 
 def halving_reset(state: SequentialHalvingState, key: int, horizon: int) -> None:
-    reset_halving(state.table, key)
-    size = state.size if state.size > 0 else arms_for(horizon)
-    open_bracket(state.table, min(size, horizon, state.table.sampler.n[0]), horizon)
+    reset_order(state.sampler, state.words, key)
+    restart(state.ties, draw(key, RANKING))
+    wanted = state.size if state.size > 0 else arms_for(horizon)
+    size = min(wanted, horizon, state.sampler.n[0])
+    for slot in range(size):
+        wipe(state.arm, slot)
+        state.arm[slot].arm = draw_fresh(state.sampler, state.words)
+        state.order[slot] = slot
+    clock = state.clock[0]
+    clock.left = size
+    clock.budget = horizon
+    clock.winner = -1
+    clock.rounds = 1
+    while (1 << clock.rounds) < size:
+        clock.rounds += 1
+    start_round(state)
 
 
 @kernel
@@ -42,20 +77,77 @@ def arms_for(horizon: int) -> int:
     return 1 << doublings
 
 
+@kernel
+def start_round(state: SequentialHalvingState) -> None:
+    clock = state.clock[0]
+    clock.each = max(1, clock.budget // clock.rounds // clock.left)
+    clock.asked = 0
+    clock.told = 0
+
+
 def halving_ask(state: SequentialHalvingState) -> tuple[int, int]:
-    return ask_bracket(state.table, 0)
+    clock = state.clock[0]
+    slot = state.order[clock.asked % clock.left]
+    clock.asked += 1
+    clock.budget -= 1
+    return slot, state.arm[slot].arm
+
+
+def halving_tell(state: SequentialHalvingState, slot: int, reward: float) -> None:
+    state.arm[slot].pulls += 1
+    state.arm[slot].total += reward
+    clock = state.clock[0]
+    clock.told += 1
+    if clock.rounds > 0:
+        all_told = clock.budget <= 0 and clock.told >= clock.asked
+        if all_told or clock.told >= clock.each * clock.left:
+            end_round(state)
+
+
+@rare
+def end_round(state: SequentialHalvingState) -> None:
+    """Keep the better half."""
+    clock = state.clock[0]
+    clear(state.rank)
+    for place in range(clock.left):
+        own = state.arm[state.order[place]]
+        enter(state.rank, own.total / own.pulls if own.pulls > 0 else _NOT_PULLED)
+    kept = (clock.left + 1) // 2
+    for k in range(kept):
+        place = leader(state.rank, state.ties)
+        rekey(state.rank, place, -math.inf)
+        if k == 0:
+            clock.winner = state.order[place]
+        state.order[place] = -1 - state.order[place]
+    keep_chosen(state)
+    clock.left = kept
+    clock.rounds -= 1
+    if clock.rounds > 0:
+        start_round(state)
+
+
+@kernel
+def keep_chosen(state: SequentialHalvingState) -> None:
+    """Move the chosen slots, which are marked by numbers below 0, to the front."""
+    write = 0
+    for place in range(state.clock[0].left):
+        if state.order[place] < 0:
+            chosen = -1 - state.order[place]
+            state.order[place] = state.order[write]
+            state.order[write] = chosen
+            write += 1
 
 
 def halving_recommend(state: SequentialHalvingState) -> int:
-    winner = state.table.bracket[0].winner
-    return -1 if winner < 0 else arm_of(state.table, winner)
+    winner = state.clock[0].winner
+    return -1 if winner < 0 else state.arm[winner].arm
 
 
 plays(
     SequentialHalvingState,
     reset=halving_reset,
     ask=halving_ask,
-    tell=lambda state, slot, reward: tell_bracket(state.table, slot, reward),
+    tell=halving_tell,
     recommend=halving_recommend,
 )
 
@@ -74,15 +166,19 @@ class SequentialHalving(Policy):
 
     Notes
     -----
-    Z. Karnin, T. Koren, O. Somekh, "Almost optimal exploration in multi-armed bandits", ICML 2013,
-    Algorithm 1, which drops the pulls of earlier rounds; here they are kept. Their Theorem 4.1: of
-    K arms it misses the best with probability at most :math:`3 \log_2 K \exp(-T / (8 H_2 \log_2
-    K))`, :math:`H_2 = \max_i i / \Delta_i^2`, shown for pulls that are dropped. Zhao et al. (2023)
-    show that its simple regret is :math:`O(\sqrt{K / T})` up to logarithms. Neither speaks of arms
-    outside of the K.
-    Where one pull of each arm is more than a round's share, each is pulled once, and later rounds
-    have less. Cost per pull: O(log K) in the mean; memory of the K arms. Late rewards end a round
-    later; its arms are pulled on until then.
+    Z. Karnin, T. Koren, O. Somekh, "Almost optimal exploration in multi-armed bandits", ICML 2013.
+    Its guarantee is for the K arms that were drawn: it misses the best of them with a probability
+    that falls exponentially in T. It says nothing of the other arms.
+
+    Checked against `seq_halv.jl` of xuedong/BestArm.jl and `SeqHalvAgent` of rlberry: the same
+    rounds, the same number of pulls in each, and the same half is kept. BestArm.jl has a form that
+    compares all pulls of an arm, as this one does, and a form that compares those of the round
+    only. What is ours: pulls that do not divide evenly go to later rounds; if one pull of each arm
+    is more than a round's share, each is pulled once and later rounds have fewer; ties are broken
+    at random.
+
+    Cost per pull: O(log K) in the mean; memory of the K arms. A round ends when as many rewards
+    came as it has pulls; if rewards are late, its arms are pulled in turn until then.
 
     Examples
     --------
@@ -99,7 +195,6 @@ class SequentialHalving(Policy):
     about = About(
         needs="horizon",
         guarantee="none beyond its K arms; of these the best, likely",
-        nanoseconds=27,
         page="docs/policies/finders.md",
         scaling="log of arms in the subset",
         good_at="keeping one arm, where K fits the problem",
@@ -121,5 +216,13 @@ class SequentialHalving(Policy):
 
     def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> SequentialHalvingState:
         size = self.first_draws(n_arms=n_arms, pulls=pulls)
-        table = halving(memory, n_arms, slots=size, brackets=1, largest=size)
-        return SequentialHalvingState(self.size or 0, table)
+        return SequentialHalvingState(
+            size=self.size or 0,
+            arm=memory.records(size, HalvedArm),
+            order=memory.ints(size),
+            clock=memory.records(1, HalvingClock),
+            sampler=sampler(memory, n_arms, draws=size),
+            words=stream(memory),
+            ties=stream(memory),
+            rank=tournament(memory, size),
+        )

@@ -1,9 +1,8 @@
-"""SubSampled: any policy, on a random subset of the arms (Bayati et al. 2020)."""
+"""SubSampled: any policy, on a random subset of the arms; and greedy (Bayati et al. 2020)."""
 
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
@@ -14,11 +13,10 @@ from manyarms.core.hash_map import HashMap, clear_map, find, hash_map, insert
 from manyarms.core.memory import Memory
 from manyarms.core.rng import Stream, draw, stream
 from manyarms.core.sampler import Sampler, sampler
-from manyarms.policies.field.greedy import Greedy
-from manyarms.policies.field.thompson import Thompson
-from manyarms.policies.field.ucb import UCB
-from manyarms.policies.moss import MOSS
-from manyarms.policies.parts.parameters import AroundPolicy
+from manyarms.policies.field.scans import UCB
+from manyarms.policies.parts.fresh import FreshArms, ask_arms, present, reset_arms
+from manyarms.policies.parts.moss_slots import begin, count_late_pulls, credit
+from manyarms.policies.parts.parameters import AroundPolicy, RankingPolicy
 from manyarms.policies.parts.randomness import SUBSET, draw_fresh, reset_order
 from manyarms.protocol import (
     About,
@@ -35,7 +33,56 @@ from manyarms.protocol.parameters import Count, Probability
 from manyarms.protocol.policy import recommend
 from manyarms.protocol.registry import Form
 
-_SHORT = {"thompson": "ts"}  # as the source abbreviates it
+
+class GreedyState(NamedTuple):
+    """The arms pulled so far, ranked by their mean."""
+
+    arms: FreshArms
+
+
+def greedy_reset(state: GreedyState, key: int, horizon: int) -> None:
+    reset_arms(state.arms, key)
+    begin(state.arms.slots, present(state.arms), 1)  # with H = 1 the MOSS index is the mean
+
+
+plays(
+    GreedyState,
+    reset=greedy_reset,
+    ask=lambda state: ask_arms(state.arms),
+    tell=lambda state, slot, reward: credit(state.arms.slots, slot, reward),
+    count_late=lambda state, slot, change: count_late_pulls(state.arms.slots, slot, change),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Greedy(RankingPolicy):
+    r"""Pull each of the n arms once, in random order, then always one of largest mean.
+
+    .. math:: A_t \in \arg\max_a \bar x_a
+
+    Equal means: at random. It is meant for a random subset of the arms: `SubSampled`.
+
+    Notes
+    -----
+    An arm whose first pulls fail may never be pulled again. Anytime; with n > T it only explores.
+    Cost per pull: O(log(arms tried)), O(1) while one arm leads.
+
+    Examples
+    --------
+    >>> from manyarms.policies.field import Greedy
+    >>> live = Greedy().live(n_arms=3, seed=1)
+    >>> for _ in range(3):
+    ...     pull = live.ask()
+    ...     live.tell(pull, reward=1.0 if pull.arm == 2 else 0.0)
+    >>> live.ask().arm
+    2
+    """
+
+    name = "greedy"
+    anytime = True
+
+    def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> GreedyState:
+        return GreedyState(self._arms(memory, n_arms, arms=min(n_arms, pulls)))
 
 
 class SubSampledState(NamedTuple):
@@ -78,53 +125,13 @@ plays(
 
 
 @dataclass(frozen=True)
-class OnSubset(Policy):
-    """A policy that runs another one on a random subset; subclasses say which, and how large."""
-
-    @property
-    @abstractmethod
-    def runs(self) -> Policy:
-        """The inner policy."""
-
-    @abstractmethod
-    def wanted(self, n_arms: int, pulls: int) -> float:
-        """Return the size of the subset, before it is rounded and cut to the number of arms."""
-
-    @property
-    def sized_by_horizon(self) -> bool:
-        """Whether the size depends on the horizon; `Doubling` refuses such policies."""
-        return True
-
-    def set_size(self, n_arms: int, pulls: int) -> int:
-        """Return the size of the subset, at least one arm and at most all."""
-        size = self.wanted(n_arms, pulls)
-        return max(1, min(math.ceil(size * (1 - 1e-12)), n_arms))  # T^(1/2) may round up
-
-    def check_rewards(self, reward_range: tuple[float, float] | None) -> None:
-        self.runs.check_rewards(reward_range)
-
-    def stage(self, state: SubSampledState) -> str:
-        return self.runs.stage(state.inner)
-
-    def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> SubSampledState:
-        size = self.set_size(n_arms, pulls)
-        draws = min(size, pulls)
-        return SubSampledState(
-            inner=self.runs.new_state(memory, n_arms=size, pulls=pulls),
-            subset=hash_map(memory, names=size, entries=draws),
-            sampler=sampler(memory, n_arms, draws=draws),
-            words=stream(memory),
-        )
-
-
-@dataclass(frozen=True)
-class SubSampled(AroundPolicy, OnSubset):
+class SubSampled(AroundPolicy):
     r"""Draw s arms at random, once, and run a policy on them as if there were no others.
 
     Parameters
     ----------
     policy
-        The policy to run: `MOSS()`, `Greedy()`, `UCB()`, `Thompson()` or any other.
+        The policy to run: `MOSS()`, `Greedy()`, `UCB()` or any other.
     size
         The number s of arms; all, if there are fewer.
     exponent
@@ -133,11 +140,17 @@ class SubSampled(AroundPolicy, OnSubset):
     Notes
     -----
     M. Bayati, N. Hamidi, R. Johari, K. Khosravi, "Unreasonable effectiveness of greedy algorithms
-    in multi-armed bandit with many arms", NeurIPS 2020: for a prior with a density around the best
-    mean, 1/2 is the rate-optimal exponent for UCB; 2/3 is theirs for greedy in the worst case. Its
-    price is known: where no best arm is among the s, no patience will find one. The policy within
-    knows nothing of the other arms: its n is s. Cost per pull: the policy's own, and one look-up.
-    Arms of the subset are drawn when they are first pulled.
+    in multi-armed bandit with many arms", NeurIPS 2020: for means whose prior has a density around
+    the best mean, UCB on about :math:`T^{1/2}` arms is rate-optimal, and so is greedy if rewards
+    are 0 and 1. If no best arm is among the s, none is ever found. The policy within knows nothing
+    of the other arms: its n is s. Cost per pull: the policy's own, and one look-up. Arms of the
+    subset are drawn when they are first pulled.
+
+    Checked against `mmab.py` and `montecarlo.py` of khashayarkhv/many-armed-bandit, the code of one
+    of the authors: UCB and greedy on a set of arms drawn once, of :math:`T^{1/2}` arms; greedy with
+    Gaussian rewards on :math:`T^{2/3}` arms (both for a prior that is uniform near the best mean).
+    There the size is rounded down, and of equal means the first wins; here the size is rounded up,
+    and ties are broken at random.
 
     Examples
     --------
@@ -163,7 +176,7 @@ class SubSampled(AroundPolicy, OnSubset):
     @property
     def name(self) -> str:  # type: ignore[override]  # it depends on the policy within
         """The policy's name, with "ss-" before it."""
-        return f"ss-{_SHORT.get(self.policy.name, self.policy.name)}"
+        return f"ss-{self.policy.name}"
 
     @property
     def anytime(self) -> bool:  # type: ignore[override]  # as the policy within is
@@ -179,15 +192,27 @@ class SubSampled(AroundPolicy, OnSubset):
         return f"{self.name}({', '.join(filter(None, (within, own)))})"
 
     @property
-    def runs(self) -> Policy:
-        return self.policy
-
-    @property
     def sized_by_horizon(self) -> bool:
+        """Whether the size depends on the horizon; `Doubling` refuses such policies."""
         return self.size is None
 
-    def wanted(self, n_arms: int, pulls: int) -> float:
-        return float(self.size or 1) if self.exponent is None else math.pow(pulls, self.exponent)
+    def set_size(self, n_arms: int, pulls: int) -> int:
+        """Return the size of the subset, at least one arm and at most all."""
+        size = float(self.size or 1) if self.exponent is None else math.pow(pulls, self.exponent)
+        return max(1, min(math.ceil(size * (1 - 1e-12)), n_arms))  # T^(1/2) may round up
+
+    def stage(self, state: SubSampledState) -> str:
+        return self.policy.stage(state.inner)
+
+    def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> SubSampledState:
+        size = self.set_size(n_arms, pulls)
+        draws = min(size, pulls)
+        return SubSampledState(
+            inner=self.policy.new_state(memory, n_arms=size, pulls=pulls),
+            subset=hash_map(memory, names=size, entries=draws),
+            sampler=sampler(memory, n_arms, draws=draws),
+            words=stream(memory),
+        )
 
 
 def _written(exponent: float) -> str:
@@ -212,28 +237,16 @@ def on_subset(
 
 _about_subset = partial(About, needs="horizon", source="Bayati et al. 2020")
 SUB_SAMPLED = {
-    "ss-moss": Form(
-        _about_subset(
-            guarantee="MOSS's, among √T random arms",
-            nanoseconds=15,
-            page="docs/policies/subsets.md",
-            scaling="log of arms in the subset",
-            good_at="best arms not rarer than 1 in √T",
-        ),
-        MOSS,
-        on_subset,
-    ),
     "ss-greedy": Form(
         _about_subset(
             guarantee="Bayesian, for means dense near the best",
             only_if=("means dense near the best",),
-            nanoseconds=13,
             page="docs/policies/subsets.md",
             scaling="log of arms in the subset",
             good_at="many good arms; hard to beat there",
             variants=(
                 Variant(
-                    label="ss-greedy(T^2/3)",  # its source's for the worst case
+                    label="ss-greedy(T^2/3)",  # its source's for Gaussian rewards
                     parameters={"exponent": 2 / 3},
                     guarantee="Bayesian, for means dense near the best",
                     only_if=("means dense near the best",),
@@ -247,24 +260,11 @@ SUB_SAMPLED = {
         _about_subset(
             guarantee="Bayesian, for means dense near the best",
             only_if=("means dense near the best",),
-            nanoseconds=280,
             page="docs/policies/subsets.md",
-            scaling="distinct pull counts",
+            scaling="arms in the subset",
             good_at="many good arms",
         ),
         UCB,
-        on_subset,
-    ),
-    "ss-ts": Form(
-        _about_subset(
-            guarantee="none stated here",
-            nanoseconds=2400,
-            page="docs/policies/subsets.md",
-            scaling="distinct (successes, failures): not sublinear",
-            good_at="many good arms, rewards 0 and 1",
-            rewards="[0, 1]",
-        ),
-        Thompson,
         on_subset,
     ),
 }

@@ -9,7 +9,6 @@ from manyarms.core.jit import kernel
 from manyarms.core.memory import Record, Records
 from manyarms.protocol.parameters import number
 
-Shape: TypeAlias = Annotated[float, number(above=0.0, at_most=1e6)]  # of the law of the means
 Factor: TypeAlias = Annotated[float, number(at_least=1.0, at_most=1e6)]  # b = c
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Annotated, Any, TypeVar
 
 from manyarms.core.memory import Memory
@@ -11,15 +10,10 @@ from manyarms.errors import ParameterError
 from manyarms.policies.parts.fresh import FreshArms, fresh_arms
 from manyarms.policies.parts.guard_slots import Guard, guard
 from manyarms.policies.parts.moss_slots import slots
-from manyarms.protocol import About, Policy, Variant
+from manyarms.protocol import Policy, Variant
 from manyarms.protocol.parameters import Flag, Number, Positive, choice, number
 from manyarms.protocol.plain_classes import is_plain
 from manyarms.theory.schedules import iteration_arms, iteration_pulls, iterations
-
-# What is said of policies that keep to one arm until it fails: made for best arms that never do.
-about_perfect = partial(
-    About, scaling="constant", knowledge="mu*", rewards="[0, 1]", perfect_best=True
-)
 
 A = TypeVar("A", bound="AroundPolicy")
 B = TypeVar("B", bound="ToldBestMean")

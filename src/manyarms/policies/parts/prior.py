@@ -17,12 +17,13 @@ from typing import NamedTuple
 
 from manyarms.core.jit import kernel, rare
 from manyarms.core.memory import Floats, Memory, Record, Records
-from manyarms.policies.parts.beta import incomplete_beta
 
 _STRENGTHS = 12  # 2, 4, 8, …, 4096
 _SHIFT = 8.0  # from here on Stirling's series has 11 digits
 _HALF_LOG_2_PI = 0.5 * math.log(2.0 * math.pi)
 _STEPS = 40  # of a bisection
+_SMALL = 1e-15  # relative; where rounding takes over
+_AWAY = 1e-300  # a denominator is never nearer to 0
 _TINY = 1e-200  # below it, a product is written down as its logarithm
 _LEAST = 4.0  # arms: the target is never below the upper quartile
 
@@ -119,6 +120,36 @@ def log_gamma(x: float) -> float:
 def log_beta(a: float, b: float) -> float:
     """Return log B(a, b)."""
     return log_gamma(a) + log_gamma(b) - log_gamma(a + b)
+
+
+@kernel
+def incomplete_beta(a: float, b: float, x: float) -> float:
+    """Return the continued fraction of the incomplete beta function, by Lentz's method.
+
+    It converges fast for x < (a + 1) / (a + b + 2): in at most O(sqrt(a + b)) steps.
+    """
+    c = 1.0
+    d = 1.0 / _away(1.0 - (a + b) * x / (a + 1.0))
+    value = d
+    change = 0.0
+    m = 1.0
+    while abs(change - 1.0) > _SMALL and m < 1e6:
+        even = m * (b - m) * x / ((a + 2.0 * m - 1.0) * (a + 2.0 * m))
+        d = 1.0 / _away(1.0 + even * d)
+        c = _away(1.0 + even / c)
+        value *= d * c
+        odd = -(a + m) * (a + b + m) * x / ((a + 2.0 * m) * (a + 2.0 * m + 1.0))
+        d = 1.0 / _away(1.0 + odd * d)
+        c = _away(1.0 + odd / c)
+        change = d * c
+        value *= change
+        m += 1.0
+    return value
+
+
+@kernel
+def _away(number: float) -> float:
+    return number if abs(number) > _AWAY else _AWAY
 
 
 @rare

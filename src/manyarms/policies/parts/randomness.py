@@ -12,13 +12,12 @@ FRESH = 1  # which arm is drawn next: one word for each arm
 TIES = 2  # which of several leaders is pulled: one word each time
 ORDER = 3  # real or mixture-arm first, while both wait for their first pull: one word each time
 MIXTURES = 4  # one word for each step into a mixture-arm
-RANKING = 5  # empMOSS++: ties among equal means when a set is chosen
-EPOCHS = 6  # Parallel and dynamic balancing: ties among subroutines
+RANKING = 5  # empMOSS++ and sequential halving: ties among equal means when a set is chosen
+EPOCHS = 6  # Parallel: ties among subroutines
 PHASES = 7  # Doubling: the keys of its restarts
-ROUNDING = 8  # rules for rewards 0 and 1: one word for each reward between them
-BASES = 9  # CorralIGW: three words for each pull: base rule, random arm, which of two arms
+ROUNDING = 8  # Thompson sampling: one word for each reward between 0 and 1
 SUBSET = 10  # SubSampled: the key of the policy within
-SAMPLES = 11  # posterior samples: one word for each pull
+SAMPLES = 11  # Thompson sampling: one word for each pull
 GUARDED = 12  # Guarded: the key of the policy within
 
 

@@ -1,4 +1,4 @@
-"""What Parallel and dynamic balancing share: MOSS on a random set for each of many hardnesses.
+"""The subroutines of Parallel: MOSS on a random set for each of many hardnesses.
 
 There are q = ⌈log T⌉ subroutines, for the hardnesses i/q, that share slots and sampler. A slot's
 number says whose it is, so a reward finds its subroutine when another one runs by now. A state has

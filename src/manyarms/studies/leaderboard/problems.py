@@ -31,6 +31,7 @@ SHAPES = ((1.0, 1.0), (2.0, 0.5), (2.0, 2.0), (1.0, 3.0))  # of Beta-distributed
 CONTESTS = "caption contests"  # the family
 
 SECONDS = 0.6  # of one core, for one policy on one problem
+SCANNED = 2_000  # arms: UCB1, UCB, KL-UCB and Thompson sampling play on no more
 FEWEST = 25  # runs, however slow: in fewer, one who misses now and then may seem never to miss
 
 
@@ -71,6 +72,7 @@ def entered(problem: SuiteProblem, replications: int) -> Cell:
     instance, players = problem.instance, []
     for label, name, about, parameters in _entrants():
         applies = about.rewards == "any" or instance.rewards.bounded
+        applies &= about.scaling != "arms tried" or instance.n_arms <= SCANNED
         if applies and (instance.best_mean == 1.0 or not about.perfect_best):
             entrant = policy(name, **parameters, **_told(name, problem))
             runs = min(replications, max(FEWEST, affordable(about, problem.horizon, SECONDS)))
@@ -81,14 +83,14 @@ def entered(problem: SuiteProblem, replications: int) -> Cell:
 
 def affordable(about: About, horizon: int, seconds: float) -> int:
     """Return how many runs of a policy fit into some seconds of one core."""
-    return int(seconds * 1e9 / (max(1, about.nanoseconds) * horizon))
+    return int(seconds * 1e9 / (pull_nanoseconds(about) * horizon))
 
 
 def _entrants() -> Iterator[tuple[str, str, About, dict[str, Any]]]:
     """Yield the label, name, facts and parameters of every policy."""
     said = described()
     for name, about in said.items():
-        if about.knowledge != "arm" and not about.finds:  # knowing the answer is no contest
+        if not about.finds:
             yield name, name, about, {}
     for name, about in said.items():
         for form in about.variants if not about.finds else ():
@@ -100,18 +102,10 @@ def _told(name: str, problem: SuiteProblem) -> dict[str, Any]:
     ratio, horizon = problem.ratio, problem.horizon
     if name == "moss-oracle":
         return {"alpha": min(1.0, max(0.0, math.log(ratio / 2) / math.log(horizon)))}
-    if name == "ss-greedy-oracle":
-        return {"alpha": min(1.0, math.log(ratio) / math.log(horizon))}
-    if name == "qrm1":
-        return {"rho": 1 / ratio}
-    if name == "ss-ucb-oracle":
-        return {"share": 1 / ratio}
-    if problem.shape is None:
+    if problem.shape is None or name != "cbt":
         return {}
     b, weight = problem.shape
-    if name in ("ucb-f", "ucb-air"):
-        return {"b": b, "perfect_best": problem.instance.best_mean == 1.0}
-    return {"b": b, "weight": weight} if name in ("two-target", "cbt") else {}
+    return {"b": b, "weight": weight}
 
 
 def problems() -> Iterator[SuiteProblem]:

@@ -53,12 +53,8 @@ ENTRANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "ss-greedy(T^2/3)": ("ss-greedy", {"exponent": 2 / 3}),
     "empirical-cbt": ("empirical-cbt", {}),
     "empmoss++": ("empmoss++", {}),
-    "hybrid-moss++": ("hybrid-moss++", {}),
-    "hybrid-moss++(kl)": ("hybrid-moss++", {"index": "kl"}),
-    "corral-igw": ("corral-igw", {}),
     "moss++": ("moss++", {}),
     "anytime-moss++": ("anytime-moss++", {}),
-    "ss-moss": ("ss-moss", {}),
     "quantile": ("quantile", {}),
 }
 

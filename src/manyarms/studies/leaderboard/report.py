@@ -24,7 +24,7 @@ _FIGURE = "figures/leaderboard"
 # as a panel has fewer than _NAMED of them. The rest is grey.
 _ALWAYS_NAMED = {
     *("moss", "quantile", "moss++", "empmoss++", "parallel", "moss-oracle"),
-    *("hybrid-moss++", "patience", "prospector"),
+    *("patience", "prospector"),
 }
 _NAMED = 9
 _FURTHEST = 100.0  # factor
@@ -52,10 +52,10 @@ _HOW = (
     "it assumes a best mean of 1 and the best mean is lower. Its standing is then over fewer and "
     "easier problems. `empirical-cbt` also expects a best mean of 1, but it knows only the horizon "
     "and plays wherever it runs. It does well on Figure 2(a), because 1 - μ* is only 0.1 there. "
-    "Every policy may know the horizon. If means are drawn, `cbt`, `two-target`, `ucb-f` and "
-    "`ucb-air` also know the shape of their distribution. `best`, which knows a best arm, has no "
-    "regret and is not listed. Finders, which are made for keeping one arm, have a board of their "
-    "own: `manyarms reproduce find`."
+    "Every policy may know the horizon. If means are drawn, `cbt` also knows the shape of "
+    "their distribution. UCB1, UCB, KL-UCB and Thompson sampling look at all arms tried before "
+    "every pull, and play on few arms only. Finders, which are made for keeping one arm, have a "
+    "board of their own: `manyarms reproduce find`."
 )
 _THRESHOLD = (
     "**On the contests.** The paper divides the share of votes of each caption by the largest "

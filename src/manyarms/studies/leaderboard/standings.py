@@ -19,7 +19,7 @@ from manyarms.simulation.summary import PolicySummary, summarise
 
 CONFIDENCE = 0.95
 _NEARLY_ALL = 0.9  # a share of the problems: some policies are made for rewards in [0, 1] only
-STOOD_FOR = ("empmoss++", "prospector", "hybrid-moss++", "patience")
+STOOD_FOR = ("empmoss++", "prospector", "patience")
 
 Floats = NDArray[np.float64]
 
