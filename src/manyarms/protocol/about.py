@@ -19,7 +19,6 @@ Condition: TypeAlias = Literal[
     "best mean 1",
     "rewards 0 and 1",
     "Gaussian rewards",
-    "uniform means",
     "means dense near the best",
     "a known shape",
     "more pulls than arms",
