@@ -209,7 +209,7 @@ class Faults:
 @pytest.fixture
 def faults(monkeypatch: pytest.MonkeyPatch) -> Faults:
     one = Faults()
-    commit, begin = SQLiteStore.commit, SQLiteStore._begin
+    commit, begin = SQLiteStore.commit, SQLiteStore._open
 
     async def faulty(self: SQLiteStore, group: Any) -> None:
         if one.away:
@@ -223,13 +223,13 @@ def faults(monkeypatch: pytest.MonkeyPatch) -> Faults:
         if what == "answer lost":
             raise LostError("lost")
 
-    def away(self: SQLiteStore, database: Any) -> None:
+    def away(self: SQLiteStore) -> None:
         if one.away:
             raise UnreachableError("away")
-        begin(self, database)
+        begin(self)
 
     monkeypatch.setattr(SQLiteStore, "commit", faulty)
-    monkeypatch.setattr(SQLiteStore, "_begin", away)
+    monkeypatch.setattr(SQLiteStore, "_open", away)
     return one
 
 
