@@ -12,7 +12,7 @@ from unittest import mock
 
 from tests.attack.arena import Arena, Attempt, attack, in_child
 from tests.attack.on_door import SHOP, served, still_serves
-from tests.serve.machines import Node, call, in_thread, node, path_of, wait
+from tests.serve.machines import Node, call, in_thread, made_token, node, path_of, wait
 
 
 def _acknowledged(one: Node, count: int) -> list[int]:
@@ -111,13 +111,12 @@ def jumps(arena: Arena) -> Iterator[Attempt]:
 
 
 def _jump(folder: Path, seconds: list[float]) -> Iterator[Attempt]:
-    """Set the clock again and again: windows end in their time, tokens and sessions do not."""
+    """Set the clock again and again: windows end in their time, tokens do not."""
     true = time.time
     with in_thread(f"sqlite:///{folder}/serve.db?sync=never") as one:
         for name, window in (("long", 600.0), ("short", 0.1)):
             assert call(one.port, "PUT", path_of(name), {"n_arms": 9, "window": window})[0] == 201
-        made = {"name": "v", "role": "viewer", "expires": 600}
-        token = call(one.port, "POST", "/v1/tokens", made)[1]["token"]
+        token = made_token(one.store, "v", "viewer", expires=600)
         for number, jump in enumerate(seconds, 1):
             with mock.patch.object(time, "time", lambda jump=jump: true() + jump):
                 for name in ("long", "short"):
@@ -128,7 +127,7 @@ def _jump(folder: Path, seconds: list[float]) -> Iterator[Attempt]:
                     time.sleep(0.02)
                 yield f"jump {jump}: short windows end", _facts(one.port, "short") == (0, number)
                 yield f"jump {jump}: long ones do not", _facts(one.port, "long") == (number, 0)
-                status = call(one.port, "GET", "/v1/session", token=token)[0]
+                status = call(one.port, "GET", path_of("long"), token=token)[0]
                 yield f"jump {jump}: a token is answered {status}", status == 200
 
 

@@ -70,9 +70,9 @@ def test_the_dashboard_has_it() -> None:
     from manyarms.serve.dashboard.pages import Pages
     from manyarms.serve.service import Service, Settings
 
-    pages: Any = Pages(Service(Settings("sqlite:///none.db"), "secret"))
+    pages: Any = Pages(Service(Settings("sqlite:///none.db")))
     styles, icon = asyncio.run(pages.shared_styles(None)), asyncio.run(pages.icon(None))
     assert styles.body.decode().startswith(page_css())
     assert icon.body.decode() == theme.ICON
-    shown = {"root": "", "caller": None, "may_administer": False, "version": ""}
+    shown = {"root": "", "caller": None, "version": ""}
     assert theme.MARK in panels.template("base", **shown)

@@ -51,7 +51,6 @@ class Client(threading.Thread):
         super().__init__(daemon=True)
         self._ports, self._heard, self._stop_event = ports, heard, stop
         self._chance = random.Random(number)
-        self._worker = f"worker {number}" if number % 2 else None
         self._link: http.client.HTTPConnection | None = None
 
     def run(self) -> None:
@@ -66,17 +65,15 @@ class Client(threading.Thread):
     def _turn(self) -> None:
         key = uuid.uuid4().hex
         k = self._chance.choice((1, 1, 1, 3))
-        answer = self._insist("asks", {"k": k, "worker": self._worker}, key)
+        answer = self._insist("asks", {"k": k}, key)
         if answer is None:
             return
         pulls = [(one["pull"], one["arm"]) for one in answer["pulls"]]
         self._heard.asks[key] = pulls
         if self._chance.random() < 0.05:  # the answer was lost, and comes again
-            repeated = self._insist("asks", {"k": k, "worker": self._worker}, key)
+            repeated = self._insist("asks", {"k": k}, key)
             if repeated is not None and repeated["pulls"] != answer["pulls"]:
                 self._heard.wrong.append(f"{key} was given {pulls} and then {repeated['pulls']}")
-        if self._worker and self._chance.random() < 0.05:
-            return  # the worker dies, and asks again when it is back
         tells = [{"pull": pull, "reward": reward_of(pull, arm)} for pull, arm in pulls]
         told = self._insist("tells", {"tells": tells}, None)
         for one, result in zip(tells, told["results"] if told else (), strict=bool(told)):

@@ -75,7 +75,7 @@ async def play(
         while post and post[0][0] <= owned.at:
             _, pull, reward = heapq.heappop(post)
             owned.tell(pull, reward)
-        given = owned.ask(1, f"worker {k % 3}" if k > pulls - 50 else None, None, "")
+        given = owned.ask(1, None)
         (pull,) = given.pulls[-1:]
         reward = float(dice.random() < mean(given.arms[pull]))
         heapq.heappush(post, (owned.at + delay(dice, reward), pull, reward))
@@ -83,7 +83,6 @@ async def play(
             await store.commit([owned.take()])
     await store.commit([owned.take()])
     await store.write(lambda db: db.save(owned.id, owned.head, *owned.snapshot()))
-    await store.write(lambda db: tables.note(db, "anna", name, "create"))
 
 
 def _pieces(rows: Iterable[Any], size: int) -> Iterable[list[Any]]:

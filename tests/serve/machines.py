@@ -25,7 +25,8 @@ from typing import Any
 import pytest
 
 from manyarms.live.databases import Database, ExperimentRow
-from manyarms.serve import tables
+from manyarms.serve import local_token, tables
+from manyarms.serve.access import NewToken, add_token, new_token
 
 __all__ = [
     "TOKEN",
@@ -33,8 +34,10 @@ __all__ = [
     "Node",
     "Postgres",
     "call",
+    "drop_token",
     "free_port",
     "in_thread",
+    "made_token",
     "new_name",
     "node",
     "opened",
@@ -76,6 +79,20 @@ def opened(store: str) -> Iterator[Database]:
         yield database
     finally:
         database.close()
+
+
+def made_token(store: str, name: str, role: Any, **more: Any) -> str:
+    """A new token of a service."""
+    token = new_token()
+    with opened(store) as database:
+        assert add_token(database, NewToken(name, role, **more), token)
+    return token
+
+
+def drop_token(store: str, name: str) -> None:
+    """Revoke a token."""
+    with opened(store) as database:
+        assert local_token.drop_token(database, name)
 
 
 def row_of(database: Database, name: str) -> ExperimentRow:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.serve.machines import call, in_thread, path_of, wait
+from tests.serve.machines import call, in_thread, made_token, path_of, wait
 
 pytestmark = pytest.mark.interpreted
 DAY = 86_400.0
@@ -20,8 +20,7 @@ def test_a_clock_that_jumps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jum
         for name, window in (("long", 60.0), ("short", 0.3)):
             spec = {"n_arms": 9, "window": window}
             assert call(one.port, "PUT", path_of(name), spec)[0] == 201
-        viewer = {"name": "v", "role": "viewer", "expires": 60}
-        token = call(one.port, "POST", "/v1/tokens", viewer)[1]["token"]
+        token = made_token(one.store, "v", "viewer", expires=60)
         assert call(one.port, "POST", f"{path_of('long')}/asks", {})[0] == 200
         monkeypatch.setattr(time, "time", lambda: true() + jump)
         assert call(one.port, "POST", f"{path_of('long')}/asks", {})[0] == 200

@@ -76,7 +76,7 @@ def test_keys_of_old_asks_go_some_at_a_time(database: Database) -> None:
     row = row_of(database, name)
     for k in range(8):
         database.run(
-            "INSERT INTO ask_keys VALUES (:x, :key, :k, 1, NULL, '', NULL, :at)",
+            "INSERT INTO ask_keys VALUES (:x, :key, 1, :k, 1, NULL, :at)",
             x=row.id,
             key=f"k{k}",
             k=k,

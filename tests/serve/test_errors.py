@@ -34,7 +34,7 @@ SPEC = (
         (
             m.Tells,
             b'{"tells": [{"pull": 1, "reward": 1}, {"pull": 2}]}',
-            "The field `reward` is missing in `tells[1]`. Known: pull, reward, ticket.",
+            "The field `reward` is missing in `tells[1]`. Known: pull, reward.",
         ),
         (m.Abandons, b'{"pulls": [1, -1]}', "`pulls[1]` must be an integer >= 0."),
     ],

@@ -118,7 +118,7 @@ def test_in_the_middle_of_an_import(tmp_path: Path) -> None:
     check_log(store)
 
 
-def test_and_then_other_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_and_then_other_code(tmp_path: Path) -> None:
     """Neither the text of the code nor the version of NumPy matters: arms are compared."""
     store = f"sqlite:///{tmp_path}/serve.db"
     with node(store) as one:
@@ -130,12 +130,12 @@ def test_and_then_other_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         for file in (other / "manyarms").rglob("*.py"):
             file.write_text(file.read_text(encoding="utf-8") + "\n# of another day\n", "utf-8")
         (other / "sitecustomize.py").write_text("import numpy\nnumpy.__version__ = '99.1'\n")
-        monkeypatch.setenv("PYTHONPATH", str(other))
-        one.start()
-        goes_on(one, 3000)
-        play(one, 20_000 // 2)
-        one.kill()
-        monkeypatch.delenv("PYTHONPATH")
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("PYTHONPATH", str(other))
+            one.start()
+            goes_on(one, 3000)
+            play(one, 20_000 // 2)
+            one.kill()
         one.start()
         goes_on(one, 13_010)
         one.stop()

@@ -141,10 +141,9 @@ def test_the_panel(served: InThread, uneven: bool) -> None:
     call(port, "POST", f"{path}/tells", {"tells": tells})
     seen = call(port, "GET", f"{path}/in-flight")[1]["uneven"]
     page = call(port, "GET", f"/experiments/{name}")[1].decode()
-    assert "Are rewards lost unevenly?" in page
     if not uneven:
         assert seen == []
-        assert "of no arm more or fewer than by chance" in page
+        assert "lost unevenly" not in page
         return
     assert [one["arm"] for one in seen] == [keys[2]]
     assert "100 % of the pulls of item &lt;2&gt; were abandoned, and 1" in page

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import manyarms as ma
-from tests.serve.machines import TOKEN, InThread, call, in_thread
+from tests.serve.machines import TOKEN, InThread, call, in_thread, made_token, new_name
 
 
 def _played(port: int, path: str, pulls: int, best: str) -> None:
@@ -151,7 +151,7 @@ def test_a_control_is_a_target(served: InThread) -> None:
     assert call(port, "GET", f"{path}/verdict")[1]["headline"] == seen["headline"]
     assert call(port, "GET", f"{path}/verdict?epsilon=0.1")[1]["target"] is None
     assert b'name="target" autocomplete="off" value="control"' in call(port, "GET", page)[1]
-    viewer = call(port, "POST", "/v1/tokens", {"name": "looks", "role": "viewer"})[1]["token"]
+    viewer = made_token(served.store, new_name(), "viewer")
     shown = call(port, "GET", page, token=viewer)[1]
     assert b"<dt>Good enough</dt><dd>better than today</dd>" in shown
     for wrong in ("today", "5%", 2.0, -0.1):

@@ -11,8 +11,6 @@ import manyarms as ma
 from manyarms.serve import importing
 from tests.serve.machines import TOKEN, InThread, call, in_thread, new_name, path_of
 
-CSV: dict[str, Any] = {"Content_Type": "text/csv"}
-
 
 def begun(one: InThread, keys: list[str], **spec: Any) -> str:
     path = path_of(new_name())
@@ -38,10 +36,9 @@ def test_the_whole_list(served: InThread) -> None:
     status, done = call(served.port, "PUT", f"{path}/arms", {"keys": ["green", "blue"]})
     assert (status, done) == (200, {"added": [], "restored": [], "retired": [], "n_arms": 2})
     assert call(served.port, "GET", path)[1]["head"] == head
-    text = b"key,price,colour\r\nred,3,1\r\nblue,4,2\r\n"
-    status, done = call(served.port, "PUT", f"{path}/arms", text, **CSV)
+    kind: dict[str, Any] = {"Content_Type": "application/x-ndjson"}
+    status, done = call(served.port, "PUT", f"{path}/arms", b'"red"\n"blue"\n"red"\n', **kind)
     assert (status, done["restored"], done["retired"]) == (200, ["red"], ["green"])
-    assert done["ignored"] == ["price", "colour"]
     assert in_play(served, path) == {"red", "blue"}
     asked = {call(served.port, "POST", f"{path}/asks", {})[1]["pulls"][0]["arm"] for _ in range(4)}
     assert asked == {"red", "blue"}
@@ -58,8 +55,6 @@ def test_the_first_list_begins_the_game(served: InThread) -> None:
     ("body", "status", "code"),
     [
         ({"keys": []}, 422, "invalid"),
-        ({"keys": ["red", "red"]}, 409, "twice"),
-        ({"keys": ["new", "new"]}, 409, "twice"),
         ({"keys": ["new", ""]}, 422, "invalid"),
         ({"count": 3}, 422, "invalid"),
     ],
@@ -87,26 +82,16 @@ def test_numbers_and_policies_that_keep_their_arms(served: InThread) -> None:
     assert in_play(served, path) == {"a", "b"}
 
 
-def test_upsert(served: InThread) -> None:
+def test_known_names_are_skipped(served: InThread) -> None:
     path = begun(served, ["red", "blue"])
     assert call(served.port, "DELETE", f"{path}/arms/red")[0] == 200
-    status, answer = call(served.port, "POST", f"{path}/arms", {"keys": ["red", "green"]})
-    assert (status, answer["code"]) == (409, "key_exists")
-    assert "upsert" in answer["message"]
-    status, answer = call(served.port, "POST", f"{path}/arms", {"keys": ["new", "new"]})
-    assert (status, answer["code"]) == (409, "twice")
-    keys = {"keys": ["red", "green"]}
+    keys = {"keys": ["red", "green", "green"]}
     for expected in (
-        {"added": 1, "n_arms": 3, "there": 1, "restored": 1},
-        {"added": 0, "n_arms": 3, "there": 2},
+        {"added": 1, "n_arms": 3, "skipped": 1},
+        {"added": 0, "n_arms": 3, "skipped": 2},
     ):
-        assert call(served.port, "POST", f"{path}/arms?upsert=true", keys) == (200, expected)
-    assert in_play(served, path) == {"red", "blue", "green"}
-    assert call(served.port, "POST", f"{path}/arms?upsert=yes", keys)[0] == 422
-    text = b'{"key": "pink", "price": 3}\n"grey"\n'
-    kind: dict[str, Any] = {"Content_Type": "application/x-ndjson"}
-    status, answer = call(served.port, "POST", f"{path}/arms", text, **kind)
-    assert (status, answer["added"], answer["ignored"]) == (200, 2, ["price"])
+        assert call(served.port, "POST", f"{path}/arms", keys) == (200, expected)
+    assert in_play(served, path) == {"blue", "green"}  # a retired arm stays retired
 
 
 @pytest.mark.parametrize("seed", range(2))

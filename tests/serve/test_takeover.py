@@ -38,7 +38,7 @@ def test_what_befalls_a_leader(nodes: list[Node], store: str) -> None:
     second.wait()
     assert call(second.port, "POST", f"{path}/asks", {"k": 50}, **asked)[1] == answer
     first.start(wait=False)
-    wait(lambda: call(second.port, "GET", f"{path}/health")[1]["standbys"])
+    first.wait_for("/healthz")  # it answers this when it stands by
     if not store.startswith("sqlite"):
         second.signal(signal.SIGSTOP)  # it is frozen, and its session is ended
         first.wait()

@@ -10,7 +10,6 @@ from typing import Any
 
 import click
 
-_WHO = "(command line)"  # in the audit; no token can have this name
 _store = click.option(
     "--store",
     default="sqlite:///manyarms.db",
@@ -67,25 +66,13 @@ def _opened(store: str, *, new: bool = False) -> Iterator[Any]:
     "--connections",
     type=click.IntRange(1),
     default=10_000,
-    help="The largest number of connections; those beyond get status 503.",
+    help="The largest number of connections; requests beyond get status 503.",
 )
 @click.option(
     "--idle-seconds",
     type=click.IntRange(1),
     default=75,
     help="How long a connection is kept between two requests.",
-)
-@click.option(
-    "--restored",
-    is_flag=True,
-    help="Give this once, after the database was restored from a backup: tickets from the lost "
-    "time are then refused.",
-)
-@click.option(
-    "--images",
-    is_flag=True,
-    help="Show the pictures and links of arms on the dashboard. Browsers then load pictures from "
-    "other servers, which see who looks.",
 )
 @click.option("--quiet", is_flag=True, help="Log warnings only.")
 def serve(root_path: str, trusted_proxies: str, quiet: bool, **given: Any) -> None:
@@ -114,18 +101,16 @@ def token() -> None:
 @click.argument("name")
 @click.option(
     "--role",
-    type=click.Choice(("admin", "operator", "viewer", "client", "browser")),
+    type=click.Choice(("admin", "client", "viewer")),
     required=True,
     help="What the token may do.",
 )
 @click.option("--experiment", help="The experiment that it is for (default: all).")
-@click.option("--origin", "origins", multiple=True, help="A page that may use it. Repeatable.")
-@click.option("--rate", type=float, help="The largest number of requests a second.")
 @click.option(
     "--days", type=float, help="The number of days after which it expires (default: never)."
 )
 @_store
-def add(store: str, origins: tuple[str, ...], days: float | None, **given: Any) -> None:
+def add(store: str, days: float | None, **given: Any) -> None:
     """Make a token and print it. It is not shown again.
 
     Example: manyarms token add shop --role client --experiment buttons
@@ -134,12 +119,10 @@ def add(store: str, origins: tuple[str, ...], days: float | None, **given: Any) 
     import msgspec
 
     from manyarms.errors import DuplicateNameError, ParameterError
-    from manyarms.serve.access import add_token, new_token
+    from manyarms.serve.access import NewToken, add_token, new_token
     from manyarms.serve.errors import failure_of_body
-    from manyarms.serve.tables import note
-    from manyarms.serve.token_messages import NewToken
 
-    given |= {"origins": origins, "expires": None if days is None else days * 86400}
+    given |= {"expires": None if days is None else days * 86400}
     try:
         new = msgspec.convert(given, NewToken)
     except msgspec.ValidationError as error:
@@ -148,7 +131,6 @@ def add(store: str, origins: tuple[str, ...], days: float | None, **given: Any) 
     with _opened(store, new=True) as database, database.transaction():
         if not add_token(database, new, made):
             raise DuplicateNameError(f"There is a token {new.name!r}. Choose another name.")
-        note(database, _WHO, new.experiment, f"add token {new.name}")
     click.echo(made)
 
 
@@ -175,13 +157,11 @@ def drop(name: str, store: str) -> None:
     """
     from manyarms.errors import UnknownNameError
     from manyarms.serve.local_token import NAME, drop_token, token_file
-    from manyarms.serve.tables import note
 
     with _opened(store) as database, database.transaction():
         if not drop_token(database, name):
             known = [row[0] for row in database.run("SELECT name FROM tokens")]
             raise UnknownNameError("token", name, known)
-        note(database, _WHO, None, f"drop token {name}")
         file = token_file(database)
     kept = f" {file} is removed, and no start makes another." if name == NAME and file else ""
     click.echo(f"{name} is revoked. The service refuses it after two seconds.{kept}")

@@ -50,7 +50,7 @@ def arm_of(seen: dict[str, Any]) -> ArmEstimate:
         pulls=seen["pulls"],
         told=seen["told"],
         retired=seen["retired"],
-        rate=seen.get("rate", False),
+        rate=seen["rate"],
     )
 
 
@@ -67,7 +67,7 @@ def error_of(answer: Answer) -> ManyarmsError:
         return StoppedError(message, body["recommended"] and arm_of(body["recommended"]))
     if code == "unknown_arm":
         return UnknownArmError(message)
-    if code in ("exists", "key_exists", "twice"):
+    if code == "exists":
         return DuplicateNameError(message)
     if answer.status in (409, 410) or code == "unknown_pull":
         return TurnError(message)

@@ -45,7 +45,7 @@ class AsyncRemote(Client):
 
     Parameters
     ----------
-    url, experiment, token, worker, timeout, patience
+    url, experiment, token, timeout, patience
         As for `Remote`.
 
     Notes

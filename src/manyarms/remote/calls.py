@@ -53,12 +53,11 @@ Plan = Generator[Call, Answer, T]
 class Calls:
     """The plans of one experiment."""
 
-    def __init__(self, experiment: str, worker: str | None) -> None:
+    def __init__(self, experiment: str) -> None:
         if not isinstance(experiment, str) or not experiment:
             raise ParameterError(f"`experiment` must be its name, got {experiment!r}.")
         self._all = "/v1/experiments"
         self._path = f"{self._all}/{quote(experiment, safe='')}"
-        self._worker = worker
 
     def listing(self) -> Plan[list[dict[str, Any]]]:
         """Look at all experiments."""
@@ -67,7 +66,7 @@ class Calls:
         while cursor is not None:
             page = yield Call("GET", f"{self._all}{_query(cursor=cursor)}")
             found += page.body["experiments"]
-            cursor = page.body.get("cursor")  # services of older versions have none
+            cursor = page.body["cursor"]
         return found
 
     def create(self, spec: dict[str, Any], arms: Iterable[str | int] | None) -> Plan[list[str]]:
@@ -110,7 +109,7 @@ class Calls:
         if isinstance(k, int) and k > MOST_PULLS:
             fix = "Ask again for more."
         count = 1 if k is None else check_int("k", k, at_least=1, at_most=MOST_PULLS, fix=fix)
-        body, headers = _json({"k": count} | ({"worker": self._worker} if self._worker else {}))
+        body, headers = _json({"k": count})
         headers["Idempotency-Key"] = secrets.token_hex(16)
         answer = yield Call("POST", f"{self._path}/asks", body, headers)
         pulls = [Pull(pull["arm"], pull["pull"]) for pull in answer.body["pulls"]]
@@ -160,12 +159,11 @@ class Calls:
             raise error
 
     def add_arms(self, arms: int | Iterable[str | int]) -> Plan[Sequence[Any]]:
-        """Add arms. Sent twice it might add them twice, or refuse what was done."""
+        """Add arms. Names are skipped if they are sent again; a count would be added twice."""
         names = None if isinstance(arms, int) else [str(arm) for arm in arms]
-        body, headers = _json({"count": arms})
-        if names is not None:
-            body, headers = _lines(names)
-        answer = yield Call("POST", f"{self._path}/arms", body, headers, once=True)
+        body, headers = _json({"count": arms}) if names is None else _lines(names)
+        once = names is None
+        answer = yield Call("POST", f"{self._path}/arms", body, headers, once=once)
         there, added = answer.body["n_arms"], answer.body["added"]
         return range(there - added, there) if names is None else names
 
@@ -220,13 +218,13 @@ class Calls:
         seen = yield from self.summary()
         known = {one.name: seen[one.name] for one in fields(Progress) if one.name in seen}
         mean = math.nan if seen["mean_reward"] is None else seen["mean_reward"]
-        spec, today = seen.get("spec", {}), seen.get("control_mean")
+        spec, today = seen["spec"], seen["control_mean"]
         return Progress(
             **known
             | {
                 "mean_reward": mean,
-                "reward_name": spec.get("reward") or "",
-                "control": spec.get("control"),
+                "reward_name": spec["reward"] or "",
+                "control": spec["control"],
                 "control_mean": math.nan if today is None else today,
             }
         )

@@ -197,7 +197,6 @@ class Client:
         experiment: str,
         *,
         token: str | None = None,
-        worker: str | None = None,
         timeout: float = 30.0,
         patience: float = 60.0,
     ) -> None:
@@ -205,10 +204,9 @@ class Client:
         check_number("patience", patience, at_least=0)
         self.experiment = experiment
         self._addresses = Addresses(url)
-        self._calls = Calls(experiment, worker)
+        self._calls = Calls(experiment)
         self._given: dict[str, Any] = {
             "token": token,
-            "worker": worker,
             "timeout": timeout,
             "patience": patience,
         }
@@ -241,8 +239,8 @@ class Client:
     def save(self, path: str | os.PathLike[str]) -> NoReturn:
         """Raise `ServiceError`: the service keeps everything in its database."""
         raise ServiceError(
-            "`save` is not served: the service keeps everything in its database. Make a backup of "
-            "that, or export the events: GET /v1/experiments/NAME/export.",
+            "`save` is not served: the service keeps everything in its database. Back it up, or "
+            "read the events: GET /v1/experiments/NAME/events.",
             code="not_served",
         )
 

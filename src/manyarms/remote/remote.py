@@ -47,9 +47,6 @@ class Remote(Client):
     token
         A token of the service, of role client or above (default: the environment variable
         MANYARMS_TOKEN).
-    worker
-        A name of this worker. If it dies, its next ask returns the pulls that it asked for and
-        never told (default: no name).
     timeout
         The seconds that one attempt may take (default: 30). If a process is frozen, the next
         address is tried after this time.
@@ -216,9 +213,10 @@ class Remote(Client):
         self._run(self._calls.abandon(pull, again))
 
     def add_arms(self, arms: int | Iterable[str | int]) -> Sequence[Any]:
-        """Add arms and return their names. The token needs the role operator.
+        """Add arms and return their names. The token needs the role admin.
 
-        If the answer is lost, the call raises and is not sent again: look at `n_arms`.
+        Names that are there already are skipped, unlike in `Live.add_arms`. If arms are called by
+        number and the answer is lost, the call raises and is not sent again: look at `n_arms`.
 
         Parameters
         ----------
@@ -230,7 +228,7 @@ class Remote(Client):
     def sync_arms(self, names: Iterable[str | int]) -> SyncedArms:
         """Let exactly these arms be in play, as `Live.sync_arms`.
 
-        The token needs the role operator. New arms come first, and all at once. Arms then go some
+        The token needs the role admin. New arms come first, and all at once. Arms then go some
         at a time: if the service ends midway, the same call does the rest.
 
         Parameters
@@ -241,7 +239,7 @@ class Remote(Client):
         return self._run(self._calls.sync_arms(names))
 
     def retire(self, arm: str | int) -> None:
-        """Never ask for an arm again, as `Live.retire`. The token needs the role operator.
+        """Never ask for an arm again, as `Live.retire`. The token needs the role admin.
 
         Parameters
         ----------
@@ -251,7 +249,7 @@ class Remote(Client):
         self._run(self._calls.retire(arm))
 
     def restore(self, arm: str | int) -> None:
-        """Let a retired arm come back, as `Live.restore`. The token needs the role operator.
+        """Let a retired arm come back, as `Live.restore`. The token needs the role admin.
 
         Parameters
         ----------
@@ -263,7 +261,7 @@ class Remote(Client):
     def observe(self, arm: str | int, rewards: float | Iterable[float]) -> None:
         """Report rewards of an arm that no pull of this experiment earned, as `Live.observe`.
 
-        The token needs the role operator. If the answer is lost, the call raises and is not sent
+        The token needs the role admin. If the answer is lost, the call raises and is not sent
         again, because the rewards would count twice.
 
         Parameters
@@ -305,16 +303,16 @@ class Remote(Client):
     def pause(self) -> None:
         """Let the service refuse asks until `resume`; rewards can still be told.
 
-        The token needs the role operator.
+        The token needs the role admin.
         """
         self._run(self._calls.change("pause"))
 
     def resume(self) -> None:
-        """Let the service answer asks again. The token needs the role operator."""
+        """Let the service answer asks again. The token needs the role admin."""
         self._run(self._calls.change("resume"))
 
     def stop(self) -> None:
-        """Let the service refuse asks for good. The token needs the role operator."""
+        """Let the service refuse asks for good. The token needs the role admin."""
         self._run(self._calls.change("stop"))
 
     # What only looks
@@ -379,7 +377,7 @@ class Remote(Client):
         )
 
     def change(self, **settings: float | str | None) -> None:
-        """Change settings of the experiment. The token needs the role operator.
+        """Change settings of the experiment. The token needs the role admin.
 
         Parameters
         ----------

@@ -30,7 +30,7 @@ def verdict(summary: Any) -> Judgement:
     if summary.state == "empty":
         why = "Add some: then the first ask is answered."
         return Judgement("part", "No arms yet", why, "No arms yet.")
-    if not summary.outcome:  # an earlier version has kept it
+    if not summary.outcome:  # not loaded since it was created
         return Judgement("part", "Not known", "", "Not known yet.")
     title = summary.outcome[:1].upper() + summary.outcome[1:]
     kind = _KINDS.get(summary.outcome, "part")

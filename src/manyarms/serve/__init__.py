@@ -1,10 +1,10 @@
 """The service: one experiment, many processes and machines, and a page to watch it.
 
 messages, routes    what may be asked over HTTP, and who may
-access, errors      tokens, sessions, tickets, limits; why a request is refused
+access, errors      tokens and roles; why a request is refused
 server              a process that listens
 app, requests       from HTTP to calls: every request goes this way, and every body is read here
-api                 a function for each route; playing, importing and exporting have the long ones
+api                 a function for each route; playing, importing and events have the long ones
 service             who asks, what is served, what the list shows
 leader              the process that plays all experiments: leads, loads, commits, unloads
 stores, tables      where events are kept, and the lock that makes a leader; the service's tables

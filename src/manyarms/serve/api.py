@@ -12,9 +12,8 @@ import msgspec
 
 from manyarms.live.databases import Database
 from manyarms.protocol.registry import policy_names
-from manyarms.serve import access, local_token, tables
 from manyarms.serve import messages as m
-from manyarms.serve import token_messages as t
+from manyarms.serve import tables
 from manyarms.serve.errors import (
     RefusedError,
     as_refusals,
@@ -24,8 +23,8 @@ from manyarms.serve.errors import (
     unknown_arm,
     unknown_experiment,
 )
+from manyarms.serve.events import events
 from manyarms.serve.experiment import Experiment
-from manyarms.serve.exporting import export
 from manyarms.serve.game import check_spec
 from manyarms.serve.importing import add_arms, number_of
 from manyarms.serve.playing import abandon, ask, tell
@@ -54,8 +53,6 @@ async def put(service: Service, request: Request) -> Response:
     secret = secrets.token_hex(32)
 
     def create(database: Database) -> bool:
-        if spec.window is None and access.for_pages(database, name) and not database.find(name):
-            raise access.needs_window(name)
         state, arms = ("running", spec.n_arms) if spec.n_arms else ("empty", 0)
         keyed = int(spec.n_arms is None)
         made = database.create(name, text, state, secret, keyed=keyed, n_arms=arms)
@@ -67,10 +64,9 @@ async def put(service: Service, request: Request) -> Response:
             )
         return made
 
-    with as_refusals():
-        made = await service.leader.write(create)
+    made = await service.leader.write(create)
     if made:
-        await service.note(request.caller, name, "create")
+        service.note(request.caller, name, "create")
     try:
         return answered(await service.view("summary", name), 201 if made else 200)
     except RefusedError as error:
@@ -80,7 +76,7 @@ async def put(service: Service, request: Request) -> Response:
 
 
 def _same(theirs: str, ours: m.Spec) -> bool:
-    """Whether a spec is that of an experiment; an earlier version may have kept fewer fields."""
+    """Return whether a spec is that of an experiment."""
     there = msgspec.json.decode(theirs, type=m.Spec | None)  # null: it is a handle's
     return there is not None and same_but_settings(there, ours)
 
@@ -90,7 +86,7 @@ async def change(service: Service, request: Request) -> Response:
     changes: m.Changes = await request.read(m.Changes)
     name = request.experiment
     await service.apply(name, lambda one: change_settings(one, changes))
-    await service.note(request.caller, name, f"change {msgspec.json.encode(changes).decode()}")
+    service.note(request.caller, name, f"change {msgspec.json.encode(changes).decode()}")
     return answered(await service.view("summary", name))
 
 
@@ -135,7 +131,7 @@ async def delete(service: Service, request: Request) -> Response:
         if not await leader.write(lambda database: _buried(database, name, x)):
             raise unknown_experiment(name)
     leader.purge_soon(name)
-    await service.note(request.caller, name, "delete")
+    service.note(request.caller, name, "delete")
     return answered(m.Done(name, "stopped"))
 
 
@@ -156,7 +152,7 @@ def _set_state(action: str, state: m.State) -> Handler:
         experiment, _, _ = await service.apply(name, lambda one: one.set_state(state))
         if state != "running":  # what follows may be an upgrade, or a long rest
             service.leader.in_background(service.leader.snapshots.save(experiment))
-        await service.note(request.caller, name, action)
+        service.note(request.caller, name, action)
         return answered(m.Done(name, experiment.phase))
 
     return handler
@@ -182,7 +178,7 @@ async def _come_or_gone(
 ) -> Response:
     experiment, applied, _ = await service.apply(request.experiment, change)
     if applied:
-        await service.note(request.caller, request.experiment, action)
+        service.note(request.caller, request.experiment, action)
     return answered(m.ComeOrGone(experiment.name, experiment.phase, applied))
 
 
@@ -193,7 +189,7 @@ async def observe(service: Service, request: Request) -> Response:
     experiment, kept, _ = await service.apply(
         request.experiment, lambda one: one.observe(number, wanted.rewards)
     )
-    await service.note(request.caller, request.experiment, f"observe {wanted.arm}: {kept}")
+    service.note(request.caller, request.experiment, f"observe {wanted.arm}: {kept}")
     return answered(m.Observed(experiment.name, experiment.phase, kept))
 
 
@@ -287,48 +283,7 @@ async def verdict(service: Service, request: Request) -> Response:
     return answered(said)
 
 
-async def health(service: Service, request: Request) -> Response:
-    """Return how it is doing."""
-    return answered(await service.health(request.experiment))
-
-
-# Tokens, and the node itself
-
-
-async def list_tokens(service: Service, request: Request) -> Response:
-    """Return all tokens, without the tokens."""
-    return answered(t.TokenList(await service.leader.read(access.tokens_in)))
-
-
-async def add_token(service: Service, request: Request) -> Response:
-    """Make a token."""
-    wanted: t.NewToken = await request.read(t.NewToken)
-    token = access.new_token()
-    with as_refusals():
-        made = await service.leader.write(lambda db: access.add_token(db, wanted, token))
-    if not made:
-        raise refuse(409, "exists", f"There is a token {wanted.name!r}. Choose another name.")
-    service.access.forget()
-    await service.note(request.caller, wanted.experiment, f"add token {wanted.name}")
-    return answered(t.AddedToken(wanted.name, token), 201)
-
-
-async def drop_token(service: Service, request: Request) -> Response:
-    """Revoke a token."""
-    name = request.arguments["token"]
-    there = await service.leader.write(lambda db: local_token.drop_token(db, name))
-    service.access.forget()
-    if not there:
-        raise refuse(404, "unknown_token", f"There is no token {name!r}.")
-    await service.note(request.caller, None, f"drop token {name}")
-    return answered(m.Done(name, "stopped"))
-
-
-async def session(service: Service, request: Request) -> Response:
-    """Say who is asking."""
-    caller = request.caller
-    assert caller is not None
-    return answered(t.Session(caller.name, caller.role, caller.experiment))  # type: ignore[arg-type]
+# The node itself
 
 
 async def healthz(service: Service, request: Request) -> Response:
@@ -370,7 +325,7 @@ HANDLERS: dict[str, Handler] = {
     "pause": _set_state("pause", "paused"),
     "resume": _set_state("resume", "running"),
     "stop": _set_state("stop", "stopped"),
-    "export": export,
+    "events": events,
     "arms": _view("arms", search=_text, sort=_sort, cursor=_text, limit=_up_to(1000)),
     "arm": arm,
     "leaders": _view("leaders", k=_up_to(1000)),
@@ -378,12 +333,6 @@ HANDLERS: dict[str, Handler] = {
     "verdict": verdict,
     "minutes": _view("minutes"),
     "in_flight": _view("in_flight", limit=_up_to(m.MOST_PULLS)),
-    "exploring": _view("exploring"),
-    "health": health,
-    "list_tokens": list_tokens,
-    "add_token": add_token,
-    "drop_token": drop_token,
-    "session": session,
     "healthz": healthz,
     "readyz": readyz,
     "metrics": metrics,

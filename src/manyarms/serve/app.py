@@ -6,13 +6,13 @@ import asyncio
 import functools
 import re
 import time
-from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
+from manyarms.serve.access import check
 from manyarms.serve.api import HANDLERS
 from manyarms.serve.errors import RefusedError, failed, refuse, unknown
 from manyarms.serve.messages import NAME
-from manyarms.serve.requests import BodyClock, Request, Response, refused
+from manyarms.serve.requests import Request, Response, refused
 from manyarms.serve.routes import ROUTES, Route
 from manyarms.serve.service import Service
 
@@ -20,9 +20,8 @@ if TYPE_CHECKING:
     from starlette.applications import Starlette
 
 _NAME = re.compile(NAME)
-_POLICY = "content-security-policy"
 _PAGE = {
-    _POLICY: (
+    "content-security-policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
         "connect-src 'self'; font-src 'self'; form-action 'self'; frame-ancestors 'none'; "
         "base-uri 'none'"
@@ -48,7 +47,6 @@ def _table() -> tuple[dict[tuple[str, str], Route], dict[tuple[str, str, bool], 
 
 _WHOLE, _OF_EXPERIMENT = _table()
 _BEGINS = "/v1/experiments/"
-_TOKENS = "/v1/tokens/"
 _METHODS = frozenset(route.method for route in ROUTES)
 _LONG = 300  # characters: such paths are not remembered
 _NUL = "A path and a query must not hold NUL: no database takes it in a text."
@@ -61,9 +59,6 @@ def _found(method: str, path: str) -> tuple[Route, dict[str, str]] | None:
         part, slash, key = tail.partition("/")
         route = _OF_EXPERIMENT.get((method, part, bool(slash)))
         return None if route is None else (route, {"experiment": name, "key": key})
-    if path.startswith(_TOKENS):
-        route = _WHOLE.get((method, "/v1/tokens/{token}"))
-        return None if route is None else (route, {"token": path[len(_TOKENS) :]})
     route = _WHOLE.get((method, path))
     return None if route is None else (route, {})
 
@@ -74,11 +69,6 @@ class App:
     def __init__(self, service: Service) -> None:
         self.service = service
         self._pages: Starlette | None = None
-        self._headers = dict(_PAGE)
-        if service.settings.images:
-            policy = _PAGE[_POLICY].replace("img-src 'self' data:", "img-src 'self' data: https:")
-            self._headers[_POLICY] = policy
-        self._clock = BodyClock(service.settings.connections // 2)
         self._root = service.root_path
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
@@ -91,19 +81,18 @@ class App:
         path: str = scope["path"]
         if self._root and path.startswith(self._root):
             path = scope["path"] = path[len(self._root) :] or "/"
-        more: dict[str, str] = {}
         name = "refused"
         try:
             if scope["query_string"]:
                 _check_query(scope["query_string"])
             route = _route if len(path) < _LONG else _route.__wrapped__
             found = route(scope["method"], path)
-            request = Request(scope, receive, found[1] if found else {}, self._clock)
+            request = Request(scope, receive, found[1] if found else {})
             if found is None:
                 await self._page(request, send)
                 return
             name = found[0].name
-            response = await self._answer(found[0], request, more)
+            response = await self._answer(found[0], request)
         except RefusedError as error:
             response = refused(error)
         except asyncio.CancelledError:
@@ -112,10 +101,8 @@ class App:
             response = refused(unknown("This process ends"))
         except Exception:
             response = refused(failed(name))
-        if more:
-            response.headers |= more
         try:
-            await response.send(send, receive)
+            await response.send(send)
         except RuntimeError:  # uvloop's word for a connection that was cut off
             raise
         except Exception:
@@ -123,46 +110,16 @@ class App:
             raise
         self.service.metrics.count(name, response.status, time.perf_counter() - begun)
 
-    async def _answer(self, route: Route, request: Request, more: dict[str, str]) -> Response:
-        """Return the answer to a request; `more` takes headers for pages of other origins."""
-        if route is _PREFLIGHT:
-            return await self._preflight(request, more)
-        if route.right != "public":
-            origin = request.headers.get(b"origin", b"").decode("latin-1")
-            if origin and await self._is_known(origin):
-                more |= _allowed(origin)  # so that its pages can read why they are refused
+    async def _answer(self, route: Route, request: Request) -> Response:
+        if route.role != "public":
             self.service.leader.check_leads()
-            header = request.headers.get(b"authorization", b"")
-            caller = self.service.access.known(header) or await self.service.caller(request.scope)
-            request.caller = caller
-            if caller is not None and (caller.role != "browser" or origin not in caller.origins):
-                more.clear()
+            caller = request.caller = await self.service.caller(request.headers)
             experiment = request.arguments.get("experiment")
-            if caller is not None and route.name in ("list_all", "session"):
+            if caller is not None and route.name == "list_all":
                 experiment = caller.experiment
-            self.service.access.check(caller, route.right, experiment, request.scope)
-            if caller is not None and caller.role == "browser":
-                more |= _allowed(origin)
+            check(caller, route.role, experiment, request.scope)
         _check_parameters(route, request)
         return await HANDLERS[route.name](self.service, request)
-
-    async def _is_known(self, origin: str) -> bool:
-        """Whether pages of an origin have a token, as far as the database can be asked."""
-        try:
-            return origin in await self.service.origins()
-        except RefusedError:
-            return False
-
-    async def _preflight(self, request: Request, more: dict[str, str]) -> Response:
-        """Let pages of known origins ask: what they may do is seen when they do it."""
-        origin = request.headers.get(b"origin", b"").decode("latin-1")
-        if origin in await self.service.origins():
-            more |= _allowed(origin) | {
-                "access-control-allow-methods": "POST",
-                "access-control-allow-headers": "authorization, content-type, idempotency-key",
-                "access-control-max-age": "600",
-            }
-        return Response(status=HTTPStatus.NO_CONTENT)
 
     # Pages
 
@@ -179,7 +136,7 @@ class App:
         async def with_headers(message: Any) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
-                for name, value in self._headers.items():
+                for name, value in _PAGE.items():
                     headers.setdefault(name, value)
             try:
                 await send(message)
@@ -193,9 +150,6 @@ class App:
         except Exception:
             if not gone:
                 failed(request.scope["path"])  # Starlette has answered
-
-
-_PREFLIGHT = Route("preflight", "OPTIONS", "", "public", None, None, "")
 
 
 @functools.lru_cache(maxsize=1024)
@@ -215,8 +169,6 @@ def _route(method: str, path: str) -> tuple[Route, dict[str, str]] | None:
             )
         return found
     others = sorted(other for other in _METHODS if _found(other, path) is not None)
-    if method == "OPTIONS" and "POST" in others:
-        return _PREFLIGHT, {}
     if others:
         raise refuse(405, "method", f"{path[:200]} is for {', '.join(others)}, not {method}.")
     if path == "/v1" or path.startswith("/v1/"):
@@ -229,7 +181,7 @@ def _check_parameters(route: Route, request: Request) -> None:
     if not request.scope["query_string"] or not route.path.startswith("/v1/"):
         return
     for name in request.query:
-        if name not in route.parameters and name != "token":  # of pages that cannot set headers
+        if name not in route.parameters:
             known = ", ".join(route.parameters) or "none"
             raise refuse(
                 422, "parameter", f"There is no parameter `{name[:100]}`. Known here: {known}."
@@ -239,7 +191,3 @@ def _check_parameters(route: Route, request: Request) -> None:
 def _check_query(query: bytes) -> None:
     if b"%00" in query or b"\0" in query:
         raise refuse(400, "malformed", _NUL)
-
-
-def _allowed(origin: str) -> dict[str, str]:
-    return {"access-control-allow-origin": origin, "vary": "Origin"}

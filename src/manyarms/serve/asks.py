@@ -33,28 +33,21 @@ def in_flight(live: LiveGame, pulls: Iterable[int]) -> dict[int, int]:
 
 
 class AskedBefore(NamedTuple):
-    """What an ask with a key was given: its pulls, of which the first `again` were in flight."""
+    """An ask with a key: how many pulls it asked for, and those it was given."""
 
+    k: int
     pulls: Sequence[int]
-    again: int
-    body: str
 
     @classmethod
-    def of(cls, pull: int, k: int, again: str | None, body: str) -> AskedBefore:
-        """Read what the database holds: pulls that were in flight, and a range of new ones."""
-        earlier = json.loads(again) if again else []
-        if isinstance(earlier, dict):  # between the new ones some were answered at once
-            return cls(earlier["pulls"], earlier["again"], body)
-        new = range(pull, pull + k)
-        return cls(compact([*earlier, *new]) if earlier else new, len(earlier), body)
+    def of(cls, k: int, pull: int, count: int, pulls: str | None) -> AskedBefore:
+        """Read what the database holds."""
+        return cls(k, json.loads(pulls) if pulls else range(pull, pull + count))
 
-    def columns(self) -> tuple[int, int, str | None, str]:
+    def columns(self) -> tuple[int, int, int, str | None]:
         """Return what the database is to hold."""
-        earlier, new = list(self.pulls[: self.again]), compact(self.pulls[self.again :])
-        if isinstance(new, range):
-            first = new.start
-            return first, len(new), json.dumps(earlier) if earlier else None, self.body
-        return 0, 0, json.dumps({"pulls": list(self.pulls), "again": self.again}), self.body
+        consecutive = isinstance(self.pulls, range)
+        pulls = None if consecutive else json.dumps(list(self.pulls))
+        return self.k, self.pulls[0], len(self.pulls), pulls
 
 
 class GivenPulls(NamedTuple):
@@ -62,8 +55,8 @@ class GivenPulls(NamedTuple):
 
     Attributes
     ----------
-    pulls, again
-        The pulls, of which the first `again` were in flight before.
+    pulls
+        The pulls.
     arms
         The arms of those that are in flight.
     names
@@ -73,7 +66,6 @@ class GivenPulls(NamedTuple):
     """
 
     pulls: Sequence[int]
-    again: int
     arms: dict[int, int]
     names: dict[int, str] | None
     control: str | int | None = None

@@ -15,16 +15,16 @@ class LostError(Exception):
 
 @dataclass(slots=True, eq=False)
 class Batch:
-    """Events that become durable together, if the fence stands: head and generation.
+    """Events that become durable together, if `head` is still the last event.
 
     Attributes
     ----------
-    experiment, generation, head
+    experiment, head
         Whose they are, and the event after which they follow.
     events
         What happened.
     keys
-        Of asks that had one: key, pull, k, again, body, worker, time.
+        Of asks that had one: key, k, pull, count, pulls, time.
     minutes
         By the minute: asked, told, abandoned, the sum of rewards, arms met first.
     columns
@@ -37,7 +37,6 @@ class Batch:
     """
 
     experiment: int
-    generation: int
     head: int
     events: list[LogRow] = field(default_factory=list)
     keys: list[tuple[Any, ...]] = field(default_factory=list)

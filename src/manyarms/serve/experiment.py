@@ -8,7 +8,6 @@ before that.
 from __future__ import annotations
 
 import asyncio
-import json
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable
@@ -63,9 +62,7 @@ class Experiment(Game):
 
     def __init__(self, row: ExperimentRow) -> None:
         super().__init__(row)
-        self.secret, self.generation = row.secret, row.generation
         self._names: dict[int, str] = {}  # keys of arms that were asked for
-        self.workers: dict[str, dict[int, None]] = {}
         self.keys: OrderedDict[str, AskedBefore] = OrderedDict()
         self.all_keys = True  # whether no key that is kept is missing among them
         self.used = time.monotonic()
@@ -89,7 +86,6 @@ class Experiment(Game):
         for key, *asked in reversed(tables.last_ask_keys(database, row.id, MOST_KEYS)):
             one.keys[key] = AskedBefore.of(*asked)
         one.all_keys = len(one.keys) < MOST_KEYS
-        one.look.linked = tables.has_links(database, row.id)
         one.look.refresh()  # here and not in the loop: there may be a million arms
         return one
 
@@ -98,14 +94,11 @@ class Experiment(Game):
         self.wake = wake
         if self.live is not None:
             self.live.log = []
-        for pull, (_, worker) in self.flying.items():
-            if worker is not None:
-                self.workers.setdefault(worker, {})[pull] = None
-        self._batch = Batch(self.id, self.generation, self.head)
+        self._batch = Batch(self.id, self.head)
 
     def take(self) -> Batch:
         """Return the batch that was formed, and begin the next."""
-        formed, self._batch = self._batch, Batch(self.id, self.generation, self.head)
+        formed, self._batch = self._batch, Batch(self.id, self.head)
         self._dirty = False
         if formed.events and self.version != __version__:
             self.version = formed.columns["version"] = __version__
@@ -147,27 +140,14 @@ class Experiment(Game):
 
     # Asks
 
-    def ask(self, k: int, worker: str | None, key: str | None, body: str) -> GivenPulls:
-        """Give out pulls: those of the worker that are in flight first.
-
-        There may be none, if observed rewards have answered many; then ask again.
-        """
+    def ask(self, k: int, key: str | None) -> GivenPulls:
+        """Give out pulls. There may be none, if observed rewards have answered many: ask again."""
         live = self._playing()
-        earlier = [] if worker is None else list(self.workers.get(worker, ()))[:k]
-        count = k - len(earlier)
-        if earlier and live.horizon is not None:
-            count = min(count, live.horizon - live.pulls)
-        if earlier:
-            count = min(count, max(0, self.spec.in_flight - len(self.flying)))
-        fresh: list[int] = []
-        if count:
-            self._check_room(count)
-            fresh = self._ask_new(live, count, worker)
-        arms = in_flight(live, (*earlier, *fresh))
+        self._check_room(k)
+        arms = in_flight(live, self._ask_new(live, k))
         if key is not None and arms:
-            self._remember(key, AskedBefore(compact([*arms]), len(earlier), body), worker)
-        names = self._named(arms.values())
-        return GivenPulls([*arms], len(earlier), arms, names, self.spec.control)
+            self._remember(key, AskedBefore(k, compact([*arms])))
+        return GivenPulls([*arms], arms, self._named(arms.values()), self.spec.control)
 
     def _check_room(self, count: int) -> None:
         """Refuse pulls beyond those that may be in flight: each takes memory, and time to load."""
@@ -183,7 +163,7 @@ class Experiment(Game):
                 f"for {count} more. {fix}.",
             )
 
-    def _ask_new(self, live: LiveGame, count: int, worker: str | None) -> list[int]:
+    def _ask_new(self, live: LiveGame, count: int) -> list[int]:
         try:
             change = commands.ask(live, count, _MOST_ANSWERED)
         except TurnError as error:
@@ -191,16 +171,13 @@ class Experiment(Game):
                 raise out_of_pulls(live.horizon) from error
             raise RefusedError(failure_of(error)) from error
         tried = len(live.tally)
-        given, minute = self._change(change, worker)
+        given, minute = self._change(change)
         minute[4] += len(live.tally) - tried
-        pulls = [pull.id for pull in given]
-        if worker is not None and pulls:
-            self.workers.setdefault(worker, {}).update(dict.fromkeys(pulls))
-        return pulls
+        return [pull.id for pull in given]
 
-    def asked_before(self, before: AskedBefore, body: str) -> GivenPulls:
+    def asked_before(self, before: AskedBefore, k: int) -> GivenPulls:
         """Return what an ask of this key was given."""
-        if before.body != body:
+        if before.k != k:
             raise refuse(
                 422, "key_reused", "This Idempotency-Key was used for another ask. Use a new one."
             )
@@ -209,10 +186,10 @@ class Experiment(Game):
         batch.repeated.update(pull for pull in before.pulls if pull not in arms)
         batch.names_repeated |= self.keyed
         names = self._named(arms.values())
-        return GivenPulls(before.pulls, before.again, arms, names, self.spec.control)
+        return GivenPulls(before.pulls, arms, names, self.spec.control)
 
-    def _remember(self, key: str, asked: AskedBefore, worker: str | None) -> None:
-        self._batch.keys.append((key, *asked.columns(), worker, self.now))
+    def _remember(self, key: str, asked: AskedBefore) -> None:
+        self._batch.keys.append((key, *asked.columns(), self.now))
         self.keys[key] = asked
         if len(self.keys) > MOST_KEYS:
             self.keys.popitem(last=False)
@@ -245,7 +222,7 @@ class Experiment(Game):
         assert change is not None
         if self.spec.early == "hold":
             return self._hold(live, pull, reward)
-        self._end(change, pull)
+        self._change(change)
         return Told(pull, applied=True)
 
     def _hold(self, live: LiveGame, pull: int, reward: float) -> Told:
@@ -253,7 +230,7 @@ class Experiment(Game):
             if self.held[pull] == reward:
                 return Told(pull, applied=False, held=True)
             return refused_tell(pull, other_reward(pull, self.held[pull]))
-        self._note([(EventKind.REPORTED, pull, live.flying(pull), reward)], None)
+        self._note([(EventKind.REPORTED, pull, live.flying(pull), reward)])
         return Told(pull, applied=True, held=True)
 
     def abandon(self, pull: int) -> Told | None:
@@ -263,7 +240,7 @@ class Experiment(Game):
         except ManyarmsError as error:
             return self._refused(pull, error)
         assert change is not None
-        self._end(change, pull)
+        self._change(change)
         return Told(pull, applied=True)
 
     def _refused(self, pull: int, error: ManyarmsError) -> Told | None:
@@ -276,30 +253,21 @@ class Experiment(Game):
             failure = Failure("unknown_pull", failure.message, 404)
         return refused_tell(pull, failure)
 
-    def _end(self, change: Callable[[], None], pull: int) -> None:
-        worker = self.flying[pull][1]
-        self._change(change)
-        if worker is not None:
-            left = self.workers.get(worker, {})
-            left.pop(pull, None)
-            if not left:
-                self.workers.pop(worker, None)
-
     def expire(self, now: float) -> float | None:
         """End pulls whose window is over, some at a time; return when the next one is."""
         window, live = self.spec.window, self.live
         if window is None or live is None:
             return None
-        for pull, (at, _) in list(islice(self.flying.items(), _MOST_EXPIRED)):
+        for pull, at in list(islice(self.flying.items(), _MOST_EXPIRED)):
             if at + window > now:
                 break
             reward = self.held.get(pull, self.spec.missing)
             if reward == "abandon":
-                self._end(partial(live.abandon, pull), pull)
+                self._change(partial(live.abandon, pull))
             else:
-                self._end(partial(live.tell, pull, float(reward)), pull)
+                self._change(partial(live.tell, pull, float(reward)))
         first = next(iter(self.flying.values()), None)
-        return None if first is None else first[0] + window
+        return None if first is None else first + window
 
     def observe(self, number: int, rewards: list[float]) -> int:
         """Keep rewards of an arm that no pull earned; return how many."""
@@ -392,9 +360,7 @@ class Experiment(Game):
             raise RefusedError(StoppedFailure("stopped", f"{self.name} was stopped.", None))
         return live
 
-    def _change(
-        self, change: Callable[[], Any], worker: str | None = None
-    ) -> tuple[Any, list[float]]:
+    def _change(self, change: Callable[[], Any]) -> tuple[Any, list[float]]:
         """Change the game; what it logs joins the batch.
 
         Return what the change returned, and the counts of this minute.
@@ -406,24 +372,22 @@ class Experiment(Game):
         except Exception as error:
             raise BrokenError(f"{self.name}: the policy failed midway with {error!r}") from error
         events, live.log = live.log, []
-        return result, self._note(events, worker)
+        return result, self._note(events)
 
-    def _note(self, events: Iterable[tuple[Any, ...]], worker: str | None) -> list[float]:
+    def _note(self, events: Iterable[tuple[Any, ...]]) -> list[float]:
         now, batch = self.now, self.touch()
         minute = batch.minutes.get(int(now // 60))
         if minute is None:
             minute = batch.minutes[int(now // 60)] = [0, 0, 0, 0.0, 0]
-        asked_by = None if worker is None else json.dumps({"worker": worker})
         rows, head = [], self.head
         for event in events:
             head += 1
             kind, pull, arm, reward = event[:4]
             more = None
             if pull >= OF_CONTROL:  # minutes are the policy's
-                more = asked_by if kind == EventKind.ASKED else None
+                pass
             elif kind == EventKind.ASKED:
                 minute[0] += 1
-                more = asked_by
             elif kind in (EventKind.TOLD, EventKind.ANSWERED):
                 minute[1] += 1
                 minute[3] += reward

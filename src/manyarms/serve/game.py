@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import json
 import logging
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
@@ -142,7 +141,7 @@ class Game:
     live
         The game; None until the first arms are there.
     flying
-        When each pull in flight was asked for, and by which worker, in the order of asks.
+        When each pull in flight was asked for, in the order of asks.
     held
         Rewards that wait for the end of their window, by pull.
     answered
@@ -162,7 +161,7 @@ class Game:
         self.keyed = bool(row.keyed)
         self.head = 0
         self.live: LiveGame | None = None
-        self.flying: dict[int, tuple[float, str | None]] = {}
+        self.flying: dict[int, float] = {}
         self.held: dict[int, float] = {}
         self.answered: dict[int, int] = {}
         self.remembered = b""
@@ -187,7 +186,7 @@ class Game:
             raise ReplayError(
                 f"{error} If you have changed the version: start {version} again, pause {row.name} "
                 f"there, which keeps a snapshot, and then start this one. If that is refused, too, "
-                f"the policy itself has changed: export the events there, and report their rewards "
+                f"the policy itself has changed: read the events there, and report their rewards "
                 f"as observations of a new experiment. Else restore a backup."
             ) from error
 
@@ -236,10 +235,7 @@ class Game:
         with as_replay_error(self.name):
             self.count(rows)
             plain = [row for row in rows if row.kind < EventKind.REPORTED]
-            asks = [
-                row._replace(more=None) if row.kind == EventKind.ASKED else row for row in plain
-            ]
-            replay(self.live, columns_of(asks), self.name)
+            replay(self.live, columns_of(plain), self.name)
         self.head = rows[-1].seq
 
     def count(self, rows: Iterable[LogRow]) -> None:
@@ -248,23 +244,22 @@ class Game:
         for row in rows:
             kind = row.kind
             if kind == EventKind.ASKED:
-                worker = None if row.more is None else json.loads(row.more)["worker"]
-                flying[row.pull] = row.at, worker
+                flying[row.pull] = row.at
             elif kind == EventKind.ANSWERED:
                 del flying[row.pull]
                 self.answered[row.arm] = self.answered.get(row.arm, 0) + 1
             elif kind == EventKind.TOLD:
-                asked, _ = flying.pop(row.pull)
+                asked = flying.pop(row.pull)
                 if held.pop(row.pull, None) is None:
                     self._delayed(row.at - asked, row.reward)
             elif kind == EventKind.ABANDONED:
-                asked, _ = flying.pop(row.pull)
+                asked = flying.pop(row.pull)
                 held.pop(row.pull, None)
                 window = self.spec.window
                 self.expired += window is not None and row.at - asked >= window
             elif kind == EventKind.REPORTED:
                 held[row.pull] = row.reward
-                self._delayed(row.at - flying[row.pull][0], row.reward)
+                self._delayed(row.at - flying[row.pull], row.reward)
 
     @property
     def recent(self) -> Sequence[int]:
@@ -289,14 +284,13 @@ class Game:
         if self.live is None:
             raise ReplayError(f"{self.name} has no arms yet.")
         more = {
-            "waiting": [(pull, at, worker) for pull, (at, worker) in self.flying.items()],
+            "waiting": list(self.flying.items()),
             "held": list(self.held.items()),
             "recent": list(self.recent),
             "expired": self.expired,
             "delays": self.delays,
+            "answered": self.answered,
         }
-        if self.answered:
-            more["answered"] = self.answered
         if self.remembered:
             more["remembered"] = self.remembered
         return snapshot(self.live), msgspec.msgpack.encode(more)
@@ -304,10 +298,10 @@ class Game:
     def _restore(self, head: int, state: bytes, more: bytes) -> None:
         self.live = restored(state, policy_of(self.spec.policy), self.name)
         known = msgspec.msgpack.decode(more)
-        self.flying = {pull: (at, worker) for pull, at, worker in known["waiting"]}
+        self.flying = dict(map(tuple, known["waiting"]))
         self.held = dict(map(tuple, known["held"]))
         self.live.recent.extend(known["recent"])
-        self.answered = known.get("answered", {})
+        self.answered = known["answered"]
         self.expired = known["expired"]
         self.delays = known["delays"]
         self.head = head

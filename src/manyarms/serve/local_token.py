@@ -1,7 +1,6 @@
 """The token of a service that only this machine can reach: it lies beside the database.
 
-So a program goes on after a restart. The file is readable by its owner alone, as the database is,
-which holds the secret that signs sessions.
+So a program goes on after a restart. The file is readable by its owner alone, as the database is.
 """
 
 from __future__ import annotations

@@ -20,7 +20,6 @@ from manyarms.live.uplift import Uplift, uplift_of, why_no_uplift
 from manyarms.live.verdict import StopVerdict, give_verdict
 from manyarms.serve import clock, tables
 from manyarms.serve.game import Game, policy_of
-from manyarms.serve.links import Link
 from manyarms.serve.losses import Loss, uneven_losses
 
 _MOST_NAMES = 100_000  # keys that are remembered
@@ -54,8 +53,6 @@ class Look:
     ----------
     game
         The game, which goes on.
-    linked
-        Whether any arm has a picture or a page.
     answers
         What the database said for this view.
     """
@@ -63,8 +60,6 @@ class Look:
     def __init__(self, game: Game) -> None:
         self.game = game
         self._names: dict[int, str] = {}  # keys of arms, as far as they are known
-        self.linked = False
-        self._links: dict[int, Link] = {}
         self.answers: dict[str, Any] = {}
         self.policy = policy_of(game.spec.policy).label
         self._cache: dict[str, tuple[int, Any]] = {}
@@ -217,24 +212,6 @@ class Look:
             self._learn(found)
             known |= found
         return {number: known[number] for number in numbers}
-
-    def links(self, numbers: Sequence[int]) -> dict[int, Link]:
-        """Return the pictures and pages of arms that have any."""
-        if not self.linked:
-            return {}
-        missing = sorted({number for number in numbers if number not in self._links})
-        if missing:
-            x = self.game.id
-            found = self._ask(f"links {missing}", lambda db: tables.links_of(db, x, missing))
-            if len(self._links) > _MOST_NAMES:
-                self._links.clear()
-            self._links |= dict.fromkeys(missing, (None, None)) | found
-        return {number: self._links[number] for number in numbers if number in self._links}
-
-    def links_changed(self) -> None:
-        """Hear that arms have other pictures or pages."""
-        self.linked = True
-        self._links.clear()
 
     def _learn(self, names: dict[int, str]) -> None:
         if len(self._names) > _MOST_NAMES:

@@ -14,6 +14,7 @@ _NO_NUL = r"^[^\u0000]*$"  # which PostgreSQL has no place for
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$(?!\n)"  # a $ alone lets a last newline through
 
 State = Literal["empty", "running", "paused", "finished", "stopped"]
+Role = Literal["admin", "client", "viewer"]
 
 
 # Requests
@@ -77,19 +78,16 @@ class Changes(Struct, forbid_unknown_fields=True):
 
 
 class Ask(Struct, forbid_unknown_fields=True):
-    """Ask for `k` pulls. A worker that asks again gets its pulls in flight first."""
+    """Ask for `k` pulls."""
 
     k: Annotated[int, Meta(ge=1, le=MOST_PULLS)] = 1
-    worker: Annotated[str, Meta(min_length=1, max_length=200, pattern=_NO_NUL)] | None = None
-    tickets: bool = False
 
 
 class Tell(Struct, forbid_unknown_fields=True):
-    """The reward of a pull, which is named by its number or by its ticket."""
+    """The reward of a pull."""
 
+    pull: Annotated[int, Meta(ge=0)]
     reward: float
-    pull: Annotated[int, Meta(ge=0)] | None = None
-    ticket: Annotated[str, Meta(max_length=200)] | None = None
 
 
 class Tells(Struct, forbid_unknown_fields=True):
@@ -125,14 +123,12 @@ class GivenPull(Struct):
 
     pull: int
     arm: str | int
-    ticket: str | UnsetType = UNSET
 
 
 class Asked(Struct):
-    """The pulls, in order. `again` of them were in flight already."""
+    """The pulls, in order."""
 
     pulls: list[GivenPull]
-    again: int = 0
 
 
 class Told(Struct, omit_defaults=True):
@@ -152,24 +148,21 @@ class ToldMany(Struct):
     results: list[Told]
 
 
-class AddedArms(Struct, omit_defaults=True):
-    """The number of arms that were added, and of all arms that ever came."""
+class AddedArms(Struct):
+    """The number of arms that were added, and of all arms that were ever added."""
 
     added: int
     n_arms: int
-    there: int = 0  # with `upsert`: how many were there already
-    restored: int = 0  # with `upsert`: how many of these were retired, and came back
-    ignored: list[str] = []  # columns or fields that were not read
+    skipped: int = 0  # names that were there already
 
 
-class SyncedKeys(Struct, omit_defaults=True):
-    """The keys of the arms that came, came back and went, and the number of arms in play now."""
+class SyncedKeys(Struct):
+    """The names of the arms that were added, restored and retired, and the number of arms now."""
 
     added: list[str]
     restored: list[str]
     retired: list[str]
     n_arms: int
-    ignored: list[str] = []  # columns or fields that were not read
 
 
 class Done(Struct):
@@ -209,16 +202,7 @@ class StoppedFailure(Struct):
     status: int = 409
 
 
-class TooMany(Struct):
-    """Too many requests: try again after the given number of seconds."""
-
-    code: str
-    message: str
-    retry_after: float
-    status: int = 429
-
-
-Failures = Failure | StoppedFailure | TooMany
+Failures = Failure | StoppedFailure
 
 
 class Ready(Struct):
@@ -244,8 +228,6 @@ class ArmView(Struct):
     retired: bool = False
     recent: float | None = None  # its share of the last 1000 pulls
     rate: bool = False  # whether means are rates, which are shown in percent
-    image_url: str | None = None  # a picture of it,
-    url: str | None = None  # and a page about it, as they were imported
 
 
 class ExperimentSummary(Struct, kw_only=True):
@@ -370,7 +352,6 @@ class WaitingPull(Struct):
     pull: int
     arm: str | int
     age: float
-    worker: str | None
 
 
 class UnevenLoss(Struct):
@@ -396,36 +377,19 @@ class InFlightView(Struct):
     uneven: list[UnevenLoss] = []  # arms that lose more or fewer rewards than by chance
 
 
-class Exploring(Struct):
-    """Where pulls went, and what exploring has cost."""
+class EventView(Struct):
+    """One event of the log."""
 
-    arms_touched: int
-    fresh: int  # pulls that were the first of their arm
-    top_ten: int  # further pulls of the ten best arms
-    others: int  # further pulls of other arms
-    histogram: list[int]  # arms with 1, 2-3, 4-7, … pulls
-    given_up: tuple[float, float] | None  # rewards, against the recommended arm's interval
-    head: int
-
-
-class AuditLine(Struct):
-    """Who did what, and when."""
-
-    at: float
-    token: str
-    action: str
+    seq: int
+    kind: str
+    at: float  # seconds since 1970
+    pull: int | None
+    arm: str | int  # of an event that adds arms: how many
+    reward: float | None
 
 
-class Health(Struct):
-    """How the service is doing with an experiment."""
+class EventPage(Struct):
+    """A page of the event log; `after` leads to the next one, None on the last."""
 
-    leader: str  # the process that plays all experiments
-    since: float  # seconds since 1970: when it began to lead
-    standbys: list[str]  # processes that lead next
-    head: int
-    commit_p50: float  # milliseconds
-    commit_p99: float
-    group_size: float  # events of a commit, mean of the last ones
-    snapshot_age: float | None  # seconds
-    snapshot_head: int | None
-    audit: list[AuditLine]
+    events: list[EventView]
+    after: int | None

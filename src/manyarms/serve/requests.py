@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import functools
-import time
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 
@@ -20,10 +18,7 @@ if TYPE_CHECKING:
     from manyarms.serve.service import Service
 
 MOST_BYTES = 2 << 20  # of a body that is no stream
-SLOWEST = 10.0  # seconds until the next piece of a body must be there
-_SLOWEST_RATE = 1000  # bytes a second that a body must have after that time
-WHOLE = "manyarms.whole"  # in the scope of a request all of which has come
-_PIECE = 64 << 10  # bytes of a stream that are sent at a time
+DEADLINE = 30.0  # seconds for a body; of a stream, for its next piece
 
 
 @functools.cache
@@ -36,9 +31,9 @@ _JSON = [(b"content-type", b"application/json"), *_ALWAYS]
 
 
 class Response:
-    """A status, headers, and a body or the pieces of one."""
+    """A status, headers and a body."""
 
-    __slots__ = ("body", "headers", "kind", "status", "stream")
+    __slots__ = ("body", "headers", "kind", "status")
 
     def __init__(
         self,
@@ -47,110 +42,34 @@ class Response:
         headers: dict[str, str] | None = None,
         *,
         kind: str = "application/json",
-        stream: AsyncGenerator[bytes] | None = None,
     ) -> None:
-        self.body, self.status, self.stream = body, status, stream
+        self.body, self.status = body, status
         self.headers, self.kind = headers or {}, kind
 
-    async def send(self, send: Any, receive: Any = None) -> None:
-        """Send it all; `receive` says of a stream's reader that it has gone."""
+    async def send(self, send: Any) -> None:
+        """Send it."""
         headers = _JSON
         if self.kind != "application/json":
             headers = [(b"content-type", self.kind.encode()), *_ALWAYS]
         if self.headers:
             more = [(k.lower().encode(), v.encode("latin-1")) for k, v in self.headers.items()]
             headers = headers + more
-        if self.stream is None:
-            headers = [*headers, (b"content-length", b"%d" % len(self.body))]
+        headers = [*headers, (b"content-length", b"%d" % len(self.body))]
         await send({"type": "http.response.start", "status": self.status, "headers": headers})
-        if self.stream is not None:
-            await _send_stream(self.stream, send, receive)
         await send({"type": "http.response.body", "body": self.body})
-
-
-async def _send_stream(stream: AsyncGenerator[bytes], send: Any, receive: Any) -> None:
-    """Send pieces until their reader has gone; small ones, which a slow reader takes in time."""
-    gone = asyncio.create_task(_until_gone(receive))
-    try:
-        async with contextlib.aclosing(stream):
-            async for piece in stream:
-                for at in range(0, len(piece), _PIECE):
-                    some = piece[at : at + _PIECE]
-                    await send({"type": "http.response.body", "body": some, "more_body": True})
-                if gone.done():
-                    return
-    finally:
-        gone.cancel()
-
-
-async def _until_gone(receive: Any) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
-
-
-class BodyClock:
-    """Ends the wait for bodies that do not come, and for the oldest if there are too many.
-
-    One timer looks at all of them: one for each would cost an ask a tenth of its time.
-    """
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._until: dict[asyncio.Task[Any], float] = {}  # who has waited longest comes first
-        self._over: set[asyncio.Task[Any]] = set()
-        self._looking = False
-
-    async def wait(self, receive: Any) -> Any:
-        """Return what comes next. Raises a `TimeoutError` if nothing does."""
-        task = asyncio.current_task()
-        assert task is not None
-        if len(self._until) >= self._most:
-            self._end(next(iter(self._until)))
-        self._until[task] = time.monotonic() + SLOWEST
-        if not self._looking:
-            self._looking = True
-            asyncio.get_running_loop().call_later(SLOWEST / 4, self._look)
-        try:
-            return await receive()
-        except asyncio.CancelledError:
-            if task not in self._over or task.uncancel():
-                raise  # the process is about to end
-            raise TimeoutError from None
-        finally:
-            self._until.pop(task, None)
-            self._over.discard(task)
-
-    def _end(self, task: asyncio.Task[Any]) -> None:
-        del self._until[task]
-        self._over.add(task)
-        task.cancel()
-
-    def _look(self) -> None:
-        now, self._looking = time.monotonic(), bool(self._until)
-        for task, until in list(self._until.items()):
-            if until < now:
-                self._end(task)
-        if self._looking:
-            asyncio.get_running_loop().call_later(SLOWEST / 4, self._look)
 
 
 class Request:
     """What came: `arguments` are those of the path."""
 
-    __slots__ = (
-        *("_begun", "_came", "_clock", "_receive"),
-        *("arguments", "caller", "headers", "scope"),
-    )
+    __slots__ = ("_came", "_receive", "arguments", "caller", "headers", "scope")
 
-    def __init__(
-        self, scope: Any, receive: Any, arguments: dict[str, str], clock: BodyClock
-    ) -> None:
+    def __init__(self, scope: Any, receive: Any, arguments: dict[str, str]) -> None:
         self.scope = scope
         self.headers: dict[bytes, bytes] = dict(scope["headers"])
         self.arguments = arguments
         self.caller: Caller | None = None
-        self._receive, self._clock = receive, clock
-        self._begun, self._came = time.monotonic(), 0  # seconds, and bytes of the body
+        self._receive, self._came = receive, 0  # bytes of the body
 
     @property
     def query(self) -> dict[str, str]:
@@ -163,29 +82,25 @@ class Request:
         return self.arguments["experiment"]
 
     async def pieces(self) -> AsyncIterator[bytes]:
-        """Yield a body as it comes: in time, and no less of it than its head has promised."""
+        """Yield the pieces of a stream, each within the deadline."""
         more = True
         while more:
-            piece, more = await self._next()
+            try:
+                async with asyncio.timeout(DEADLINE):
+                    piece, more = await self._next()
+            except TimeoutError:
+                raise _slow() from None
             yield piece
 
     async def _next(self) -> tuple[bytes, bool]:
         """Return the next piece of the body, and whether there are more."""
-        try:
-            if WHOLE in self.scope:
-                message = await self._receive()
-            else:
-                message = await self._clock.wait(self._receive)
-        except TimeoutError:
-            raise _last(408, "slow", "The body did not come in time.") from None
+        message = await self._receive()
         if message["type"] == "http.disconnect":
             raise _last(400, "gone", "The client has gone.")
         piece, more = message.get("body", b""), message.get("more_body", False)
         self._came += len(piece)
         if not more:
             self._check_whole()
-        elif time.monotonic() > self._begun + SLOWEST + self._came / _SLOWEST_RATE:
-            raise _last(408, "slow", f"The body came at less than {_SLOWEST_RATE} bytes/s.")
         return piece, more
 
     def _check_whole(self) -> None:
@@ -203,11 +118,15 @@ class Request:
     async def body(self) -> bytes:
         """Return the whole body, or refuse it if it is too large."""
         self._check_length(int(self.headers.get(b"content-length", b"0") or 0))
-        body, more = await self._next()
-        while more:
-            piece, more = await self._next()
-            body += piece
-            self._check_length(len(body))
+        try:
+            async with asyncio.timeout(DEADLINE):
+                body, more = await self._next()
+                while more:
+                    piece, more = await self._next()
+                    body += piece
+                    self._check_length(len(body))
+        except TimeoutError:
+            raise _slow() from None
         return body
 
     def _check_length(self, length: int) -> None:
@@ -239,6 +158,10 @@ class Request:
             return {"type": "http.request", "body": whole, "more_body": False}
 
         return receive
+
+
+def _slow() -> RefusedError:
+    return _last(408, "slow", f"The body did not arrive within {DEADLINE:g} seconds.")
 
 
 def _last(status: int, code: str, message: str) -> RefusedError:

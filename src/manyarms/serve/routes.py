@@ -14,17 +14,9 @@ import msgspec
 
 from manyarms import __version__
 from manyarms.serve import messages as m
-from manyarms.serve import token_messages as t
 from manyarms.serve.uplift import UpliftView
 
-# what each role may do; in `ROUTES`, "public" needs nobody
-ROLES: dict[str, frozenset[str]] = {
-    "admin": frozenset({"view", "ask", "tell", "operate", "administer"}),
-    "operator": frozenset({"view", "ask", "tell", "operate"}),
-    "viewer": frozenset({"view"}),
-    "client": frozenset({"view", "ask", "tell"}),
-    "browser": frozenset({"ask", "tell"}),
-}
+ROLES = ("viewer", "client", "admin")  # each may do what those before it may do, and more
 
 
 class Route(NamedTuple):
@@ -33,69 +25,66 @@ class Route(NamedTuple):
     name: str
     method: str
     path: str
-    right: str  # public, view, ask, tell, operate or administer
+    role: str  # that it needs; "public": no token
     request: Any  # the type of the body; None where there is none, or a stream
     answer: Any
     about: str
     parameters: tuple[str, ...] = ()  # of the query
 
 
-def may(role: str, right: str) -> bool:
-    """Whether a role has a right."""
-    return right == "public" or right in ROLES[role]
+def may(role: str, needed: str) -> bool:
+    """Return whether a role may do what needs another one.
+
+    >>> may("admin", "client"), may("viewer", "client")
+    (True, False)
+    """
+    return needed == "public" or ROLES.index(role) >= ROLES.index(needed)
 
 
 _X = "/v1/experiments/{experiment}"
 
 ROUTES: tuple[Route, ...] = (
-    Route("list_all", "GET", "/v1/experiments", "view", None, m.Listing,
+    Route("list_all", "GET", "/v1/experiments", "viewer", None, m.Listing,
           "A page of experiments.", ("cursor",)),
-    Route("put", "PUT", _X, "administer", m.Spec, m.ExperimentSummary, "Create an experiment."),
-    Route("change", "PATCH", _X, "operate", m.Changes, m.ExperimentSummary,
+    Route("put", "PUT", _X, "admin", m.Spec, m.ExperimentSummary, "Create an experiment."),
+    Route("change", "PATCH", _X, "admin", m.Changes, m.ExperimentSummary,
           "Change settings: `epsilon`, `target`."),
-    Route("get", "GET", _X, "view", None, m.ExperimentSummary, "An experiment at a glance."),
-    Route("delete", "DELETE", _X, "administer", None, m.Done, "Delete a stopped experiment."),
-    Route("ask", "POST", f"{_X}/asks", "ask", m.Ask, m.Asked, "Ask for pulls."),
-    Route("tell", "POST", f"{_X}/tells", "tell", m.Tells, m.ToldMany, "Tell rewards."),
-    Route("abandon", "POST", f"{_X}/abandons", "tell", m.Abandons, m.ToldMany, "Abandon pulls."),
-    Route("add_arms", "POST", f"{_X}/arms", "operate", None, m.AddedArms,
-          'Add arms: a stream of NDJSON or CSV with a key a line, or {"count": n}. With '
-          "`upsert=true`, keys that are there already are no mistake.", ("upsert",)),
-    Route("sync_arms", "PUT", f"{_X}/arms", "operate", None, m.SyncedKeys,
-          "Let exactly these arms be in play: a stream of NDJSON or CSV with a key a line."),
-    Route("retire", "DELETE", f"{_X}/arms/{{key}}", "operate", None, m.ComeOrGone,
+    Route("get", "GET", _X, "viewer", None, m.ExperimentSummary, "An experiment at a glance."),
+    Route("delete", "DELETE", _X, "admin", None, m.Done, "Delete a stopped experiment."),
+    Route("ask", "POST", f"{_X}/asks", "client", m.Ask, m.Asked, "Ask for pulls."),
+    Route("tell", "POST", f"{_X}/tells", "client", m.Tells, m.ToldMany, "Tell rewards."),
+    Route("abandon", "POST", f"{_X}/abandons", "client", m.Abandons, m.ToldMany, "Abandon pulls."),
+    Route("add_arms", "POST", f"{_X}/arms", "admin", None, m.AddedArms,
+          'Add arms: a stream of NDJSON with one name per line, {"keys": [...]}, or {"count": n}. '
+          "Names that are there already are skipped."),
+    Route("sync_arms", "PUT", f"{_X}/arms", "admin", None, m.SyncedKeys,
+          "Add, restore and retire arms so that exactly these are in play: a stream of NDJSON with "
+          'one name per line, or {"keys": [...]}.'),
+    Route("retire", "DELETE", f"{_X}/arms/{{key}}", "admin", None, m.ComeOrGone,
           "Retire an arm."),
-    Route("restore", "POST", f"{_X}/restores", "operate", m.Restore, m.ComeOrGone,
+    Route("restore", "POST", f"{_X}/restores", "admin", m.Restore, m.ComeOrGone,
           "Let a retired arm come back."),
-    Route("observe", "POST", f"{_X}/observations", "operate", m.Observe, m.Observed,
+    Route("observe", "POST", f"{_X}/observations", "admin", m.Observe, m.Observed,
           "Keep rewards of an arm from before or elsewhere; its next pulls get them."),
-    Route("season", "POST", f"{_X}/season", "administer", m.NewSeason, m.ExperimentSummary,
+    Route("season", "POST", f"{_X}/season", "admin", m.NewSeason, m.ExperimentSummary,
           "Create an experiment that remembers this one."),
-    Route("pause", "POST", f"{_X}/pause", "operate", None, m.Done, "Answer no asks for a while."),
-    Route("resume", "POST", f"{_X}/resume", "operate", None, m.Done, "Answer asks again."),
-    Route("stop", "POST", f"{_X}/stop", "operate", None, m.Done, "Answer no asks any more."),
-    Route("export", "GET", f"{_X}/export", "view", None, None,
-          "All events, or all arms.", ("what", "format")),
-    Route("arms", "GET", f"{_X}/arms", "view", None, m.ArmPage,
+    Route("pause", "POST", f"{_X}/pause", "admin", None, m.Done, "Answer no asks for a while."),
+    Route("resume", "POST", f"{_X}/resume", "admin", None, m.Done, "Answer asks again."),
+    Route("stop", "POST", f"{_X}/stop", "admin", None, m.Done, "Answer no asks any more."),
+    Route("events", "GET", f"{_X}/events", "viewer", None, m.EventPage,
+          "A page of events.", ("after", "limit")),
+    Route("arms", "GET", f"{_X}/arms", "viewer", None, m.ArmPage,
           "A page of arms.", ("search", "sort", "cursor", "limit")),
-    Route("arm", "GET", f"{_X}/arms/{{key}}", "view", None, m.ArmView, "One arm."),
-    Route("leaders", "GET", f"{_X}/leaders", "view", None, m.Leaders, "The best arms.", ("k",)),
-    Route("verdict", "GET", f"{_X}/verdict", "view", None, m.VerdictView,
+    Route("arm", "GET", f"{_X}/arms/{{key}}", "viewer", None, m.ArmView, "One arm."),
+    Route("leaders", "GET", f"{_X}/leaders", "viewer", None, m.Leaders, "The best arms.", ("k",)),
+    Route("verdict", "GET", f"{_X}/verdict", "viewer", None, m.VerdictView,
           "Whether the recommended arm is good enough to stop.",
           ("epsilon", "quantile", "confidence", "target", "target_arm", "margin")),
-    Route("uplift", "GET", f"{_X}/uplift", "view", None, UpliftView,
+    Route("uplift", "GET", f"{_X}/uplift", "viewer", None, UpliftView,
           "How much better the recommended arm is than the control.", ("confidence",)),
-    Route("minutes", "GET", f"{_X}/minutes", "view", None, m.Minutes, "What happened when."),
-    Route("in_flight", "GET", f"{_X}/in-flight", "view", None, m.InFlightView,
+    Route("minutes", "GET", f"{_X}/minutes", "viewer", None, m.Minutes, "What happened when."),
+    Route("in_flight", "GET", f"{_X}/in-flight", "viewer", None, m.InFlightView,
           "What is in flight.", ("limit",)),
-    Route("exploring", "GET", f"{_X}/exploring", "view", None, m.Exploring, "Where pulls went."),
-    Route("health", "GET", f"{_X}/health", "view", None, m.Health, "How it is doing."),
-    Route("list_tokens", "GET", "/v1/tokens", "administer", None, t.TokenList, "List tokens."),
-    Route("add_token", "POST", "/v1/tokens", "administer", t.NewToken, t.AddedToken,
-          "Make a token; it is shown this once."),
-    Route("drop_token", "DELETE", "/v1/tokens/{token}", "administer", None, m.Done,
-          "Revoke a token."),
-    Route("session", "GET", "/v1/session", "view", None, t.Session, "Who is asking."),
     Route("healthz", "GET", "/healthz", "public", None, m.Ready, "Whether the process runs."),
     Route("readyz", "GET", "/readyz", "public", None, m.Ready,
           "Whether it leads, and answers requests."),
@@ -108,9 +97,8 @@ ROUTES: tuple[Route, ...] = (
 
 
 _STREAMS = {
-    "add_arms": ("application/x-ndjson", "text/csv", "application/json"),
-    "sync_arms": ("application/x-ndjson", "text/csv", "application/json"),
-    "export": ("application/x-ndjson", "text/csv", "application/vnd.apache.parquet"),
+    "add_arms": ("application/x-ndjson", "application/json"),
+    "sync_arms": ("application/x-ndjson", "application/json"),
     "metrics": ("text/plain",),
 }
 
@@ -119,7 +107,7 @@ _STREAMS = {
 def description(policies: tuple[str, ...]) -> bytes:
     """Return the page `/openapi.json`."""
     kinds = [kind for route in ROUTES for kind in (route.request, route.answer) if kind is not None]
-    kinds += [m.Failure, m.StoppedFailure, m.TooMany]
+    kinds += [m.Failure, m.StoppedFailure]
     unique = list(dict.fromkeys(kinds))
     schemas, parts = msgspec.json.schema_components(
         unique, ref_template="#/components/schemas/{name}"
@@ -173,9 +161,9 @@ def _operation(route: Route, schemas: dict[Any, Any]) -> dict[str, Any]:
                 "content": {"application/json": {"schema": schemas[m.Failure]}},
             },
         },
-        "x-right": route.right,
+        "x-role": route.role,
     }
-    if route.right == "public":
+    if route.role == "public":
         operation["security"] = []
     if route.request is not None:
         body = {"application/json": {"schema": schemas[route.request]}}

@@ -27,17 +27,18 @@ from manyarms.live.season import next_season
 from manyarms.live.store import Contents, EventKind
 from manyarms.live.tallies import tallies_of
 from manyarms.protocol.policy import Policy
-from manyarms.serve import access, clock, tables
+from manyarms.serve import clock, tables
 from manyarms.serve import messages as m
 from manyarms.serve.batch import LostError
 from manyarms.serve.cleaning import SOME_ARMS
 from manyarms.serve.errors import RefusedError, as_refusals, refuse, unavailable, unknown_experiment
-from manyarms.serve.exporting import STORE
 from manyarms.serve.game import Game, ReplayError, begun, check_spec, policy_of
 from manyarms.serve.requests import Request, Response, answered
 
 if TYPE_CHECKING:
     from manyarms.serve.service import Service
+
+_STORE = "MANYARMS_SEASON_STORE"  # in the environment: there may be a password in it
 
 
 class _Begun(msgspec.Struct):
@@ -67,8 +68,8 @@ async def season(service: Service, request: Request) -> Response:
     making = service.leader.in_background(_make(service, old, wanted))
     made = await asyncio.shield(making)
     if made:
-        await service.note(caller, old, f"season {name}")
-        await service.note(caller, name, f"create as a season of {old}")
+        service.note(caller, old, f"season {name}")
+        service.note(caller, name, f"create as a season of {old}")
     return answered(await service.view("summary", name), 201 if made else 200)
 
 
@@ -90,8 +91,7 @@ async def _make(service: Service, old: str, wanted: m.NewSeason) -> bool:
             for begin in range(0, new.n_arms if new.keyed else 0, SOME_ARMS):
                 numbers = begin, min(begin + SOME_ARMS, new.n_arms)
                 await leader.write(partial(tables.copy_arms, source.id, x, *numbers))
-            with as_refusals():
-                await leader.write(lambda database: _publish(database, x, wanted.name, new))
+            await leader.write(lambda database: _publish(database, x, wanted.name, new))
         except BaseException:
             with contextlib.suppress(RefusedError, LostError):
                 await leader.write(lambda database: tables.bury(database, x))
@@ -114,9 +114,6 @@ def _asked_for(old: str, head: int, wanted: m.NewSeason) -> m.Season:
 
 
 def _publish(database: Database, x: int, name: str, new: _Begun) -> None:
-    spec = msgspec.json.decode(new.spec, type=m.Spec)
-    if spec.window is None and access.for_pages(database, name):
-        raise access.needs_window(name)
     if new.keyed and tables.count_arms(database, x) != new.n_arms:
         raise unavailable("It was interrupted. Nothing was done: send it again.")
     columns = {
@@ -137,7 +134,7 @@ async def _in_a_process(service: Service, old: str, wanted: m.NewSeason) -> _Beg
         *(sys.executable, "-m", "manyarms.serve.seasons", old),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
-        env=os.environ | {STORE: service.settings.store},
+        env=os.environ | {_STORE: service.settings.store},
     )
     try:
         written, _ = await process.communicate(msgspec.json.encode(wanted))
@@ -199,7 +196,7 @@ def _history(database: Database, row: ExperimentRow, game: Game) -> GameHistory:
     else:
         state = snapshot(begun(game.spec, row.first_arms))
     events = [
-        event._replace(more=None)
+        event
         for event in database.events(row.id, 0, most=row.head)
         if event.kind < EventKind.REPORTED
     ]
@@ -235,7 +232,7 @@ def _minute(game: LiveGame) -> tuple[int, int, int, int, float, int] | None:
 def main(old: str) -> None:
     """Read what is wanted from the standard input, and write what came of it."""
     wanted = msgspec.json.decode(sys.stdin.buffer.read(), type=m.NewSeason)
-    database = tables.opened(os.environ[STORE])
+    database = tables.opened(os.environ[_STORE])
     try:
         outcome = _Outcome(begun=begin_season(database, old, wanted))
     except RefusedError as error:

@@ -27,16 +27,14 @@ from manyarms.serve import local_token, tables
 from manyarms.serve.access import (
     LONGEST_TOKEN,
     Caller,
+    NewToken,
     add_token,
     digest_of,
     find_caller,
-    mark_of,
     new_token,
 )
 from manyarms.serve.app import App
-from manyarms.serve.connections import protocol_of
 from manyarms.serve.service import Service, Settings, is_wildcard, joined, local_host
-from manyarms.serve.token_messages import NewToken
 
 _logger = logging.getLogger("manyarms.serve")
 _STARTING = 30.0  # seconds that a database is waited for
@@ -86,7 +84,7 @@ def run(settings: Settings, say: Callable[[str], None], *, quiet: bool = False) 
     gc.set_threshold(100_000, 50, 1000)  # full collections would stop everything for long
     gc.freeze()
     _raise_open_files(settings.connections)
-    os.umask(0o077)  # a database has the secret that signs sessions
+    os.umask(0o077)  # databases are for their owner alone
     sys.setswitchinterval(0.001)  # so that no thread need wait for long, and few interrupt another
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
         runner.run(serve(settings, say, secretly=not sys.stdout.isatty()))
@@ -131,8 +129,8 @@ async def serve(
     listener = _bound(settings.host, settings.port)
     settings = replace(settings, port=listener.getsockname()[1])
     try:
-        secret, entry = await _prepared(settings)
-        service = Service(settings, secret)
+        entry = await _prepared(settings)
+        service = Service(settings)
         server = _Server(config(App(service), settings))
         await service.start()
     except BaseException:
@@ -164,7 +162,7 @@ async def serve(
 def _end(server: uvicorn.Server, service: Service) -> None:
     if not service.ending:
         _logger.info("ending: requests under way are answered first")
-    service.ending = True  # pages that follow let go
+    service.ending = True
     server.should_exit = True
 
 
@@ -177,11 +175,10 @@ def config(app: Any, settings: Settings) -> uvicorn.Config:
         log_config=None,
         server_header=False,
         date_header=False,
-        http=protocol_of(settings.connections),
+        http="httptools",
         ws="none",
         backlog=2048,
-        # uvicorn counts those that gave way, too, until the next turns of the loop
-        limit_concurrency=settings.connections + 2 * _ACCEPTED,
+        limit_concurrency=settings.connections,
         timeout_keep_alive=settings.idle_seconds,
         timeout_graceful_shutdown=3,
         proxy_headers=bool(settings.trusted_proxies),
@@ -201,8 +198,6 @@ def _bound(host: str, port: int) -> socket.socket:
             f"Cannot listen on {host}:{port}: {error.strerror}. Choose another --port."
         ) from error
     listener.setblocking(False)
-    if hasattr(socket, "TCP_DEFER_ACCEPT"):  # those who connect and say nothing are left waiting
-        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_DEFER_ACCEPT, 10)
     return listener  # it listens when the process is ready: until then connections are refused
 
 
@@ -225,8 +220,8 @@ class _Entry(NamedTuple):
     dropped: bool = False  # whether somebody has dropped the one that lies in a file
 
 
-async def _prepared(settings: Settings) -> tuple[str, _Entry]:
-    """Open the database, within half a minute; return its secret, and how to get in.
+async def _prepared(settings: Settings) -> _Entry:
+    """Open the database, within half a minute; return how to get in.
 
     Refuses to be reached by everybody.
     """
@@ -242,7 +237,7 @@ async def _prepared(settings: Settings) -> tuple[str, _Entry]:
             pause = min(1.0, 2 * pause)
 
 
-def _prepare(settings: Settings) -> tuple[str, _Entry]:
+def _prepare(settings: Settings) -> _Entry:
     given = os.environ.get("MANYARMS_TOKEN", "")
     loopback = is_loopback(settings.host)
     here = f"local-{settings.port}"
@@ -273,10 +268,8 @@ def _prepare(settings: Settings) -> tuple[str, _Entry]:
                 entry = _Entry(dropped=True) if dropped and path else _local(path, here)
             if entry.token:
                 _keep(database, entry)
-        if settings.restored:
-            tables.after_restore(database)
-            tables.note(database, "", None, "restored from a backup: raised all generations")
-        return tables.setting(database, "secret", secrets.token_hex(32)), entry
+        tables.setting(database, "identity", secrets.token_hex(16))  # of this database
+        return entry
 
 
 def _local(path: Path | None, here: str) -> _Entry:
@@ -293,7 +286,7 @@ def _local(path: Path | None, here: str) -> _Entry:
 
 def _keep(database: Database, entry: _Entry) -> None:
     assert entry.token is not None
-    holder = find_caller(database, "sha256", digest_of(entry.token))
+    holder = find_caller(database, entry.token)
     if holder is not None and holder.name == entry.name:
         return
     database.run("DELETE FROM tokens WHERE name = :name", name=entry.name)
@@ -318,13 +311,11 @@ def _greeting(service: Service, entry: _Entry, how: str, *, secretly: bool) -> l
     if secretly:
         made = "one that `manyarms token add me --role admin` makes"
         made = "MANYARMS_TOKEN" if given else f"the token in {entry.file}" if entry.file else made
-        why = "no link and no token are printed, because this is no terminal"
+        why = "the token is not printed, because this is no terminal"
         return [*lines, f"  sign in at    {url}/login, with {made}", f"                ({why})"]
     if entry.token is None:
         return lines
-    code = service.access.login_code(_caller(entry))
-    lines.append(f"  in a browser  {url}/login?code={code}")
-    lines.append("                (this link works once, within ten minutes)")
+    lines.append(f"  in a browser  {url}/login, with the token")
     if not given:
         until = f"it is kept in {entry.file}" if entry.file else "it is good until the next start"
         lines.append(f"  for programs  export MANYARMS_TOKEN={entry.token}")
@@ -336,11 +327,6 @@ def _greeting(service: Service, entry: _Entry, how: str, *, secretly: bool) -> l
                 f"                (others can reach {settings.host}; this token makes them admin)"
             )
     return lines
-
-
-def _caller(entry: _Entry) -> Caller:
-    assert entry.token is not None
-    return Caller(entry.name, "admin", mark=mark_of(digest_of(entry.token)))
 
 
 def _refuse_if_taken(holder: Caller | None, name: str) -> None:

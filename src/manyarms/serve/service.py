@@ -5,14 +5,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ipaddress
-import json
 import logging
 import socket
-import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -20,7 +18,7 @@ from manyarms.errors import ParameterError
 from manyarms.live.databases import Database, ExperimentRow
 from manyarms.serve import messages as m
 from manyarms.serve import tables
-from manyarms.serve.access import LONGEST_TOKEN, Access, Caller, Headers, digest_of, find_caller
+from manyarms.serve.access import LONGEST_TOKEN, Access, Caller, Headers, find_caller, token_in
 from manyarms.serve.batch import Batch, LostError
 from manyarms.serve.errors import (
     BrokenError,
@@ -28,14 +26,12 @@ from manyarms.serve.errors import (
     failed,
     invalid,
     unknown,
-    unknown_experiment,
 )
 from manyarms.serve.experiment import Experiment
 from manyarms.serve.game import phase_of, policy_of
 from manyarms.serve.leader import Leader
 from manyarms.serve.look import MissingError
 from manyarms.serve.metrics import Metrics
-from manyarms.serve.stores.store import standbys
 from manyarms.serve.views import VIEWS
 
 R = TypeVar("R")
@@ -62,10 +58,6 @@ class Settings:
         The largest number of connections.
     idle_seconds
         How long a connection is kept between two requests.
-    restored
-        Whether the database was restored from a backup since it was last served.
-    images
-        Whether pages show pictures and links of arms, which are elsewhere.
     """
 
     store: str = "sqlite:///manyarms.db"
@@ -75,8 +67,6 @@ class Settings:
     trusted_proxies: tuple[str, ...] = field(default=())
     connections: int = 10_000
     idle_seconds: int = 75
-    restored: bool = False
-    images: bool = False
 
     @property
     def name(self) -> str:
@@ -113,18 +103,15 @@ def joined(host: str, port: int) -> str:
 class Service:
     """One process of the service: it leads or stands by, and has rules of access."""
 
-    def __init__(self, settings: Settings, secret: str) -> None:
+    def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.root_path = settings.root_path
         self.leader = Leader(settings.store, settings.name)
         self.leader.before_unloading = self.keep_summary
         self.metrics = Metrics(self)
-        self.access = Access(secret)
-        self.began = time.time()
+        self.access = Access()
         self.ending = False
-        self.exports = 0  # that are being made
         self.making_seasons = asyncio.Lock()  # one at a time: each has a process
-        self._origins: tuple[float, set[str]] = (0.0, set())
         self._summarising: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
@@ -147,67 +134,18 @@ class Service:
 
     # Who
 
-    async def caller(self, scope: Any) -> Caller | None:
-        """Return who sends a request; None if that is not known."""
-        headers: Headers = dict(scope["headers"])
-        header = headers.get(b"authorization", b"")
-        token, in_address = self.access.token_in(headers, scope["query_string"])
-        if token is None:
-            return await self._of_session(headers)
-        if len(token) > LONGEST_TOKEN:
+    async def caller(self, headers: Headers) -> Caller | None:
+        """Return who sends a request; None if it has no token, or an unknown one."""
+        token, in_cookie = token_in(headers)
+        if token is None or len(token) > LONGEST_TOKEN:
             return None
-        known = await self._known("sha256", digest_of(token), header)
-        # addresses are written down in many places: only pages' tokens may be there
-        if known is not None and in_address and known.role != "browser":
-            return None
-        return known
-
-    async def _known(
-        self, column: Literal["sha256", "name"], value: str, header: bytes = b""
-    ) -> Caller | None:
-        known = self.access.remembered(column, value)
-        if isinstance(known, bool):
-            known = await self.leader.read(lambda database: find_caller(database, column, value))
-            self.access.remember(column, value, known, header)
-        return known
-
-    async def _of_session(self, headers: Headers) -> Caller | None:
-        """Return whose session it is, if the token that began it is still good."""
-        session = self.access.session_in(headers)
-        if session is None or await self._has_ended(session):
-            return None
-        known = await self._known("name", session.name)
-        if known is None or known.mark != session.mark or known[1:3] != session[1:3]:
-            return None  # it was revoked, or another one has its name
-        ends = [end for end in (session.expires, known.expires) if end is not None]
-        return known._replace(cookie=True, expires=min(ends))
-
-    async def _has_ended(self, session: Caller) -> bool:
-        """Whether somebody has logged out of a session."""
-        known = self.access.remembered("ended", session.session)
-        if isinstance(known, bool):
-            own = session.session
-            ended = await self.leader.read(lambda database: tables.has_ended(database, own))
-            known = session if ended else None
-            self.access.remember("ended", own, known, b"")
-        return known is not None
-
-    async def end_session(self, session: Caller) -> None:
-        """Let nobody use a session any more, whoever has its cookie."""
-        until, own = session.expires or 0.0, session.session
-        await self.leader.write(lambda database: tables.end_session(database, own, until))
-        self.access.forget()
-
-    async def origins(self) -> set[str]:
-        """Return the origins of all pages that have a token."""
-        until, known = self._origins
-        if until < time.monotonic():
-            rows = await self.leader.read(
-                lambda database: database.run("SELECT origins FROM tokens WHERE role = 'browser'")
-            )
-            known = {origin for (text,) in rows for origin in json.loads(text)}
-            self._origins = time.monotonic() + 2, known
-        return known
+        known = self.access.remembered(token)
+        if known is not None:
+            caller = known[1]
+        else:
+            caller = await self.leader.read(lambda database: find_caller(database, token))
+            self.access.remember(token, caller)
+        return caller._replace(cookie=True) if caller is not None and in_cookie else caller
 
     # What
 
@@ -304,49 +242,10 @@ class Service:
                 with contextlib.suppress(RefusedError):
                     await self.leader.unload(await self.leader.find(name))
 
-    async def health(self, name: str) -> m.Health:
-        """Return how the service is doing with an experiment."""
-        row, saved, audit, others = await self.leader.read(
-            lambda database: (
-                database.find(name),
-                database.first(
-                    f"SELECT s.seq, {database.now} - s.at FROM snapshots s JOIN experiments e ON "
-                    "e.id = s.experiment WHERE e.name = :name ORDER BY s.seq DESC LIMIT 1",
-                    name=name,
-                ),
-                database.run(
-                    "SELECT at, token, action FROM audit WHERE experiment = :name "
-                    "ORDER BY id DESC LIMIT 20",
-                    name=name,
-                ),
-                standbys(database),
-            )
-        )
-        if row is None:
-            raise unknown_experiment(name)
-        leader = self.leader
-        return m.Health(
-            leader=leader.name,
-            since=leader.since,
-            standbys=others,
-            head=row.head,
-            commit_p50=1000 * leader.took(0.5),
-            commit_p99=1000 * leader.took(0.99),
-            group_size=statistics.fmean(leader.sizes or [0]),
-            snapshot_age=saved[1] if saved else None,
-            snapshot_head=saved[0] if saved else None,
-            audit=[m.AuditLine(*line) for line in audit],
-        )
-
-    async def note(self, caller: Caller | None, experiment: str | None, action: Any) -> None:
-        """Write down who did what. It is done: if this fails, the answer is the same."""
-        text = action if isinstance(action, str) else json.dumps(action)
+    def note(self, caller: Caller | None, experiment: str, action: str) -> None:
+        """Log who changed an experiment."""
         who = "" if caller is None else caller.name
-        _logger.info("audit: %s %s %s", who, experiment or "-", text)
-        try:
-            await self.leader.write(lambda db: tables.note(db, who, experiment, text[:500]))
-        except RefusedError as error:
-            _logger.error("not in the audit: %s %s %s: %s", who, experiment or "-", text, error)
+        _logger.info("%s: %s by %s", experiment, action[:500], who)
 
 
 def _listed(

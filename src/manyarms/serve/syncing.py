@@ -10,8 +10,7 @@ from manyarms.serve import messages as m
 from manyarms.serve import tables
 from manyarms.serve.errors import as_refusals, invalid
 from manyarms.serve.experiment import Experiment
-from manyarms.serve.importing import importing, in_pieces, keys_in, keys_of_json, publish
-from manyarms.serve.links import Beside
+from manyarms.serve.importing import importing, in_pieces, keys_of_json, publish, streamed_keys
 from manyarms.serve.requests import Request, Response, answered
 from manyarms.serve.service import Service
 
@@ -23,8 +22,7 @@ async def sync_arms(service: Service, request: Request) -> Response:
 
     New arms come in one commit, before any goes. If it ends midway, the same request does the rest.
     """
-    beside = Beside()
-    batches = keys_in(request, beside) or await keys_of_json(request, beside)
+    batches = streamed_keys(request) or await keys_of_json(request)
     found: set[int] = set()
     async with importing(service, request.experiment) as experiment:
 
@@ -35,7 +33,7 @@ async def sync_arms(service: Service, request: Request) -> Response:
                 with as_refusals():
                     check_changes(experiment.live, added, *changes(experiment.live, found))
 
-        new = await publish(service, experiment, batches, beside, found, check)
+        new = await publish(service, experiment, batches, found, check)
         assert experiment.live is not None
         back, gone = changes(experiment.live, found | {*new})
         await in_pieces(service, experiment, back, gone)
@@ -43,11 +41,11 @@ async def sync_arms(service: Service, request: Request) -> Response:
     assert there.live is not None
     called = await _keys(service, experiment, [*new, *back, *gone])
     came, came_back, went = ([called[number] for number in some] for some in (new, back, gone))
-    done = m.SyncedKeys(came, came_back, went, there.live.n_arms, list(beside.ignored))
+    done = m.SyncedKeys(came, came_back, went, there.live.n_arms)
     said = ", ".join(f"{len(some)} {what}" for what, some in _done(done).items() if some)
     if said:
         now = count(done.n_arms, "arm")
-        await service.note(request.caller, request.experiment, f"sync to {now}: {said}")
+        service.note(request.caller, request.experiment, f"sync to {now}: {said}")
     return answered(done)
 
 

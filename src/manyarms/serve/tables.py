@@ -1,4 +1,4 @@
-"""What the service asks of its tables, beside the log: asks, arms, minutes, settings, the audit.
+"""What the service asks of its tables, beside the log: asks, arms, minutes, settings.
 
 Every function is given a `Database` and belongs to the thread that has it.
 """
@@ -14,7 +14,6 @@ from typing import Any
 from manyarms.live.databases import Database, UnreachableError, database_of
 from manyarms.live.databases.postgres import PostgreSQL
 from manyarms.live.databases.sqlite import SQLite
-from manyarms.serve import clock
 
 _AT_ONCE = 2000  # rows that are deleted
 _MOST_ROWS = 256  # of one statement
@@ -24,7 +23,6 @@ _TABLES = {
     "events": "seq",
     "ask_keys": "key",
     "arms": "number",
-    "links": "key",
     "minutes": "minute",
     "snapshots": "seq",
     "summaries": "experiment",
@@ -40,7 +38,7 @@ def opened(url: str, *, create: bool = True) -> Database:
     if not create and isinstance(database, SQLite) and not database.path.exists():
         raise UnreachableError(f"{database.path} was removed. Put it back")
     database.open()
-    if not database.has_table("links"):  # the latest
+    if not database.has_table("summaries"):  # the last one made
         with database.alone():
             database.make_tables(__package__)
     return database
@@ -89,9 +87,9 @@ def number_of(database: Database, experiment: int, key: str, below: int = 1 << 6
 
 
 def ask_key(database: Database, experiment: int, key: str) -> tuple[Any, ...] | None:
-    """Return what an ask of this key was given: pull, k, again, body."""
+    """Return what an ask of this key was given: k, pull, count, pulls."""
     row: tuple[Any, ...] | None = database.first(
-        "SELECT pull, k, again, body FROM ask_keys WHERE experiment = :x AND key = :key",
+        "SELECT k, pull, count, pulls FROM ask_keys WHERE experiment = :x AND key = :key",
         x=experiment,
         key=key,
     )
@@ -99,33 +97,18 @@ def ask_key(database: Database, experiment: int, key: str) -> tuple[Any, ...] | 
 
 
 def last_ask_keys(database: Database, experiment: int, most: int) -> list[tuple[Any, ...]]:
-    """Return the last asks, the latest first: key, pull, k, again, body."""
+    """Return the last asks, the latest first: key, k, pull, count, pulls."""
     return database.run(
-        "SELECT key, pull, k, again, body FROM ask_keys WHERE experiment = :x "
+        "SELECT key, k, pull, count, pulls FROM ask_keys WHERE experiment = :x "
         "ORDER BY at DESC LIMIT :most",
         x=experiment,
         most=most,
     )
 
 
-class KeyTakenError(Exception):
-    """An arm of this key is there already, or came twice."""
-
-
 def add_arms(database: Database, experiment: int, arms: list[tuple[int, str]]) -> None:
-    """Insert arms beyond those that are known. They are as durable as the commit that publishes.
-
-    Raises a `KeyTakenError` with the first key that is there already, or twice among these.
-    """
-    keys: set[str] = set()
-    for _, key in arms:
-        if key in keys:
-            raise KeyTakenError(key)
-        keys.add(key)
+    """Insert new arms beyond those that are known. The commit that publishes makes them durable."""
     with database.transaction():
-        taken = _taken(database, experiment, [key for _, key in arms])
-        if taken is not None:
-            raise KeyTakenError(taken)
         if isinstance(database, PostgreSQL):
             lines = [f"{experiment}\t{number}\t{key.translate(_COPIED)}\n" for number, key in arms]
             database.run("SET LOCAL synchronous_commit = off")
@@ -137,12 +120,6 @@ def add_arms(database: Database, experiment: int, arms: list[tuple[int, str]]) -
                 database.run_many(f"INSERT INTO arms VALUES {marks}", [[*chain(*some)]])
 
 
-def _taken(database: Database, experiment: int, keys: list[str]) -> str | None:
-    """Return the first of some keys that is there already."""
-    there = numbers_of(database, experiment, keys)
-    return next((key for key in keys if key in there), None)
-
-
 def numbers_of(database: Database, experiment: int, keys: list[str]) -> dict[str, int]:
     """Return the numbers of the arms that are there, by their keys."""
     among = "= ANY(:keys)"
@@ -151,50 +128,6 @@ def numbers_of(database: Database, experiment: int, keys: list[str]) -> dict[str
         among, values = "IN (SELECT value FROM json_each(:keys))", json.dumps(keys)
     sql = f"SELECT key, number FROM arms WHERE experiment = :x AND key {among}"
     return dict(database.run(sql, x=experiment, keys=values))
-
-
-def keep_links(
-    database: Database, experiment: int, rows: list[tuple[str, str | None, str | None]]
-) -> None:
-    """Keep the pictures and pages of arms: their keys, and both addresses."""
-    insert = "INSERT INTO links (experiment, key, image_url, url)"
-    replace = (
-        "ON CONFLICT (experiment, key) DO UPDATE SET image_url = excluded.image_url, "
-        "url = excluded.url"
-    )
-    with database.transaction():
-        if isinstance(database, SQLite):
-            values = [(experiment, *row) for row in rows]
-            database.run_many(f"{insert} VALUES (?, ?, ?, ?) {replace}", values)
-            return
-        keys, images, pages = (list(column) for column in zip(*rows, strict=True))
-        database.run(
-            f"{insert} SELECT :x, * FROM unnest(:keys::text[], :images::text[], :pages::text[]) "
-            f"{replace}",
-            x=experiment,
-            keys=keys,
-            images=images,
-            pages=pages,
-        )
-
-
-def has_links(database: Database, experiment: int) -> bool:
-    """Whether any arm has a picture or a page."""
-    sql = "SELECT 1 FROM links WHERE experiment = :x LIMIT 1"
-    return database.first(sql, x=experiment) is not None
-
-
-def links_of(
-    database: Database, experiment: int, numbers: Sequence[int]
-) -> dict[int, tuple[str | None, str | None]]:
-    """Return the pictures and pages of those arms that have any."""
-    sql = (
-        "SELECT a.number, l.image_url, l.url FROM arms a JOIN links l ON l.experiment = "
-        "a.experiment AND l.key = a.key WHERE a.experiment = :x AND a.number"
-    )
-    return {
-        number: (image, page) for number, image, page in _of(database, numbers, sql, experiment)
-    }
 
 
 def end_of_arms(database: Database, experiment: int) -> int:
@@ -228,22 +161,15 @@ def hidden(database: Database, keyed: bool) -> int:
 
 
 def copy_arms(old: int, new: int, begin: int, end: int, database: Database) -> None:
-    """Let some arms of an experiment be those of another, too."""
-    numbers = {"old": old, "new": new, "begin": begin, "end": end}
-    some = (  # a later leader may have given it up
-        "a.experiment = :old AND a.number >= :begin AND a.number < :end AND EXISTS "
-        "(SELECT 1 FROM experiments WHERE id = :new AND state = 'making')"
-    )
+    """Copy some arms of an experiment to another."""
     database.run(
-        "INSERT INTO arms (experiment, number, key) SELECT :new, a.number, a.key FROM arms a "
-        f"WHERE {some}",
-        **numbers,
-    )
-    database.run(
-        "INSERT INTO links (experiment, key, image_url, url) SELECT :new, l.key, l.image_url, "
-        "l.url FROM arms a JOIN links l ON l.experiment = a.experiment AND l.key = a.key "
-        f"WHERE {some}",
-        **numbers,
+        "INSERT INTO arms (experiment, number, key) SELECT :new, number, key FROM arms "
+        "WHERE experiment = :old AND number >= :begin AND number < :end AND EXISTS "
+        "(SELECT 1 FROM experiments WHERE id = :new AND state = 'making')",  # not given up since
+        old=old,
+        new=new,
+        begin=begin,
+        end=end,
     )
 
 
@@ -296,7 +222,7 @@ def bury_hidden(database: Database) -> None:
     database.run("UPDATE experiments SET state = 'deleted' WHERE state = 'making'")
 
 
-# Settings, the audit, and what the list shows
+# Settings, and what the list shows
 
 
 def setting(database: Database, name: str, fresh: str) -> str:
@@ -309,20 +235,6 @@ def setting(database: Database, name: str, fresh: str) -> str:
     return str(database.first("SELECT value FROM settings WHERE name = :name", name=name)[0])
 
 
-def end_session(database: Database, session: str, until: float) -> None:
-    """Note that a session has ended, for as long as its cookie would be good."""
-    database.run(
-        "DELETE FROM settings WHERE name LIKE 'ended %' AND value < :now", now=f"{clock.now():.0f}"
-    )
-    set_setting(database, f"ended {session}", f"{until:.0f}")
-
-
-def has_ended(database: Database, session: str) -> bool:
-    """Whether a session has ended before its time."""
-    name = f"ended {session}"
-    return database.first("SELECT 1 FROM settings WHERE name = :name", name=name) is not None
-
-
 def set_setting(database: Database, name: str, value: str) -> None:
     """Give a setting a new value."""
     database.run(
@@ -330,17 +242,6 @@ def set_setting(database: Database, name: str, value: str) -> None:
         "ON CONFLICT (name) DO UPDATE SET value = excluded.value",
         name=name,
         value=value,
-    )
-
-
-def note(database: Database, token: str, experiment: str | None, action: str) -> None:
-    """Write down who did what."""
-    database.run(
-        f"INSERT INTO audit (at, token, experiment, action) VALUES ({database.now}, :token, "
-        ":experiment, :action)",
-        token=token,
-        experiment=experiment,
-        action=action,
     )
 
 
@@ -371,13 +272,13 @@ def with_windows(database: Database) -> list[str]:
 
 
 def bury(database: Database, experiment: int) -> bool:
-    """Take an experiment out of sight: its name is free at once, and no commit passes its fence.
+    """Take an experiment out of sight: its name is free at once, and no commit fits its head.
 
     What it has is deleted by `purge`, bit by bit.
     """
     gone = database.run(
         "UPDATE experiments SET name = '~' || id || ' ' || name, spec = 'null', "
-        "state = 'deleted', generation = generation + 1 WHERE id = :x RETURNING id",
+        "state = 'deleted', head = -1 WHERE id = :x RETURNING id",
         x=experiment,
     )
     return bool(gone)
@@ -417,12 +318,3 @@ def drop_old_keys(
         most=most,
     )
     return bool(gone)
-
-
-def after_restore(database: Database) -> None:
-    """Make a database safe that was restored from a backup: what it had since is unknown.
-
-    Tickets of the lost time are of an earlier generation, and a process that still runs since then
-    does not pass the fence.
-    """
-    database.run("UPDATE experiments SET generation = generation + 1")

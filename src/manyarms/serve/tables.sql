@@ -2,11 +2,10 @@
 CREATE TABLE IF NOT EXISTS ask_keys (
     experiment INTEGER NOT NULL,
     key TEXT NOT NULL,
-    pull INTEGER NOT NULL,
-    k INTEGER NOT NULL,
-    again TEXT,                       -- JSON: pulls that were in flight already
-    body TEXT NOT NULL,
-    worker TEXT,
+    k INTEGER NOT NULL,               -- pulls that were asked for
+    pull INTEGER NOT NULL,            -- the first one that was given
+    count INTEGER NOT NULL,           -- and how many
+    pulls TEXT,                       -- JSON: all of them, where they are not consecutive
     at REAL NOT NULL,
     PRIMARY KEY (experiment, key)
 ) WITHOUT ROWID;
@@ -19,15 +18,6 @@ CREATE TABLE IF NOT EXISTS arms (
     PRIMARY KEY (experiment, number)
 ) WITHOUT ROWID;
 CREATE UNIQUE INDEX IF NOT EXISTS arm_keys ON arms (experiment, key);
-
--- pictures of arms, and pages about them
-CREATE TABLE IF NOT EXISTS links (
-    experiment INTEGER NOT NULL,
-    key TEXT NOT NULL,
-    image_url TEXT,
-    url TEXT,
-    PRIMARY KEY (experiment, key)
-) WITHOUT ROWID;
 
 CREATE TABLE IF NOT EXISTS minutes (
     experiment INTEGER NOT NULL,
@@ -45,19 +35,8 @@ CREATE TABLE IF NOT EXISTS tokens (
     sha256 TEXT NOT NULL UNIQUE,
     role TEXT NOT NULL,
     experiment TEXT,
-    origins TEXT NOT NULL,
-    rate REAL,
     expires REAL
 );
-
-CREATE TABLE IF NOT EXISTS audit (
-    id INTEGER PRIMARY KEY AUTOINCREMENT,
-    at REAL NOT NULL,
-    token TEXT NOT NULL,
-    experiment TEXT,
-    action TEXT NOT NULL
-);
-CREATE INDEX IF NOT EXISTS audit_of ON audit (experiment, id);
 
 CREATE TABLE IF NOT EXISTS settings (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 

@@ -61,8 +61,7 @@ class Checked(NamedTuple):
 def check_logs(store: str) -> Iterator[Checked]:
     """Play every log again from its first event, and compare each arm with the one recorded.
 
-    Of an SQLite file, a copy is checked, so the file stays as it is. PostgreSQL is opened as the
-    service opens it, which makes its tables those of this version.
+    Of an SQLite file, a copy is checked, so the file stays as it is.
     """
     database = database_of(store)
     if isinstance(database, SQLite):
@@ -80,7 +79,8 @@ def check_logs(store: str) -> Iterator[Checked]:
 def _check_all(database: Database) -> Iterator[Checked]:
     try:
         for row in database.experiments():
-            yield _check(database, row)
+            if row.state != "deleted":
+                yield _check(database, row)
     finally:
         database.close()
 

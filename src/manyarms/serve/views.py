@@ -120,13 +120,6 @@ def arm(look: Look, key: str) -> m.ArmView | None:
     return _seen(look, [look.of_arm(number)])[0]
 
 
-def arm_at(look: Look, number: int) -> m.ArmView | None:
-    """Return one arm by its number; None if there is none."""
-    if look.game.live is None or not 0 <= number < look.n_arms:
-        return None
-    return _seen(look, [look.of_arm(number)])[0]
-
-
 def minutes(look: Look) -> m.Minutes:
     """Return what happened when, in 300 points at most."""
     step, rows = look.minutes(_POINTS)
@@ -141,7 +134,7 @@ def in_flight(look: Look, limit: int = 20) -> m.InFlightView:
     """Return what is waited for, and how long rewards took."""
     game, now = look.game, clock.now()
     ages = [0] * (len(DELAYS) + 1)
-    for at, _ in game.flying.values():
+    for at in game.flying.values():
         ages[sum(now - at >= end for end in DELAYS)] += 1
     ends = [0.0, *DELAYS, None]
     bins = [m.DelayBin(ends[k] or 0.0, ends[k + 1], count, None) for k, count in enumerate(ages)]
@@ -149,15 +142,15 @@ def in_flight(look: Look, limit: int = 20) -> m.InFlightView:
         m.DelayBin(ends[k] or 0.0, ends[k + 1], int(count), total / count if count else None)
         for k, (count, total, _) in enumerate(game.delays)
     ]
-    oldest = [(pull, *game.flying[pull]) for pull in islice(game.flying, limit)]
+    oldest = list(islice(game.flying.items(), limit))
     live = game.live
-    found = ((pull, None if live is None else live.flying(pull)) for pull, _, _ in oldest)
+    found = ((pull, None if live is None else live.flying(pull)) for pull, _ in oldest)
     numbers = {pull: arm for pull, arm in found if arm is not None}
     losses = look.losses()
     names = look.names([*numbers.values(), *(loss.arm for loss in losses)])
     shown = [
-        m.WaitingPull(pull, names[numbers[pull]], now - at, worker)
-        for pull, at, worker in oldest
+        m.WaitingPull(pull, names[numbers[pull]], now - at)
+        for pull, at in oldest
         if pull in numbers
     ]
     return m.InFlightView(
@@ -189,28 +182,8 @@ def _delay_alarm(delays: list[list[float]]) -> str:
     )
 
 
-def exploring(look: Look) -> m.Exploring:
-    """Return where pulls went, and what exploring has cost."""
-    game = look.game
-    if game.live is None:
-        return m.Exploring(0, 0, 0, 0, [], None, game.head)
-    how, tallies = look.progress(), look.tallies
-    assert tallies is not None
-    best = look.best(10)
-    firsts = int((tallies.asked > 0).sum())  # of some arms, rewards were only observed
-    top_ten = int(np.maximum(tallies.asked[best] - 1, 0).sum())  # without their first pulls
-    given_up = None
-    if best:
-        low, high = tallies.at(best[0]).interval
-        if math.isfinite(low) and math.isfinite(high):
-            given_up = (low * how.told - how.reward, high * how.told - how.reward)
-    others = how.pulls - top_ten - firsts
-    histogram = tallies.histogram()
-    return m.Exploring(tallies.size, firsts, top_ten, others, histogram, given_up, game.head)
-
-
 def _seen(look: Look, some: list[ArmEstimate]) -> list[m.ArmView]:
-    names, links = look.names([a.arm for a in some]), look.links([a.arm for a in some])
+    names = look.names([a.arm for a in some])
     recent = Counter(look.game.recent)
     of = max(1, len(look.game.recent))
     return [
@@ -225,8 +198,6 @@ def _seen(look: Look, some: list[ArmEstimate]) -> list[m.ArmView]:
             retired=a.retired,
             recent=recent[a.arm] / of,
             rate=a.rate,
-            image_url=links.get(a.arm, (None, None))[0],
-            url=links.get(a.arm, (None, None))[1],
         )
         for a in some
     ]
@@ -234,8 +205,5 @@ def _seen(look: Look, some: list[ArmEstimate]) -> list[m.ArmView]:
 
 VIEWS = {
     view.__name__: view
-    for view in (
-        *(summary, leaders, verdict, uplift, arms, arm, arm_at),
-        *(minutes, in_flight, exploring),
-    )
+    for view in (summary, leaders, verdict, uplift, arms, arm, minutes, in_flight)
 }

@@ -51,7 +51,7 @@ class Windows:
             return
         if at is None:
             first = next(iter(experiment.flying.values()), None)
-            at = clock.now() + window if first is None else first[0] + window
+            at = (clock.now() if first is None else first) + window
         pause = min(max(SHORTEST_WINDOW / 2, at - clock.now()), _LONGEST_PAUSE)
         loop = asyncio.get_running_loop()
         experiment.deadline = loop.call_later(pause, self._expire, experiment)

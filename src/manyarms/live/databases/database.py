@@ -15,18 +15,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from manyarms.errors import StoreError
 
-SCHEMA = 2
-# what makes tables of a version those of the next one
-_MIGRATIONS = {
-    1: (
-        "ALTER TABLE experiments DROP COLUMN epoch",
-        "ALTER TABLE experiments DROP COLUMN owner",
-        "ALTER TABLE experiments DROP COLUMN lease_until",
-        "ALTER TABLE experiments DROP COLUMN engine",
-        "ALTER TABLE experiments ADD COLUMN version TEXT NOT NULL DEFAULT ''",
-        "ALTER TABLE snapshots DROP COLUMN engine",
-    )
-}
+SCHEMA = 1
 
 
 class UnreachableError(Exception):
@@ -42,7 +31,6 @@ class ExperimentRow(NamedTuple):
     state: str
     head: int
     version: str
-    generation: int
     secret: str
     keyed: int
     first_arms: int
@@ -80,7 +68,7 @@ class Database(ABC):
 
     @abstractmethod
     def open(self) -> None:
-        """Connect; make the tables where there are none, and renew those of earlier versions.
+        """Connect; make the tables where there are none.
 
         Raises `UnreachableError` where it may help to try again, and `StoreError` elsewhere.
         """
@@ -213,25 +201,16 @@ class Database(ABC):
             if statement.strip():
                 self.run(statement)
 
-    def _version(self) -> int:
-        return int(self.first("SELECT max(version) FROM schema_version")[0])
-
     def _prepare(self) -> None:
-        """Make the tables where there are none, and those of earlier versions new."""
+        """Make the tables where there are none; refuse those of another version."""
         if not self.has_table("snapshots"):
             with self.alone():
                 self.make_tables(__package__)
-        if self._version() < SCHEMA:
-            with self.alone():
-                for version in range(self._version(), SCHEMA):
-                    for statement in _MIGRATIONS[version]:
-                        self.run(statement)
-                    self.run("UPDATE schema_version SET version = :next", next=version + 1)
-        version = self._version()
-        if version > SCHEMA:
+        version = int(self.first("SELECT max(version) FROM schema_version")[0])
+        if version != SCHEMA:
             raise StoreError(
-                f"{self} has tables of version {version}, and this manyarms knows versions up to "
-                f"{SCHEMA}. Install the manyarms that made them, or a newer one."
+                f"{self} has tables of version {version}, and this manyarms knows version {SCHEMA} "
+                f"only. Install the manyarms that made them."
             )
 
 

@@ -67,7 +67,7 @@ class PostgreSQL(Database):
         return shown(self.url)
 
     def open(self) -> None:
-        """Connect; make the tables where there are none, and renew those of earlier versions."""
+        """Connect; make the tables where there are none."""
         psycopg = driver()
         self.close()
         try:

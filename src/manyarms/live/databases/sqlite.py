@@ -39,7 +39,7 @@ class SQLite(Database):
         self._lock: FileLock | None = None
 
     def open(self) -> None:
-        """Connect; make the tables where there are none, and renew those of earlier versions."""
+        """Connect; make the tables where there are none."""
         self.disconnect()
         self._create()
         try:

@@ -1,17 +1,16 @@
 -- The tables of a log, in the words of SQLite; postgres.py has those of PostgreSQL. Times are seconds since 1970.
 -- Those that only the service has are in serve/tables.sql.
 CREATE TABLE IF NOT EXISTS schema_version (version INTEGER NOT NULL);
-INSERT INTO schema_version SELECT 2 WHERE NOT EXISTS (SELECT 1 FROM schema_version);
+INSERT INTO schema_version SELECT 1 WHERE NOT EXISTS (SELECT 1 FROM schema_version);
 
 CREATE TABLE IF NOT EXISTS experiments (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     name TEXT NOT NULL UNIQUE,
     spec TEXT NOT NULL,               -- JSON, 'null' where a handle is recorded without the service
     state TEXT NOT NULL,
-    head INTEGER NOT NULL DEFAULT 0,  -- the last event: the fence, with the generation
+    head INTEGER NOT NULL DEFAULT 0,  -- the last event: whoever commits must know it
     version TEXT NOT NULL DEFAULT '', -- the manyarms that wrote the last events
-    generation INTEGER NOT NULL DEFAULT 1,
-    secret TEXT NOT NULL,             -- signs tickets
+    secret TEXT NOT NULL,             -- draws the seed, if none is given
     keyed INTEGER NOT NULL DEFAULT 0,
     first_arms INTEGER NOT NULL DEFAULT 0,
     n_arms INTEGER NOT NULL DEFAULT 0, -- arms that ever came; rows of `arms` beyond are no arms yet

@@ -1,11 +1,12 @@
-"""Requests for pages, and what they are answered; sessions of browsers."""
+"""Pages of the dashboard, and the sign-in that puts a token into a cookie."""
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import math
-from collections import Counter
-from collections.abc import AsyncGenerator, Callable
+import time
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs
@@ -13,16 +14,9 @@ from urllib.parse import parse_qs
 import msgspec
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import (
-    HTMLResponse,
-    JSONResponse,
-    RedirectResponse,
-    Response,
-    StreamingResponse,
-)
+from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
-from starlette.types import Receive, Scope, Send
 
 import manyarms
 from manyarms.core import theme
@@ -32,41 +26,42 @@ from manyarms.serve import messages as m
 from manyarms.serve.access import (
     COOKIE,
     Caller,
+    check,
     check_same_origin,
-    digest_of,
+    cookie_of,
     find_caller,
-    tokens_in,
 )
 from manyarms.serve.dashboard import panels
-from manyarms.serve.dashboard.feed import Channel, Draw
-from manyarms.serve.errors import RefusedError, invalid, refuse, unknown_arm
+from manyarms.serve.errors import RefusedError, invalid
 from manyarms.serve.routes import may
 
 if TYPE_CHECKING:
     from manyarms.serve.service import Service
 
-_PACKAGE = Path(manyarms.__file__).parent
-_STYLES = _PACKAGE / "report" / "page" / "page.css"
-_CLIENT = _PACKAGE / "remote" / "manyarms.js"
-_MOST_STREAMS = 1000  # pages that follow, of all
-_MOST_OF_ONE = 50  # of one token
-_SHARE = 0.5  # of all connections: the others are for asks
+_STYLES = Path(manyarms.__file__).parent / "report" / "page" / "page.css"
+_FRESH = 1.0  # seconds for which panels are not drawn again
+_UNUSED = 60.0  # seconds after which panels that nobody asks for are forgotten
+
+Draw = Callable[[dict[str, Any]], Awaitable[dict[str, str]]]  # gets `kept`; returns HTML by panel
 
 
-class _Stream(StreamingResponse):
-    """Events; says when they end, also if they never began because the reader has gone."""
+class _Panels:
+    """The panels of one page, drawn once for all who look; `kept` is what `draw` keeps."""
 
-    def __init__(self, events: AsyncGenerator[bytes], closed: Callable[[], None]) -> None:
-        headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
-        super().__init__(events, media_type="text/event-stream", headers=headers)
-        self._closed = closed
+    def __init__(self, draw: Draw) -> None:
+        self._draw = draw
+        self._turn = asyncio.Lock()
+        self._drawn: dict[str, str] = {}
+        self.at = -math.inf  # when they were drawn
+        self.kept: dict[str, Any] = {}
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send them all."""
-        try:
-            await super().__call__(scope, receive, send)
-        finally:
-            self._closed()
+    async def now(self) -> dict[str, str]:
+        """Return the panels, at most a second old."""
+        async with self._turn:
+            if time.monotonic() - self.at > _FRESH:
+                self._drawn = await self._draw(self.kept)
+                self.at = time.monotonic()
+            return self._drawn
 
 
 class _Files(StaticFiles):
@@ -91,40 +86,35 @@ class Pages:
 
     def __init__(self, service: Service) -> None:
         self._service = service
-        self._channels: dict[str, Channel] = {}  # of pages that somebody looks at
-        self._most = min(_MOST_STREAMS, int(_SHARE * service.settings.connections))
-        self._streams: Counter[str] = Counter()  # by the name of their token
+        self._panels: dict[str, _Panels] = {}  # of pages that somebody looks at
 
     def routes(self) -> list[BaseRoute]:
         """Return all pages."""
         x = "/experiments/{experiment}"
         return [
             Route("/", self.list_page),
-            Route("/events", self.list_events),
+            Route("/panels", self.list_panels),
             Route("/login", self.login_page),
             Route("/login", self.login, methods=["POST"]),
             Route("/logout", self.logout, methods=["POST"]),
             Route("/new", self.new_page),
-            Route("/tokens", self.tokens_page),
             Route(x, self.experiment_page),
-            Route(f"{x}/events", self.experiment_events),
+            Route(f"{x}/panels", self.experiment_panels),
             Route(f"{x}/arms", self.arms_fragment),
-            Route(f"{x}/arms/{{number}}", self.arm_page),
             Route("/static/page.css", self.shared_styles),
             Route("/static/icon.svg", self.icon),
-            Route("/manyarms.js", self.client),
             Mount("/static", _Files(directory=panels.HERE / "static")),
         ]
 
     async def _caller(
-        self, request: Request, right: str = "view", experiment: str | None = None
+        self, request: Request, role: str = "viewer", experiment: str | None = None
     ) -> Caller:
         self._service.leader.check_leads()
-        caller = await self._service.caller(request.scope)
+        caller = await self._service.caller(dict(request.scope["headers"]))
         # pages for admins show all experiments: an admin of one may not see them
-        if experiment is None and caller is not None and right != "administer":
+        if experiment is None and caller is not None and role != "admin":
             experiment = caller.experiment
-        self._service.access.check(caller, right, experiment, request.scope)
+        check(caller, role, experiment, request.scope)
         assert caller is not None
         return caller
 
@@ -133,9 +123,8 @@ class Pages:
         shown = {
             "root": self._service.root_path,
             "caller": caller,
-            "images": self._service.settings.images,
-            "may_operate": may(role, "operate"),
-            "may_administer": may(role, "administer") and not (caller and caller.experiment),
+            "may_operate": may(role, "admin"),
+            "may_create": may(role, "admin") and not (caller and caller.experiment),
             "version": manyarms.__version__,
         }
         page = HTMLResponse(panels.template(name, **shown | content))
@@ -144,165 +133,116 @@ class Pages:
 
     # The list
 
-    def _list_channel(self, caller: Caller, cursor: str) -> Channel:
-        only = caller.experiment
+    def _panels_of(self, page: str, draw: Draw) -> _Panels:
+        if page not in self._panels:
+            since = time.monotonic() - _UNUSED
+            used = {name: one for name, one in self._panels.items() if one.at > since}
+            self._panels = used | {page: _Panels(draw)}
+        return self._panels[page]
+
+    def _list_panels(self, request: Request, caller: Caller) -> tuple[_Panels, str]:
+        only, cursor = caller.experiment, request.query_params.get("cursor", "")[:100]
 
         async def draw(kept: dict[str, Any]) -> dict[str, str]:
             return await panels.draw_list(self._service, caller._replace(experiment=only), cursor)
 
-        return self._channel(f"list of {only or 'all'} after {cursor}", draw)
-
-    def _channel(self, page: str, draw: Draw) -> Channel:
-        if page not in self._channels:
-            alive = {name: one for name, one in self._channels.items() if not one.idle}
-            self._channels = alive | {page: Channel(draw)}
-        return self._channels[page]
+        return self._panels_of(f"list of {only or 'all'} after {cursor}", draw), cursor
 
     async def list_page(self, request: Request) -> Response:
         """Show a page of the experiments."""
         caller = await self._caller(request)
-        cursor = _cursor(request)
-        drawn = await self._list_channel(caller, cursor).soon()
-        return self._page("list", caller, panels=drawn, cursor=cursor)
+        shown, cursor = self._list_panels(request, caller)
+        return self._page("list", caller, panels=await shown.now(), cursor=cursor)
 
-    async def list_events(self, request: Request) -> Response:
-        """Send the list whenever it changes."""
+    async def list_panels(self, request: Request) -> Response:
+        """Return the list as it is now, for the page's script."""
         caller = await self._caller(request)
-        return await self._stream(caller, self._list_channel(caller, _cursor(request)))
+        return _json(await self._list_panels(request, caller)[0].now())
 
     # An experiment
 
-    def _experiment_channel(self, name: str) -> Channel:
+    def _experiment_panels(self, name: str) -> _Panels:
         async def draw(kept: dict[str, Any]) -> dict[str, str]:
             return await panels.draw_experiment(self._service, name, kept)
 
-        return self._channel(f"experiment {name}", draw)
+        return self._panels_of(f"experiment {name}", draw)
 
     async def experiment_page(self, request: Request) -> Response:
         """Show an experiment."""
         name = request.path_params["experiment"]
-        caller = await self._caller(request, "view", name)
-        channel = self._experiment_channel(name)
-        drawn = await channel.soon()
-        summary: m.ExperimentSummary = channel.kept["summary"]
+        caller = await self._caller(request, "viewer", name)
+        drawn = self._experiment_panels(name)
+        shown = {"panels": await drawn.now(), "policies": policy_names()}
+        summary: m.ExperimentSummary = drawn.kept["summary"]
         arms = await self._arms(request, name, caller)
-        shown = {"panels": drawn, "arms": arms, "summary": summary, "policies": policy_names()}
-        return self._page("experiment", caller, **shown)
+        return self._page("experiment", caller, summary=summary, arms=arms, **shown)
+
+    async def experiment_panels(self, request: Request) -> Response:
+        """Return the panels of an experiment as they are now, for the page's script."""
+        name = request.path_params["experiment"]
+        await self._caller(request, "viewer", name)
+        return _json(await self._experiment_panels(name).now())
 
     async def _arms(self, request: Request, name: str, caller: Caller) -> str:
         return await panels.arms_panel(
             self._service,
             name,
             dict(request.query_params),
-            may_retire=may(caller.role, "operate"),
+            may_retire=may(caller.role, "admin"),
         )
 
     async def arms_fragment(self, request: Request) -> Response:
         """Show the panel of arms alone, for the page's script."""
         name = request.path_params["experiment"]
-        caller = await self._caller(request, "view", name)
+        caller = await self._caller(request, "viewer", name)
         return HTMLResponse(await self._arms(request, name, caller))
 
-    async def experiment_events(self, request: Request) -> Response:
-        """Send panels whenever they change."""
-        name = request.path_params["experiment"]
-        caller = await self._caller(request, "view", name)
-        return await self._stream(caller, self._experiment_channel(name))
-
-    async def _stream(self, caller: Caller, channel: Channel) -> Response:
-        await channel.panels()
-        open_now, who = self._streams, caller.name
-        if open_now[who] >= _MOST_OF_ONE:
-            said = f"{_MOST_OF_ONE} pages follow with the token {who!r}. Close some."
-            raise refuse(429, "streams", said)
-        if open_now.total() >= self._most:
-            raise refuse(503, "unavailable", "Too many pages are open.")
-        open_now[who] += 1  # nothing waits from here until the response is sent
-
-        def closed() -> None:
-            open_now[who] -= 1
-            if not open_now[who]:
-                del open_now[who]
-
-        return _Stream(channel.stream(lambda: self._service.ending), closed)
-
-    async def arm_page(self, request: Request) -> Response:
-        """Show one arm, by its number: keys may hold anything."""
-        name, text = request.path_params["experiment"], request.path_params["number"]
-        caller = await self._caller(request, "view", name)
-        arm: m.ArmView | None = None
-        if text.isdecimal() and len(text) < 19:
-            arm = await self._service.view("arm_at", name, number=int(text))
-        if arm is None:
-            raise unknown_arm(text)
-        summary: m.ExperimentSummary = await self._service.view("summary", name)
-        best = summary.recommended
-        compared = [arm] if best is None or best.number == arm.number else [arm, best]
-        scale = panels.common_scale(compared)
-        return self._page(
-            "arm", caller, arm=arm, summary=summary, best=best, scale=scale, compared=compared
-        )
-
-    # Sessions
+    # Signing in
 
     async def login_page(self, request: Request) -> Response:
-        """Ask for a token; with the code of a link, which is good once, begin a session."""
-        query = request.query_params
-        if "code" not in query or request.method == "HEAD":  # some look at links before people do
-            return self._page("login", None, wrong=query.get("wrong", ""))
-        return self._session(request, self._service.access.redeem(query["code"]), "link")
+        """Ask for a token."""
+        return self._page("login", None, wrong=request.query_params.get("wrong", ""))
 
     async def login(self, request: Request) -> Response:
-        """Begin a session with the token of the form."""
+        """Put the token of the form into a cookie, if it is good."""
         if "origin" in request.headers:  # a page elsewhere could sign its visitors in, as itself
-            check_same_origin(request.headers["origin"], request.scope)
+            check_same_origin(request.scope)
+        root = self._service.root_path
         body = await request.body()
         token = parse_qs(body.decode("utf-8", "replace")).get("token", [""])[0].strip()
-        digest = digest_of(token)
-        caller = await self._service.leader.read(lambda db: find_caller(db, "sha256", digest))
-        good = caller is not None and not caller.expired and may(caller.role, "view")
-        return self._session(request, caller if good else None, "token")
-
-    def _session(self, request: Request, caller: Caller | None, by: str) -> Response:
-        service, root = self._service, self._service.root_path
-        if caller is None:
-            return RedirectResponse(f"{root}/login?wrong={by}", 303)
-        secure = request.url.scheme == "https"
+        caller = await self._service.leader.read(lambda db: find_caller(db, token))
+        if caller is None or caller.expired:
+            return RedirectResponse(f"{root}/login?wrong=token", 303)
         response = RedirectResponse(f"{root}/", 303)
-        response.headers["set-cookie"] = service.access.session_cookie(
-            caller, path=root or "/", secure=secure
-        )
+        secure = request.url.scheme == "https"
+        response.headers["set-cookie"] = cookie_of(token, path=root or "/", secure=secure)
         return response
 
     async def logout(self, request: Request) -> Response:
-        """End a session."""
-        service = self._service
-        caller = service.access.session_in(dict(request.scope["headers"]))
-        service.access.check(caller, "view", caller and caller.experiment, request.scope)
-        if caller is not None:
-            await service.end_session(caller)
-        response = RedirectResponse(f"{service.root_path}/login", 303)
-        response.delete_cookie(COOKIE, path=service.root_path or "/")
+        """Delete the cookie."""
+        check_same_origin(request.scope)
+        root = self._service.root_path
+        response = RedirectResponse(f"{root}/login", 303)
+        response.delete_cookie(COOKIE, path=root or "/")
         return response
 
     async def refused(self, request: Request, error: RefusedError) -> Response:
-        """Answer a page that was refused: whoever is not known is led to the login."""
+        """Answer a page that was refused; without a token, lead to the sign-in."""
         root, message = self._service.root_path, error.failure.message
         status = error.failure.status or 400
         wants_page = "text/html" in request.headers.get("accept", "")
         if status == 401 and wants_page:
             return RedirectResponse(f"{root}/login", 303)
         if wants_page:
-            shown = {"root": root, "caller": None, "may_administer": False, "version": ""}
+            shown = {"root": root, "caller": None, "version": ""}
             page = panels.template("error", status=status, message=message, **shown)
             return HTMLResponse(page, status)
         if status == 401:  # of a page: whoever asks has seen no documentation yet
             here = f"{str(request.base_url).rstrip('/')}{root}"
             message = (
-                f"This is the dashboard of manyarms. In a browser, sign in at {here}/login, with "
-                f"the link that `manyarms serve` printed, or with a token. Programs send a token "
-                f"to {here}/v1/experiments as `Authorization: Bearer TOKEN`; {here}/openapi.json "
-                f"describes all requests."
+                f"This is the dashboard of manyarms. In a browser, sign in with a token at "
+                f"{here}/login. Programs send a token to {here}/v1/experiments as `Authorization: "
+                f"Bearer TOKEN`; {here}/openapi.json describes all requests."
             )
         return JSONResponse({"code": error.failure.code, "message": message}, status)
 
@@ -310,7 +250,7 @@ class Pages:
 
     async def new_page(self, request: Request) -> Response:
         """Ask for an experiment; `like` names one whose settings are shown."""
-        caller = await self._caller(request, "administer")
+        caller = await self._caller(request, "admin")
         like = request.query_params.get("like")
         spec = m.Spec()
         if like:
@@ -323,12 +263,6 @@ class Pages:
         return self._page(
             "new", caller, spec=spec, policy=policy, policies=policy_names(), like=like or ""
         )
-
-    async def tokens_page(self, request: Request) -> Response:
-        """Show tokens, and let an admin make and revoke some."""
-        caller = await self._caller(request, "administer")
-        tokens = await self._service.leader.read(tokens_in)
-        return self._page("tokens", caller, tokens=tokens)
 
     # Files
 
@@ -344,21 +278,10 @@ class Pages:
         """Send the icon of the project."""
         return Response(theme.ICON, media_type="image/svg+xml")
 
-    async def client(self, request: Request) -> Response:
-        """Send the client for pages of others."""
-        return Response(
-            _CLIENT.read_bytes(),
-            media_type="text/javascript",
-            headers={
-                "cross-origin-resource-policy": "cross-origin",
-                "cache-control": "max-age=3600",
-            },
-        )
 
-
-def _cursor(request: Request) -> str:
-    """Return the cursor of a page of the list: a name, and thus no longer than one."""
-    return request.query_params.get("cursor", "")[:100]
+def _json(content: Any) -> Response:
+    headers = {"cache-control": "no-store"}
+    return Response(msgspec.json.encode(content), media_type="application/json", headers=headers)
 
 
 def _seconds(text: str) -> float:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from manyarms.serve.service import Service
 
 HERE = Path(__file__).parent
-PANELS = ("header", "deploy", "leaders", "reward", "exploring", "flight", "health")  # all but arms
+PANELS = ("header", "deploy", "leaders", "reward", "flight")  # all but arms
 _LEADERS = 20
 _ARMS = 25
 _UNITS = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
@@ -62,8 +62,7 @@ def _environment() -> Environment:
     }
     drawn = made.get_template("charts.html").module
     made.globals |= {
-        name: getattr(drawn, name)
-        for name in ("bar", "parts_bar", "interval", "lines", "picture", "link")
+        name: getattr(drawn, name) for name in ("bar", "parts_bar", "interval", "lines")
     }
     return made
 
@@ -87,17 +86,13 @@ async def draw_experiment(service: Service, name: str, kept: dict[str, Any]) -> 
     if kept.get("head") != (summary.head, summary.n_arms):
         kept["leaders"] = await service.view("leaders", name, k=_LEADERS)
         kept["minutes"] = await service.view("minutes", name)
-        kept["exploring"] = await service.view("exploring", name)
         kept["uplift"] = await service.view("uplift", name)
         kept["head"] = summary.head, summary.n_arms
     looked = {
         "summary": summary,
         "leaders": kept["leaders"].arms,
-        "exploring": kept["exploring"],
         "flight": await service.view("in_flight", name),
-        "health": await service.health(name),
         "root": service.root_path,
-        "images": service.settings.images,
     }
     looked |= _reckoned(looked, kept["minutes"])
     looked["uplift"] = uplift_in_words(kept["uplift"])
@@ -107,24 +102,14 @@ async def draw_experiment(service: Service, name: str, kept: dict[str, Any]) -> 
 
 def _reckoned(looked: dict[str, Any], minutes: m.Minutes) -> dict[str, Any]:
     """Return what templates show and views do not say."""
-    summary, exploring, flight = looked["summary"], looked["exploring"], looked["flight"]
-    cost, how = cost_of_exploring(exploring, summary.told, summary.spec.reward or "")
+    summary, flight = looked["summary"], looked["flight"]
     return {
-        "cost": cost,
-        "cost_how": how,
         "delays": delays_in_words(flight),
-        "losses": losses_in_words(flight, summary),
+        "losses": losses_in_words(flight),
         "plots": charts.reward_plots(minutes.points, summary.recommended),
         "scale": common_scale(looked["leaders"]),
-        "histogram": [(_pulls(k), arms) for k, arms in enumerate(exploring.histogram)],
-        "most": max(exploring.histogram, default=0),
         "hold": _with_hold(summary, flight),
     }
-
-
-def _pulls(power: int) -> str:
-    low, high = 2**power, 2 ** (power + 1) - 1
-    return "1" if power == 0 else f"{thousands(low)} to {thousands(high)}"
 
 
 def common_scale(arms: list[m.ArmView]) -> charts.PlotScale:
@@ -158,7 +143,6 @@ async def arms_panel(
     page: m.ArmPage = await service.view("arms", name, **asked, limit=_ARMS)
     rate = any(arm.rate for arm in page.arms)
     about = {"name": name, "may_retire": may_retire, "root": service.root_path, "rate": rate}
-    about["images"] = service.settings.images
     return template("panels/arms", page=page, scale=common_scale(page.arms), **asked, **about)
 
 
@@ -283,23 +267,6 @@ def arm_name(arm: str | int, longest: int = _LONGEST) -> str:
     return plain(arm, at_most=longest) if arm.strip() else "(blank)"
 
 
-def cost_of_exploring(exploring: m.Exploring, told: int, reward: str = "") -> tuple[str, str]:
-    """Return what exploring has cost so far, and how that was reckoned."""
-    if exploring.given_up is None:
-        return "Not known yet", "It takes a recommended arm with an interval."
-    low, high = exploring.given_up
-    always = f"if the recommended arm had been pulled all {thousands(told)} times"
-    if high <= 0 and reward:
-        return "Nothing", f"There would be no more {reward} {always}."
-    if high <= 0:
-        return "Nothing", f"The sum of rewards would be no larger {always}."
-    shown = thousands if reward and high >= 10 else number
-    much = f"At most {shown(high)}" if low <= 0 else f"{shown(low)} to {shown(high)}"
-    if reward:
-        return f"{much} {reward}", f"There would be so many more {always}."
-    return much, f"The sum of rewards would be larger by this {always}."
-
-
 def uplift_in_words(uplift: UpliftView) -> Judgement | None:
     """Return whether the arm to deploy is better than the control; None without a control."""
     if uplift.control is None:
@@ -315,26 +282,21 @@ def uplift_in_words(uplift: UpliftView) -> Judgement | None:
     return Judgement(kind, amount, f"over {arm_name(uplift.control, 60)}, {sure}.{unsure}")
 
 
-def losses_in_words(flight: m.InFlightView, summary: m.ExperimentSummary) -> Judgement | None:
-    """Return whether arms lose rewards unevenly; None if none was lost."""
+def losses_in_words(flight: m.InFlightView) -> str:
+    """Return which arms lose more or fewer rewards than by chance; empty if none does."""
     if not flight.uneven:
-        if not summary.abandoned:
-            return None
-        much = share(summary.abandoned, summary.pulls)
-        why = f"{much} of all pulls were abandoned, of no arm more or fewer than by chance."
-        return Judgement("good", "No sign", why)
+        return ""
     named = [
         f"{share(one.abandoned, one.pulls)} of the pulls of {arm_name(one.arm, 40)} were "
         f"abandoned, and {share(one.others, 1)} of all others"
         for one in flight.uneven
     ]
-    why = (
-        f"{'; '.join(named)}. That is not by chance: with equal shares, such an alarm comes in at "
-        f"most {share(ERROR, 1)} of experiments, for all arms together and however often you look; "
-        f"but it also comes if the share has changed over time. If whether a reward is told "
-        f"depends on the reward, the means are wrong, and the verdict may be."
+    return (
+        f"{'; '.join(named)}. If the shares were equal, at most {share(ERROR, 1)} of experiments "
+        f"would show this warning, for all arms together and at any time. It also appears if the "
+        f"share has changed over time. If the loss of a reward depends on the reward, the means "
+        f"are wrong, and the verdict may be."
     )
-    return Judgement("bad", "Unevenly", why)
 
 
 def delays_in_words(flight: m.InFlightView) -> Judgement:

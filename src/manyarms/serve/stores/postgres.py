@@ -3,7 +3,7 @@
 A leader that has lost the lock has lost its session, and cannot commit. A standby that sees the
 leader's heartbeat stand still for some seconds, by its own clock, ends that session. A pooler that
 shares sessions between clients (PgBouncer in transaction mode) breaks this: then only the fence on
-head and generation keeps two leaders apart.
+the head keeps two leaders apart.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from manyarms.live.databases.postgres import (
 from manyarms.serve import tables
 from manyarms.serve.batch import Batch, LostError
 from manyarms.serve.errors import unknown
-from manyarms.serve.stores.store import STANDBY, Readers, Store, lost
+from manyarms.serve.stores.store import Readers, Store, lost
 
 if TYPE_CHECKING:
     import psycopg
@@ -39,7 +39,7 @@ _LOOK_AGAIN = 0.1  # seconds until the lock is tried again
 _LET_GO = 1.0  # seconds for earlier leaders to end what they write
 _PATIENCE = 15.0  # seconds for a commit
 _OUR_LOCK = {"c": LOCKS, "k": 1}
-_KEYS = "text[], bigint[], bigint[], text[], text[], text[], float8[]"
+_KEYS = "text[], bigint[], bigint[], bigint[], text[], float8[]"
 _MINUTES = "bigint[], bigint[], bigint[], bigint[], float8[], bigint[]"
 _ADDED = (
     " ON CONFLICT (experiment, minute) DO UPDATE SET asked = m.asked + excluded.asked, "
@@ -55,8 +55,7 @@ _END_BLOCKING = "SELECT pg_terminate_backend(pid) FROM unnest(pg_blocking_pids(:
 # what another leader is still writing ends before this, or fails after it
 _BEGIN = (
     "WITH leader AS (INSERT INTO settings (name, value) VALUES ('leader', :leader) "
-    "ON CONFLICT (name) DO UPDATE SET value = excluded.value), "
-    "standby AS (DELETE FROM settings WHERE name = :standby) "
+    "ON CONFLICT (name) DO UPDATE SET value = excluded.value) "
     "UPDATE settings SET value = (value::bigint + 1)::text WHERE name = 'term' RETURNING value"
 )
 # not durable, since it is not worth a sync
@@ -104,34 +103,26 @@ class PostgresStore(Store):
                     seen, since = beat, time.monotonic()
                 elif time.monotonic() - since > SILENCE:
                     await self._rows(_END_OTHER, **_OUR_LOCK)
-                if self._is_time_to_announce():
-                    waits(await self._writer.read(self._wait_for))
+                if self._is_time_to_say():
+                    waits(await self._writer.read(_who_leads))
                 await asyncio.sleep(_LOOK_AGAIN)
             self._term = await self._begin_term(self._link.info.backend_pid)
         except (psycopg.Error, UnreachableError, OSError) as error:
             raise lost(error) from error
-
-    def _wait_for(self, database: Database) -> str:
-        """Say that this process stands by; return who leads."""
-        self._announced = time.monotonic()
-        now = database.first(f"SELECT {database.now}")[0]
-        tables.set_setting(database, STANDBY + self.name, f"{now:.0f}")
-        return tables.setting(database, "leader", "").partition(" since ")[0]
 
     async def _begin_term(self, pid: int) -> str:
         """Say that this process leads; end sessions that do not let go of the term.
 
         A leader that is frozen while it writes holds it in a session that has no other lock.
         """
-        names = {"leader": self._as_leader(), "standby": STANDBY + self.name}
-        beginning = asyncio.create_task(self._rows(_BEGIN, **names))
+        beginning = asyncio.create_task(self._rows(_BEGIN, leader=self._as_leader()))
         try:
             while not (await asyncio.wait({beginning}, timeout=_LET_GO))[0]:
                 await self._writer.read(lambda database: database.run(_END_BLOCKING, pid=pid))
         finally:
             beginning.cancel()
         ((term,),) = beginning.result()
-        self._announced = 0.0
+        self._said = 0.0
         return str(term)
 
     async def _rows(self, sql: str, **values: Any) -> list[Any]:
@@ -221,11 +212,14 @@ def _make_settings(database: Database) -> None:
         tables.setting(database, name, "0")
 
 
+def _who_leads(database: Database) -> str:
+    return tables.setting(database, "leader", "").partition(" since ")[0]
+
+
 def _statement(batch: Batch) -> tuple[Any, dict[str, Any]]:
     values: dict[str, Any] = {
         "x": batch.experiment,
         "before": batch.head,
-        "generation": batch.generation,
     }
     if batch.changes:
         values |= {"head": batch.new_head} | batch.columns
@@ -245,7 +239,7 @@ def _sql(
 ) -> Any:
     """Return the one statement of a batch: what follows the fence happens only if that stood."""
     more = "".join(f", {name} = :{name}" for name in columns)
-    which = "WHERE id = :x AND head = :before AND generation = :generation"
+    which = "WHERE id = :x AND head = :before"
     fence = f"UPDATE experiments SET head = :head{more} {which} RETURNING id"
     if not changes:  # whether this process leads still, and nothing else
         fence = f"SELECT id FROM experiments {which}"

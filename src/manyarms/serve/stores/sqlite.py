@@ -17,12 +17,12 @@ from manyarms.live.databases import Database, UnreachableError, database_of
 from manyarms.live.databases.sqlite import SQLite, SQLiteError
 from manyarms.serve import tables
 from manyarms.serve.batch import Batch, LostError
-from manyarms.serve.stores.store import STANDS_BY, Store, lost, standby_file, standby_files
+from manyarms.serve.stores.store import Store, lost
 
 T = TypeVar("T")
 _QUICK = 0.001  # seconds of a commit that is not worth a thread
 _LOOK_AGAIN = 0.1  # seconds until the lock is tried again
-_KEYS = "INSERT INTO ask_keys VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+_KEYS = "INSERT INTO ask_keys VALUES (?, ?, ?, ?, ?, ?, ?)"
 _MINUTES = (
     "INSERT INTO minutes VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
     "asked = asked + excluded.asked, told = told + excluded.told, abandoned = abandoned + "
@@ -38,11 +38,10 @@ class SQLiteStore(Store):
         database = database_of(url)
         assert isinstance(database, SQLite)
         self._database = database
-        self._standby = standby_file(database.path, name)
         self._turn = asyncio.Lock()  # of the connection
         self._thread = ThreadPoolExecutor(1, "committer")
         self._files: dict[Path, tuple[int, int]] = {}
-        self._secret: str | None = None  # of the database that this process has led on
+        self._identity: str | None = None  # of the database that this process has led on
         self._term = 0
         self._usual = 1.0  # seconds that a commit takes, by the last ones
 
@@ -59,21 +58,14 @@ class SQLiteStore(Store):
         """Wait for the lock beside the file, which ends with its process."""
         try:
             while not self._database.lock(""):
-                if self._is_time_to_announce():
-                    waits(await self._in_thread(self._stand_by))
+                if self._is_time_to_say():
+                    waits(await self._in_thread(self._who_leads))
                 await asyncio.sleep(_LOOK_AGAIN)
             await self._in_thread(self._open)
         except (SQLiteError, UnreachableError, OSError) as error:
             raise lost(error) from error
 
-    def _stand_by(self) -> str:
-        """Say that this process stands by; return who leads.
-
-        Nothing is written to the database: a standby frozen in that moment would lock the leader
-        out.
-        """
-        self._announced = time.monotonic()
-        self._standby.touch(0o600)
+    def _who_leads(self) -> str:
         with contextlib.closing(tables.opened(self.url, create=False)) as database:
             row = database.first("SELECT value FROM settings WHERE name = 'leader'")
         return row[0].partition(" since ")[0] if row else ""
@@ -82,30 +74,23 @@ class SQLiteStore(Store):
         tables.opened(self.url, create=False).close()
         self._database.open()
         self._check_same()
-        self._begin(self._database)
+        # a first write, which shows whether others are possible
+        tables.set_setting(self._database, "leader", self._as_leader())
+        self._said = 0.0
         path = self._database.path
         wal = path.with_name(f"{path.name}-wal")
         self._files = {one: _identity(one) for one in (path, wal)}
 
-    def _begin(self, database: Database) -> None:
-        """Say that this process leads: a first write, which shows whether others are possible."""
-        tables.set_setting(database, "leader", self._as_leader())
-        self._announced = 0.0
-        self._standby.unlink(missing_ok=True)
-        for name, age in standby_files(self._database.path).items():
-            if age > STANDS_BY:  # it was killed
-                standby_file(self._database.path, name).unlink(missing_ok=True)
-
     def _check_same(self) -> None:
         """Refuse to lead on another database than before: what was acknowledged is not in it."""
-        row = self._database.first("SELECT value FROM settings WHERE name = 'secret'")
-        secret = row and row[0]
-        if self._secret not in (None, secret):
+        row = self._database.first("SELECT value FROM settings WHERE name = 'identity'")
+        identity = row and row[0]
+        if self._identity not in (None, identity):
             raise LostError(
                 f"{self._database.path} is another database than before. Put that one back, or "
                 f"start this process again"
             )
-        self._secret = secret
+        self._identity = identity
 
     async def beat(self) -> None:
         """Look whether the file and the lock beside it are still those."""
@@ -169,12 +154,11 @@ class SQLiteStore(Store):
             x = batch.experiment
             more = "".join(f", {name} = :{name}" for name in batch.columns)
             stood = database.run(
-                f"UPDATE experiments SET head = :head{more} WHERE id = :x AND head = :before AND "
-                "generation = :generation RETURNING id",
+                f"UPDATE experiments SET head = :head{more} WHERE id = :x AND head = :before "
+                "RETURNING id",
                 x=x,
                 before=batch.head,
                 head=batch.new_head,
-                generation=batch.generation,
                 **batch.columns,
             )
             if not stood:
@@ -212,8 +196,6 @@ class SQLiteStore(Store):
 
     def close(self) -> None:
         """End the thread."""
-        with contextlib.suppress(OSError):
-            self._standby.unlink(missing_ok=True)
         self._thread.shutdown()
 
 

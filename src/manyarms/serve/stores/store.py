@@ -9,21 +9,15 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from glob import escape
-from pathlib import Path
 from typing import TypeVar
-from urllib.parse import quote, unquote
 
 from manyarms.errors import StoreError
 from manyarms.live.databases import Database, UnreachableError
-from manyarms.live.databases.sqlite import SQLite
 from manyarms.serve import tables
 from manyarms.serve.batch import Batch, LostError
 
 T = TypeVar("T")
-_ANNOUNCED_EVERY = 4.0  # seconds
-STANDS_BY = 15.0  # seconds that a standby is believed to be there
-STANDBY = "standby "  # what its setting begins with
+_SAID_EVERY = 4.0  # seconds
 
 
 class Store(ABC):
@@ -35,7 +29,7 @@ class Store(ABC):
 
     def __init__(self, url: str, name: str) -> None:
         self.url, self.name = url, name
-        self._announced = 0.0
+        self._said = 0.0  # when this process last said that it stands by
 
     @abstractmethod
     async def lead(self, waits: Callable[[str], None]) -> None:
@@ -71,39 +65,16 @@ class Store(ABC):
     def close(self) -> None:
         """End what belongs to this object."""
 
-    # Who stands by
-
-    def _is_time_to_announce(self) -> bool:
-        return time.monotonic() - self._announced > _ANNOUNCED_EVERY
+    def _is_time_to_say(self) -> bool:
+        """Return whether it is time to find out again who leads."""
+        now = time.monotonic()
+        due = now - self._said > _SAID_EVERY
+        if due:
+            self._said = now
+        return due
 
     def _as_leader(self) -> str:
         return f"{self.name} since {time.time():.0f}"
-
-
-def standbys(database: Database) -> list[str]:
-    """Return the processes that stand by."""
-    if isinstance(database, SQLite):
-        files = standby_files(database.path)
-        return sorted(name for name, age in files.items() if age < STANDS_BY)
-    rows = database.run(
-        f"SELECT name, value, {database.now} FROM settings WHERE name LIKE '{STANDBY}%'"
-    )
-    return sorted(name[len(STANDBY) :] for name, at, now in rows if now - float(at) < STANDS_BY)
-
-
-def standby_file(path: Path, name: str) -> Path:
-    """Return the file beside a database by which a process says that it stands by."""
-    return path.with_name(f"{path.name}.standby.{quote(name, safe='')}")
-
-
-def standby_files(path: Path) -> dict[str, float]:
-    """Return the processes that have such a file, and how many seconds ago they said it."""
-    ages: dict[str, float] = {}
-    for file in path.parent.glob(f"{escape(path.name)}.standby.*"):
-        with contextlib.suppress(OSError):
-            name = unquote(file.name.removeprefix(f"{path.name}.standby."))
-            ages[name] = time.time() - file.stat().st_mtime
-    return ages
 
 
 class Readers:

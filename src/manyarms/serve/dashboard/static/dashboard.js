@@ -1,5 +1,7 @@
-// What pages do beyond showing: they follow the service, and send what buttons and forms say.
+// Pages poll the service for their panels, and send what buttons and forms say.
 "use strict";
+
+const PERIOD = 3000; // milliseconds between two looks
 
 const page = document.body.dataset;
 const said = document.getElementById("said");
@@ -20,16 +22,16 @@ function writeTimes(within) {
   }
 }
 
-// Panels follow the service
+// Panels
 
 function busy(panel) {
   const marked = document.getSelection();
   return !marked.isCollapsed && panel.contains(marked.anchorNode); // somebody copies from it
 }
 
-/** Replace a panel; what is open stays open, what has the focus keeps it. */
+/** Replace a panel, unless somebody copies from it; what is open stays open, the focus stays. */
 function replace(panel, html) {
-  if (busy(panel)) return;
+  if (busy(panel)) return false;
   const focus = panel.contains(document.activeElement) ? document.activeElement.id : "";
   const open = all("details[open]", panel).map((details) => details.id);
   const left = all(".scroll", panel).map((box) => box.scrollLeft);
@@ -38,6 +40,7 @@ function replace(panel, html) {
   all(".scroll", panel).forEach((box, k) => { box.scrollLeft = left[k] || 0; });
   if (focus) document.getElementById(focus)?.focus({ preventScroll: true });
   writeTimes(panel);
+  return true;
 }
 
 function alive(state, words) {
@@ -48,22 +51,29 @@ function alive(state, words) {
   if (text.textContent !== words) text.textContent = words;
 }
 
-function follow() {
-  const source = new EventSource(page.events);
-  source.addEventListener("panels", (event) => {
-    const { state, ...panels } = JSON.parse(event.data);
-    if (state) page.state = state;
-    for (const [name, html] of Object.entries(panels)) {
-      const panel = find(`[data-panel="${name}"]`);
-      if (panel) replace(panel, html);
-    }
-    alive("on", "live");
-  });
-  source.addEventListener("trouble", (event) => alive("off", `stale: ${JSON.parse(event.data)}`));
-  source.onerror = () => {
-    alive("off", "connecting…");
-    if (source.readyState === EventSource.CLOSED) setTimeout(follow, 3000);
-  };
+const shown = {}; // the HTML of each panel, as it came last
+
+async function refresh() {
+  if (document.hidden) return;
+  let panels;
+  try {
+    panels = await send("GET", page.panels);
+  } catch (error) {
+    alive("off", `stale: ${error.message}`);
+    return;
+  }
+  const { state, ...html } = panels;
+  if (state) page.state = state;
+  for (const name of Object.keys(html)) {
+    const panel = find(`[data-panel="${name}"]`);
+    if (panel && html[name] !== shown[name] && replace(panel, html[name])) shown[name] = html[name];
+  }
+  alive("on", "live");
+}
+
+async function follow() {
+  await refresh();
+  setTimeout(follow, PERIOD);
 }
 
 // What the API is told
@@ -73,7 +83,7 @@ async function send(method, path, body, type) {
   const content = body === undefined || type ? body : JSON.stringify(body);
   let answer;
   try {
-    answer = await fetch(page.root + path, { method, headers, body: content });
+    answer = await fetch(path, { method, headers, body: content });
   } catch {
     throw new Error("The service cannot be reached.");
   }
@@ -83,7 +93,7 @@ async function send(method, path, body, type) {
 }
 
 const experiment = (path = "") =>
-  `/v1/experiments/${encodeURIComponent(page.experiment)}${path && `/${path}`}`;
+  `${page.root}/v1/experiments/${encodeURIComponent(page.experiment)}${path && `/${path}`}`;
 
 function say(text) {
   said.textContent = text;
@@ -93,16 +103,16 @@ function say(text) {
 }
 
 async function press(button) {
-  const { call, key, sure, done, then, refresh } = button.dataset;
+  const { call, key, sure, done, then, refresh: again } = button.dataset;
   if (sure && !window.confirm(sure)) return;
   const [method, path = ""] = call.split(" ");
   const whole = path + (key === undefined ? "" : encodeURIComponent(key));
   button.disabled = true;
   try {
-    const result = await send(method, path.startsWith("/") ? whole : experiment(whole));
+    const result = await send(method, experiment(whole));
     if (result.state && method === "POST") page.state = result.state;
     if (then !== undefined) window.location.assign(then || window.location.href);
-    if (refresh !== undefined) await showArms(window.location.search);
+    if (again !== undefined) await showArms(window.location.search);
     if (done) say(done);
   } catch (error) {
     say(error.message);
@@ -112,10 +122,9 @@ async function press(button) {
 
 // Forms
 
-/** Arms of a file or of a text: NDJSON and CSV as they are, plain text with a name a line. */
+/** Arms of a file or of a text: NDJSON as it is, plain text with one name per line. */
 async function armsOf(file, text) {
   const name = file ? file.name.toLowerCase() : "";
-  if (name.endsWith(".csv")) return [file, "text/csv"];
   if (/\.(ndjson|jsonl)$/.test(name)) return [file, "application/x-ndjson"];
   const lines = (file ? await file.text() : text).split(/\r?\n/).filter((line) => line.trim());
   return [lines.map((line) => JSON.stringify(line)).join("\n"), "application/x-ndjson"];
@@ -138,7 +147,7 @@ const SEND = {
     return send("POST", experiment("arms"), body, type);
   },
   async new(form) {
-    const name = form.get("name"), path = `/v1/experiments/${encodeURIComponent(name)}`;
+    const name = form.get("name"), path = `${page.root}/v1/experiments/${encodeURIComponent(name)}`;
     const [low, high] = [given(form.get("low")), given(form.get("high"))];
     const missing = form.get("missing").trim();
     const file = hasFile(form);
@@ -166,17 +175,6 @@ const SEND = {
     const policy = form.get("policy") || undefined, horizon = given(form.get("horizon"));
     await send("POST", experiment("season"), { name, policy, horizon });
     window.location.assign(`${page.root}/experiments/${name}`);
-  },
-  async token(form) {
-    const days = given(form.get("days"));
-    const made = await send("POST", "/v1/tokens", {
-      name: form.get("name"), role: form.get("role"), experiment: form.get("experiment") || null,
-      origins: form.get("origins").split(/[\s,]+/).filter(Boolean), rate: given(form.get("rate")),
-      expires: days && days * 86400,
-    });
-    const box = find(".made");
-    box.hidden = false;
-    find("code", box).textContent = made.token;
   },
 };
 
@@ -228,4 +226,4 @@ document.addEventListener("submit", (event) => {
 });
 
 writeTimes(document);
-if (page.events) follow();
+if (page.panels) follow();
