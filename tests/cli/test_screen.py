@@ -112,7 +112,7 @@ def test_sentences_and_errors_break_between_words(
     assert max(map(len, capsys.readouterr().err.splitlines())) <= 50
 
 
-@pytest.mark.parametrize("command", ["run", "reproduce", "data"])
+@pytest.mark.parametrize("command", ["run", "data"])
 def test_an_interrupt_says_how_to_go_on(
     command: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,7 +13,6 @@ import manyarms as ma
 from manyarms.errors import ManyarmsError
 from manyarms.live import journal_file, saving
 from manyarms.live.databases import database
-from manyarms.report import html_report
 from manyarms.serve.game import Game, ReplayError
 from manyarms.simulation import read_results, tables
 from tests.museum.test_museum import _pieces, _unpack
@@ -36,7 +35,6 @@ def test_the_formats_that_are_written() -> None:
         "journal": str(journal_file._VERSION),
         "database": str(database.SCHEMA),
         "results": tables.FORMAT.rpartition(" ")[2],
-        "study": html_report._FORMAT.rpartition(" ")[2],
     }
 
 

@@ -109,7 +109,7 @@ def _resumption(words: Sequence[str]) -> str | None:
     """
     command = next((word for word in words if not word.startswith("-")), "")
     same = f"run:\n  manyarms {shlex.join(words)}"
-    if command in ("run", "reproduce"):
+    if command == "run":
         return f" What was played is kept. To resume, {same}"
     if command == "data" and "get" in words:
         return f" Contests that were downloaded are kept. To get the rest, {same}"

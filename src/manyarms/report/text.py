@@ -6,7 +6,6 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -51,11 +50,6 @@ def as_markdown(blocks: Sequence[Block]) -> str:
     '# A page\n\n| arm |\n| --- |\n| 7 |'
     """
     return "\n\n".join(b if isinstance(b, str) else b.markdown() for b in blocks)
-
-
-def part_of_page(name: str) -> str:
-    """Return a file of styles, scripts or HTML."""
-    return resources.files("manyarms.report.page").joinpath(name).read_text(encoding="utf-8")
 
 
 def count_of(number: int, one: str, many: str = "") -> str:

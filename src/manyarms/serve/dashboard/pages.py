@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from manyarms.serve.service import Service
 
 _PACKAGE = Path(manyarms.__file__).parent
-_STYLES = _PACKAGE / "report" / "page" / "page.css"
+_STYLES = Path(__file__).parent / "static" / "page.css"
 _CLIENT = _PACKAGE / "remote" / "manyarms.js"
 _MOST_STREAMS = 1000  # pages that follow, of all
 _MOST_OF_ONE = 50  # of one token
