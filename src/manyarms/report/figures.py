@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manyarms.core.checks import check_number, check_probability
-from manyarms.core.statistics import Interval
 from manyarms.errors import ParameterError
 from manyarms.report.drawing import (
     Axes,
@@ -216,14 +215,6 @@ def draw_cells(results: ResultsFolder, folder: Path) -> tuple[list[Path], int]:
 
 def _is_hardness(alpha: Any) -> bool:
     return isinstance(alpha, float | int) and alpha >= 0
-
-
-def draw_means(axes: Axes, x: Any, means: Iterable[Interval], options: dict[str, Any]) -> Line2D:
-    """Draw means as a line, with bars for their intervals."""
-    estimates, low, high = zip(*means, strict=True)
-    (line,) = axes.plot(x, estimates, **options)
-    axes.vlines(x, low, high, colors=options["color"], linewidth=0.8, zorder=1.5)
-    return line
 
 
 def name_place(

@@ -116,9 +116,7 @@ def _image(figure: Figure, title: str) -> str:
     """Return a figure as an image, so that its names cannot meet those of another one."""
     data = base64.b64encode(rendered(figure, "svg")).decode()
     size = f"width: {_REM * figure.get_size_inches()[0]:.1f}rem"
-    return (
-        f'<img alt="{html.escape(title)}" style="{size}" src="data:image/svg+xml;base64,{data}">'
-    )
+    return f'<img alt="{html.escape(title)}" style="{size}" src="data:image/svg+xml;base64,{data}">'
 
 
 def _table(table: Table) -> str:
