@@ -1,7 +1,7 @@
 """Who finds a good arm: the table of docs/earn_or_find.md (minutes).
 
     python benchmarks/finding.py              200 runs of each policy on each problem
-    python benchmarks/finding.py --runs 50
+    python benchmarks/finding.py --figure docs/figures/find.svg     draws the first problem, too
 
 A number is the mean simple regret: the best mean minus the mean of the arm that a policy recommends
 in the end. Where means are drawn, the best mean is their supremum. Contests are played if they are
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -19,6 +20,8 @@ import numpy as np
 import manyarms as ma
 from manyarms.core.tabular import markdown_table
 from manyarms.instances import BetaMeans, Instance, UniformMeans, planted, reservoir
+from manyarms.report.drawing import Figure, drawing, rendered
+from manyarms.report.style import WIDE, policy_styles, policy_title, thousands
 
 POLICIES = {
     "Scout": ma.policy("scout"),
@@ -62,11 +65,31 @@ def problems() -> Iterator[FindProblem]:
             yield FindProblem(f"contest {number}, as voted, T = 1 000", voted, 1_000)
 
 
+def draw(result: ma.Result) -> Figure:
+    """Draw what each policy loses on the way against the simple regret of its recommended arm."""
+    with drawing(*WIDE) as figure:
+        axes, found = figure.add_subplot(), result.by("find")
+        for label, style in policy_styles(result.policies).items():
+            x = float(result.of(label)[:, -1].mean()) / result.horizon
+            y, low, high = found.interval(label)
+            options = style.options(linestyle="none", label=policy_title(label), linewidth=0.8)
+            axes.errorbar([x], [y], yerr=[[y - low], [high - y]], capsize=2, **options)
+        axes.set(
+            xlabel="mean regret of a pull", ylabel="mean simple regret of\nthe recommended arm"
+        )
+        axes.set_title(f"means drawn from Beta(2, 5), {thousands(result.horizon)} pulls")
+        axes.set_xlim(left=0.0)
+        axes.set_ylim(bottom=0.0)
+        axes.legend(loc="center left", bbox_to_anchor=(1.02, 0.5), handlelength=1.0)
+    return figure
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--runs", type=int, default=200)
+    parser.add_argument("--figure", type=Path, help="an SVG file")
     options = parser.parse_args()
-    rows = []
+    rows: list[list[str]] = []
     for problem in problems():
         result = ma.simulate(
             list(POLICIES.values()), problem.instance, horizon=problem.horizon,
@@ -74,6 +97,8 @@ def main() -> None:
         )  # fmt: skip
         errors = result.simple_regret.std(axis=1, ddof=1) / np.sqrt(options.runs)
         means = zip(result.simple_regret.mean(axis=1), errors, strict=True)
+        if options.figure and not rows:
+            options.figure.write_bytes(rendered(draw(result), "svg"))
         rows.append([problem.name, *(f"{mean:.3f} ± {error:.3f}" for mean, error in means)])
     print(markdown_table(["problem", *POLICIES], rows))
 

@@ -1,7 +1,7 @@
 """Draw the paper's figures and check its claims: `python -m paper`.
 
     python -m paper                 figures 1, 2(a), 2(b) and 3, then the claims (about two minutes)
-    python -m paper --full          with more runs where a comparison is close (about ten minutes)
+    python -m paper --full          with more runs where a comparison is close (about three minutes)
     python -m paper fig2a           one figure
     python -m paper rates           measured exponents beside the rates of Figure 1 (minutes)
     python -m paper lower-bound     the trade-off of the lower bound (minutes)
