@@ -2,7 +2,6 @@
 #
 #   docker build -t manyarms .
 #   docker run --rm manyarms policies
-#   docker run --rm -v "$PWD/out:/data/out" manyarms reproduce fig2a
 #
 # EXTRAS are those of pyproject.toml, with commas between them; `serve` alone has no simulator.
 # WARM=yes compiles the paper's policies while the image is built, for which `lab` is needed; the

@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+PAPER_STAMP := $(VENV)/.installed-for-paper
 # Tests start many processes: they need not all compile the same modules.
 export PYTHONDONTWRITEBYTECODE :=
 
@@ -10,8 +11,9 @@ export PYTHONDONTWRITEBYTECODE :=
 
 test: check
 
-reproduce: $(STAMP)
-	$(BIN)/manyarms reproduce
+# It installs the simulator and what draws, and no tools of developers.
+reproduce: $(PAPER_STAMP)
+	$(BIN)/python -m paper
 
 RULES := tests/policies tests/simulation tests/core
 SERVE := tests/serve tests/remote
@@ -34,7 +36,7 @@ quick-serve: $(STAMP)
 	$(QUICK) $(SERVE)
 
 quick-rooms: $(STAMP)
-	$(QUICK) tests src $(addprefix --ignore ,$(RULES) $(SERVE) tests/live)
+	$(QUICK) tests src paper $(addprefix --ignore ,$(RULES) $(SERVE) tests/live)
 
 lint: $(STAMP)
 	$(BIN)/ruff check
@@ -80,7 +82,7 @@ other-versions:
 # CPython runs the same kernels here, so that coverage sees them and a wrong index raises. (Slipcover
 # warns that it does not see branches in tests, which nobody asked for.)
 unit-no-jit: $(STAMP)
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -W ignore:Unable -m slipcover -m pytest -m "not compiled and not slow" tests src --ignore tests/policies/test_oracle.py --ignore tests/policies/test_late_oracle.py
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -W ignore:Unable -m slipcover -m pytest -m "not compiled and not slow" tests src paper --ignore tests/policies/test_oracle.py --ignore tests/policies/test_late_oracle.py
 
 # The site, into site/; a warning is an error. (The variable silences a notice of the theme's makers.)
 docs: $(STAMP)
@@ -122,6 +124,11 @@ $(STAMP): pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group dev --editable ".[lab,docs,serve,postgres]"
 	touch $(STAMP)
+
+$(PAPER_STAMP): pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	test -e $(STAMP) || $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[lab]"
+	touch $(PAPER_STAMP)
 
 clean:
 	rm -rf $(VENV) dist build site .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -12,10 +12,10 @@ ROOT = Path(__file__).parent
 # Fast tests and examples of these rooms say the same with the JIT as without it, so they run once:
 # without it, where nothing waits for the compiler, a wrong index raises, and coverage counts.
 ONCE = {"advice", "attack", "cli", "live", "project", "protocol", "remote", "report", "serve"}
-ONCE |= {"learn", "studies", "theory"}
+ONCE |= {"benchmarks", "learn", "paper", "theory"}
 ONCE |= {"test_bad_specs.py", "test_players.py", "test_spec.py"}
 # Examples in these files play more games than CPython should.
-PLAYED = {"advise.py", "contests.py", "finding.py"}
+PLAYED = {"advise.py"}
 
 # Slipcover has a copy of a process write its lines to a file when it ends. The service's copies
 # close all files: their end would fail, and they would go on with the tests.
@@ -37,7 +37,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         place, *rooms = item.path.relative_to(ROOT).parts
         if place == "src" and PLAYED.intersection(rooms):
             item.add_marker("compiled")
-        elif place in ("src", "tests") and ONCE.intersection(rooms):
+        elif place == "paper" or (place in ("src", "tests") and ONCE.intersection(rooms)):
             item.add_marker("interpreted")
 
 

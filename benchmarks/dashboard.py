@@ -15,12 +15,11 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from tests.serve.gallery import play
-from tests.serve.machines import call, node
-
 from manyarms.serve import messages as m
 from manyarms.serve import tables
 from manyarms.serve.stores import SQLiteStore
+from tests.serve.gallery import play
+from tests.serve.machines import call, node
 
 ARMS = 1_000_000
 ROUNDS = 10

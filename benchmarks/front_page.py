@@ -2,7 +2,7 @@
 
 50000 pictures whose click rates are drawn around 3 %, the best about 10 %; 20000 visitors. What a
 visitor clicks on average, by policy, over 100 games; all meet the same luck. For the prompts, see
-`manyarms reproduce find`.
+`benchmarks/finding.py`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The site's colours, fonts, logo and tables: those of reports, dashboard and figures."""
+"""The site's colours, fonts and logo: those of reports, dashboard and figures."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from mkdocs.structure.files import File, Files
 
 from manyarms.core import theme
 from manyarms.protocol.colours import page_css
-from manyarms.report.text import part_of_page
 
 if TYPE_CHECKING:
     from mkdocs.config.defaults import MkDocsConfig
@@ -20,7 +19,6 @@ def made() -> dict[str, str]:
         "theme.css": page_css('[data-md-color-scheme="slate"]'),
         "logo.svg": theme.LOGO,
         "icon.svg": theme.ICON,
-        "tables.js": part_of_page("tables.js"),
     }
 
 

@@ -197,11 +197,6 @@ def test_the_docs_show_what_advise_prints(run: Run) -> None:
         ([*ADVISE, "--json", "no/such/a.json"], "must name a file in a folder that exists"),
         ([*ADVISE, "--n", "0"], "`--n` must be an integer >= 1"),
         (["advise", "--n", "5"], "--horizon"),
-        (
-            ["reproduce", "--replications", "0"],
-            "`--replications` must be an integer >= 1",
-        ),
-        (["reproduce", "fig9"], "fig9"),
     ],
 )
 def test_bad_usage_is_one_sentence_and_exits_with_2(
@@ -232,29 +227,10 @@ def test_warm_compiles_everything(run: Run) -> None:
     assert "8 policies ready" in run("warm")
 
 
-@pytest.mark.slow
-@pytest.mark.compiled
-def test_reproduce_plays_shows_and_writes(
-    tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # the same problems, on a hundredth of the arms and pulls
-    monkeypatch.setattr("manyarms.studies.best_mean.N_ARMS", 200)
-    monkeypatch.setattr("manyarms.studies.best_mean.HORIZON", 500)
-    words = ["reproduce", "best-mean", "--replications", "3", "--out", str(tmp_path)]
-    printed = run(*words)
-    assert "best mean given" in printed
-    assert f"files in {tmp_path}" in " ".join(printed.split())
-    assert (tmp_path / "best_mean.svg").is_file()
-    (results,) = (tmp_path / "results").iterdir()
-    before = {path.name: path.stat().st_mtime_ns for path in results.iterdir()}
-    run(*words)  # what is finished is not played again
-    assert {path.name: path.stat().st_mtime_ns for path in results.iterdir()} == before
-
-
 def test_help_needs_neither_numba_nor_matplotlib() -> None:
     done = run_python(
         "import sys\nfrom manyarms.cli.main import main\n"
-        "for words in (['--version'], ['--help'], ['reproduce', '--help']):\n"
+        "for words in (['--version'], ['--help'], ['simulate', '--help']):\n"
         "    assert main(words) == 0\n"
         "assert not {'numba', 'matplotlib', 'numpy', 'pyarrow'} & set(sys.modules)\n"
     )

@@ -12,7 +12,7 @@ import pytest
 
 from manyarms.core import theme
 from manyarms.protocol.colours import OTHERS, POLICY_COLOURS, page_css
-from manyarms.report import html_report
+from manyarms.report import write_page
 from manyarms.report.style import policy_styles
 from tests.helpers import run_python
 
@@ -35,14 +35,8 @@ def test_every_policy_of_the_package_has_a_colour_of_its_own_in_every_figure() -
         assert rule in page_css()
 
 
-def test_the_report_can_draw_every_marker() -> None:
-    script = (PACKAGE / "report" / "page" / "plot.js").read_text(encoding="utf-8")
-    for style in policy_styles([*POLICY_COLOURS, *OTHERS]).values():
-        assert re.search(rf'^  "?{re.escape(style.marker)}"?: "M', script, re.M), style.marker
-
-
 def test_no_other_file_has_colours() -> None:
-    drawing = [*PACKAGE.glob("studies/**/*.py"), *PACKAGE.glob("report/*.py")]
+    drawing = [*ROOT.glob("paper/*.py"), *PACKAGE.glob("report/*.py")]
     sheets = [*PACKAGE.rglob("*.css"), *ROOT.glob("docs/*.css"), *ROOT.glob("docs/figures/*.py")]
     for path in [*drawing, *sheets]:
         if path.name != "style.py":  # its doctests show colours
@@ -50,9 +44,9 @@ def test_no_other_file_has_colours() -> None:
             assert not found, path
 
 
-def test_pages_and_the_site_have_it() -> None:
-    page = html_report._page("A page", "{}")
-    assert page_css() in page
+def test_pages_and_the_site_have_it(tmp_path: Path) -> None:
+    page = write_page(tmp_path / "a.html", title="A page", lead=[], sections=[]).read_text()
+    assert theme.css() in page
     assert theme.MARK in page
     pytest.importorskip("mkdocs", reason='the site needs pip install ".[docs]"')
     made = importlib.import_module("theme").made()

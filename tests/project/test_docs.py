@@ -139,9 +139,9 @@ def test_a_wrong_option_would_be_seen() -> None:
     import click
 
     with pytest.raises(click.UsageError, match="No such option"):
-        _check_manyarms(["reproduce", "--no-such-replications", "3"])
+        _check_manyarms(["simulate", "--no-such-replications", "3"])
     with pytest.raises(click.UsageError, match="No such command"):
-        _check_manyarms(["reproduced"])
+        _check_manyarms(["simulated"])
     with pytest.raises(AssertionError, match="unknown command"):
         _check_command(["rm", "-r", "out"])
     with pytest.raises(AssertionError, match="unknown request: GET /v1/nothing"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,7 +13,6 @@ from manyarms.cli.data import data
 from manyarms.cli.serve import serve, token
 from manyarms.cli.upkeep import backup, check
 from manyarms.cli.warm import warm
-from manyarms.studies import PAPER, STUDIES
 
 Objective = Literal["earn", "find"]
 
@@ -43,10 +41,6 @@ _engine = click.option(
 )
 
 
-def _since(begun: float) -> str:
-    return f"{time.perf_counter() - begun:.1f} s"
-
-
 _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100, "show_default": True}
 
 
@@ -55,45 +49,6 @@ _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100, "s
 @click.option("--debug", is_flag=True, help="Show tracebacks of errors.")
 def app(debug: bool) -> None:
     """Bandits with more arms than time."""
-
-
-def _listed() -> str:
-    """Return the studies as the end of a help page, a line each."""
-    return "\b\n" + "\n".join(f"{name:<12} {title}" for name, (_, title) in STUDIES.items())
-
-
-@app.command(epilog=_listed())
-@click.argument("name", type=click.Choice(("all", *STUDIES)), default="all", metavar="[NAME]")
-@click.option("--replications", type=int, help="Independent repetitions (default: the study's).")
-@_seed
-@_threads
-@_engine
-@click.option(
-    "--out",
-    type=_path,
-    help="The folder for figures, tables and verdicts (default: out/paper, or out/NAME).",
-)
-def reproduce(name: str, out: Path | None, **given: Any) -> None:
-    """Play a study, draw its figures and check its claims.
-
-    If it is stopped, the same command resumes it.
-
-    NAME is one of the studies below, or all: the paper's figures and claims (default: all). The
-    others take minutes.
-
-    Example: manyarms reproduce fig2a --replications 1000
-    """
-    from manyarms.cli.screen import show, watching
-    from manyarms.studies import find
-    from manyarms.studies.study import reproduce as play
-
-    begun = time.perf_counter()
-    names = PAPER if name == "all" else [name]
-    folder = out or Path("out") / ("paper" if name in ("all", *PAPER) else name)
-    with watching() as watch:
-        report = play([find(each) for each in names], folder, watch=watch.begin, **given)
-    show(*report.shown)
-    show(f"\n{len(report.files)} files in {folder}, {_since(begun)}")
 
 
 @app.command()

@@ -95,13 +95,11 @@ def _in_options(text: str, command: Any, words: Sequence[str]) -> str:
 def _resumption(words: Sequence[str]) -> str:
     r"""Say how to resume a command that was stopped.
 
-    >>> _resumption(["reproduce", "--out", "a b"])
-    " What was played is kept. To resume, run:\n  manyarms reproduce --out 'a b'"
+    >>> _resumption(["data", "get", "652"])
+    ' Contests that were downloaded are kept. To get the rest, run:\n  manyarms data get 652'
     """
     command = next((word for word in words if not word.startswith("-")), "")
     same = f"run:\n  manyarms {shlex.join(words)}"
-    if command == "reproduce":
-        return f" What was played is kept. To resume, {same}"
     if command == "data" and "get" in words:
         return f" Contests that were downloaded are kept. To get the rest, {same}"
     return " Nothing was kept."

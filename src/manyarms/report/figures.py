@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manyarms.core.checks import check_number, check_probability
-from manyarms.core.statistics import Interval
 from manyarms.errors import ParameterError
 from manyarms.report.drawing import (
     Axes,
@@ -182,38 +181,40 @@ def regret_over_time(
     return figure
 
 
-def draw_cells(results: ResultsFolder, folder: Path) -> tuple[list[Path], int]:
-    """Draw the cells of a run: against hardness if that is all that differs, and over time.
+def figures_of(cells: Sequence[Result]) -> tuple[list[tuple[str, str, Figure]], int]:
+    """Draw the cells of a sweep: against hardness if only that differs, and over time.
 
     Returns
     -------
     tuple
-        The files written, and the number of cells that were too many to draw over time.
+        A title, a name for files and a figure for each, and the number of cells that were too many
+        to draw over time.
     """
-    cells = results.cells
-    files = []
+    found = []
     by_alpha: dict[Any, Result] = {
         each.parameters.get("alpha"): each for each in cells if len(each.parameters) == 1
     }
     same_horizon = len({each.horizon for each in cells}) == 1
     if len(by_alpha) == len(cells) and all(map(_is_hardness, by_alpha)) and same_horizon:
-        files += save_figure(regret_against_hardness(by_alpha), folder / "hardness")
-    for number, each in enumerate(cells[:_CELLS], 1):
-        title = ", ".join(f"{name} = {value}" for name, value in each.parameters.items()) or None
-        files += save_figure(regret_over_time(each, title=title), folder / f"over_time_{number}")
-    return files, max(0, len(cells) - _CELLS)
+        found.append(("Regret against hardness", "hardness", regret_against_hardness(by_alpha)))
+    over_time = [each for each in cells if len(each.times) > 1]
+    for number, each in enumerate(over_time[:_CELLS], 1):
+        where = ", ".join(f"{name} = {value}" for name, value in each.parameters.items())
+        title = f"Regret over time, {where}" if where else "Regret over time"
+        figure = regret_over_time(each, title=where or None)
+        found.append((title, f"over_time_{number}", figure))
+    return found, max(0, len(over_time) - _CELLS)
+
+
+def draw_cells(results: ResultsFolder, folder: Path) -> tuple[list[Path], int]:
+    """Save what `figures_of` draws, and return the files and the number of cells left out."""
+    figures, left_out = figures_of(results.cells)
+    files = [path for _, name, figure in figures for path in save_figure(figure, folder / name)]
+    return files, left_out
 
 
 def _is_hardness(alpha: Any) -> bool:
     return isinstance(alpha, float | int) and alpha >= 0
-
-
-def draw_means(axes: Axes, x: Any, means: Iterable[Interval], options: dict[str, Any]) -> Line2D:
-    """Draw means as a line, with bars for their intervals."""
-    estimates, low, high = zip(*means, strict=True)
-    (line,) = axes.plot(x, estimates, **options)
-    axes.vlines(x, low, high, colors=options["color"], linewidth=0.8, zorder=1.5)
-    return line
 
 
 def name_place(

@@ -167,7 +167,7 @@ def draw_legend(
     place = legend_place(legend, float(figure.get_size_inches()[0]), ax)
     notes = [_says(band, results, 22 if place == "beside" else 34)]
     if place == "beside":
-        legend_beside(figure, lines, notes)
+        _legend_beside(figure, lines, notes)
     else:
         _legend_inside(figure, axes, lines, notes)
 
@@ -190,7 +190,7 @@ def _says(band: Band, results: Iterable[Result], width: int) -> Patch:
     return Patch(color="black", alpha=BAND_OPACITY, linewidth=0, label=label)
 
 
-def legend_beside(figure: Figure, lines: Sequence[Line2D], notes: Sequence[Patch]) -> None:
+def _legend_beside(figure: Figure, lines: Sequence[Line2D], notes: Sequence[Patch]) -> None:
     """Put a legend beside the plots, with notes below it in small print."""
     _say(figure.legend(handles=[*lines, *notes], loc="outside right upper"), len(notes))
 

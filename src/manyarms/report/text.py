@@ -1,12 +1,10 @@
-"""Tables and pages of text: a page is a list of blocks, each Markdown or a table."""
+"""Tables and numbers as text."""
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -41,23 +39,6 @@ class Table:
         return markdown_table(self.head, self.rows)
 
 
-Block = str | Table
-
-
-def as_markdown(blocks: Sequence[Block]) -> str:
-    r"""Render a page as Markdown.
-
-    >>> as_markdown(["# A page", Table(["arm"], [["7"]])])
-    '# A page\n\n| arm |\n| --- |\n| 7 |'
-    """
-    return "\n\n".join(b if isinstance(b, str) else b.markdown() for b in blocks)
-
-
-def part_of_page(name: str) -> str:
-    """Return a file of styles, scripts or HTML."""
-    return resources.files("manyarms.report.page").joinpath(name).read_text(encoding="utf-8")
-
-
 def count_of(number: int, one: str, many: str = "") -> str:
     """Return a count with its noun, in the singular or the plural.
 
@@ -77,22 +58,17 @@ def interval_text(interval: Interval, digits: int) -> str:
     return estimate if math.isnan(interval.low) else f"{estimate} [{low}, {high}]"
 
 
-def for_json(value: Any, digits: int | None = None) -> Any:
-    """Return data for JSON: lists, None for what is not finite, numbers in few digits if asked.
+def for_json(value: Any) -> Any:
+    """Return data for JSON: tuples become lists, and what is not finite None.
 
-    >>> for_json({"interval": (1.25, math.nan)}), for_json([2.0, 0.1234567], digits=5)
-    ({'interval': [1.25, None]}, [2, 0.12346])
+    >>> for_json({"interval": (1.25, math.nan)})
+    {'interval': [1.25, None]}
     """
     if isinstance(value, dict):
-        return {str(key): for_json(one, digits) for key, one in value.items()}
+        return {str(key): for_json(one) for key, one in value.items()}
     if isinstance(value, list | tuple):
-        return [for_json(one, digits) for one in value]
-    if not isinstance(value, float):
-        return value
-    if digits is None or not math.isfinite(value):
-        return value if math.isfinite(value) else None
-    short = float(f"{value:.{digits}g}")
-    return int(short) if short.is_integer() and abs(short) < 1e15 else short
+        return [for_json(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def write_text(path: Path, text: str) -> Path:
@@ -100,8 +76,3 @@ def write_text(path: Path, text: str) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     replace_file(path, (text.rstrip("\n") + "\n").encode())
     return path
-
-
-def write_json(path: Path, content: object) -> Path:
-    """Write plain data as JSON."""
-    return write_text(path, json.dumps(content, indent=1, allow_nan=False))

@@ -38,7 +38,7 @@ from manyarms.serve.routes import may
 if TYPE_CHECKING:
     from manyarms.serve.service import Service
 
-_STYLES = Path(manyarms.__file__).parent / "report" / "page" / "page.css"
+_STYLES = Path(__file__).parent / "static" / "page.css"
 _FRESH = 1.0  # seconds for which panels are not drawn again
 _UNUSED = 60.0  # seconds after which panels that nobody asks for are forgotten
 

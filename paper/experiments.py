@@ -1,0 +1,180 @@
+"""What is played: the experiments of the figures, and those that three of the claims ask for."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from manyarms.instances import contest_652, planted
+from manyarms.policies import MOSS, EmpMOSSPlusPlus, MOSSOracle, MOSSPlusPlus, Parallel, Quantile
+from manyarms.protocol import Policy
+from manyarms.simulation import Cell, Experiment, Player, cell
+from manyarms.theory.schedules import subset_size
+
+ALPHAS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+BETA = 0.5
+EASY_AND_HARD = (0.1, 0.6, 0.8)
+OTHER_BETAS = (0.6, 0.75, 0.9)
+REPLICATIONS = 500  # about a minute on two cores; the paper has 100
+
+_CURVE = 100  # checkpoints of the figures over time
+
+
+@dataclass(frozen=True)
+class Size:
+    """How large the problems are (default: as in the paper)."""
+
+    n_arms: int = 20_000
+    horizon: int = 50_000
+    contest_horizon: int = 100_000
+
+
+FULL = Size()
+
+
+def six_policies(alpha: float) -> list[Policy]:
+    """Return the paper's policies; MOSS Oracle is given the hardness."""
+    return [
+        MOSS(),
+        MOSSOracle(alpha=alpha),
+        Quantile(),
+        Parallel(),
+        MOSSPlusPlus(beta=BETA),
+        EmpMOSSPlusPlus(beta=BETA),
+    ]
+
+
+def fig2a(replications: int, seed: int, size: Size = FULL) -> Experiment:
+    """Return Figure 2(a): final regret against hardness.
+
+    >>> [each.instance.n_best for each in fig2a(100, seed=0).cells][:3]
+    [3390, 1149, 390]
+    """
+    return _planted("fig2a", ALPHAS, six_policies, replications, seed, size)
+
+
+def fig2b(replications: int, seed: int, size: Size = FULL) -> Experiment:
+    """Return Figure 2(b): regret over time at hardness 0.25."""
+    return _planted("fig2b", [0.25], six_policies, replications, seed, size, _CURVE)
+
+
+def fig3(replications: int, seed: int, size: Size = FULL) -> Experiment:
+    """Return Figure 3: regret over time on contest 652, or on its stand-in."""
+    contest, horizon = contest_652(), size.contest_horizon
+    made = cell(
+        six_policies(contest.problem(horizon).alpha),
+        contest,
+        horizon=horizon,
+        replications=replications,
+        checkpoints=_CURVE,
+    )
+    return Experiment("fig3", (made,), seed)
+
+
+def larger_betas(replications: int, seed: int, size: Size = FULL) -> Experiment:
+    """Return what claim 13 asks for: larger beta, on easy and on hard problems."""
+    forms = (MOSSPlusPlus, EmpMOSSPlusPlus)
+    players = [
+        _player(form(beta=beta), replications, beta=beta) for form in forms for beta in OTHER_BETAS
+    ]
+    return _planted("larger_betas", EASY_AND_HARD, lambda _: players, replications, seed, size)
+
+
+def oracle_sizes(replications: int, seed: int, size: Size = FULL) -> Experiment:
+    """Return what claim 14 asks for: MOSS on smaller random sets than the Oracle's."""
+    contest, horizon = contest_652(), size.contest_horizon
+    whole = subset_size(horizon, contest.problem(horizon).alpha, 2.0, contest.n_arms)
+    sizes = [max(1, round(whole / 2**halvings)) for halvings in range(6)]
+    players = [_player(MOSSOracle(size=each), replications, size=each) for each in sizes]
+    made = cell(players, contest, horizon=horizon, checkpoints=1)
+    return Experiment("oracle_sizes", (made,), seed)
+
+
+def quantile_as_moss(replications: int, seed: int, size: Size = FULL) -> Experiment:
+    """Return what claim 15 asks for: MOSS on T^0.347 random arms."""
+    few = math.ceil(size.horizon**0.347)
+    players = [_player(MOSSOracle(size=few), replications, size=few)]
+    return _planted("quantile_as_moss", ALPHAS, lambda _: players, replications, seed, size)
+
+
+FIGURES = {"fig2a": fig2a, "fig2b": fig2b, "fig3": fig3}
+OF_CLAIMS = {
+    "larger_betas": larger_betas,
+    "oracle_sizes": oracle_sizes,
+    "quantile_as_moss": quantile_as_moss,
+}
+
+
+def _player(policy: Policy, replications: int, **parameters: float) -> Player:
+    # the name too: a larger beta is compared with the same policy's usual one
+    return Player(policy, policy.label, replications, {"name": policy.name, **parameters})
+
+
+def _planted(
+    name: str,
+    alphas: Sequence[float],
+    policies: Callable[[float], Sequence[Policy | Player]],
+    replications: int,
+    seed: int,
+    size: Size,
+    checkpoints: int = 1,
+) -> Experiment:
+    """Return an experiment on the paper's planted problems, with a cell for each hardness."""
+    cells = [
+        cell(
+            policies(alpha),
+            planted(n=size.n_arms, alpha=alpha, horizon=size.horizon),
+            horizon=size.horizon,
+            replications=replications,
+            checkpoints=checkpoints,
+            parameters={"alpha": alpha},
+        )
+        for alpha in alphas
+    ]
+    return Experiment(name, tuple(cells), seed)
+
+
+# Replications of `--full`, by experiment, hardness and policy; all others have REPLICATIONS.
+# A miss costs up to 40000 here, so n runs without one leave room for a mean of 40000 log(1/p) / n
+# more, where p is the error of a part: a difference of 234 (claim 1) needs thousands of runs, one
+# of 10000 needs a hundred. Claims 1, 5, 6, 7, 9, 14 and 15 have such parts.
+_WHEN_EASY = {
+    "empmoss++": 4000,
+    "moss-oracle": 3000,
+    "moss++": 1500,
+    "quantile": 1500,
+    "parallel": 1000,
+}
+_OFTEN: Mapping[tuple[str, Any], Mapping[str, int]] = {
+    ("fig2a", 0.1): _WHEN_EASY,
+    ("fig2a", 0.2): _WHEN_EASY,
+    ("fig2a", 0.3): _WHEN_EASY,
+    ("fig2a", 0.4): _WHEN_EASY,
+    ("fig2a", 0.5): {"empmoss++": 1500, "moss-oracle": 1500},
+    ("fig2a", 0.6): {"empmoss++": 1500, "moss-oracle": 1500},
+    ("fig2a", 0.9): {"parallel": 4000, "moss-oracle": 4000},
+    ("fig2b", 0.25): {"empmoss++": 6000, "moss-oracle": 6000},
+    ("quantile_as_moss", 0.1): {"moss-oracle": 1500},
+    ("quantile_as_moss", 0.2): {"moss-oracle": 1500},
+    ("oracle_sizes", None): {"moss-oracle": 1500},
+}
+
+
+def with_more_runs(experiment: Experiment) -> Experiment:
+    """Return what `--full` plays: more runs where a comparison is close.
+
+    The plan is fixed. It does not look at the runs that it decides about, so every interval keeps
+    its confidence.
+    """
+
+    def often(game: Cell) -> Cell:
+        runs = _OFTEN.get((experiment.name, game.parameters.get("alpha")), {})
+        players = tuple(
+            replace(one, replications=runs.get(one.policy.name, one.replications))
+            for one in game.players
+        )
+        return replace(game, players=players)
+
+    return replace(experiment, cells=tuple(map(often, experiment.cells)))

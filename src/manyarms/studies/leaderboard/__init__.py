@@ -1,1 +1,0 @@
-"""Every policy on a suite of problems, ranked among those that know the same."""
