@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 from manyarms.core.jit import kernel, rare
-from manyarms.core.memory import Memory, Record, Records, wipe
+from manyarms.core.memory import Ints, Memory, Record, Records, wipe
 from manyarms.core.rng import Stream, draw, restart, stream
 from manyarms.core.tournament import Tournament, clear, highest, leader, rekey, tournament
 from manyarms.policies.parts.guard import (
@@ -19,11 +19,13 @@ from manyarms.policies.parts.guard import (
     stage_begins,
 )
 from manyarms.policies.parts.guard_slots import (
+    TRIAL,
     Guard,
     count_guarded_late,
     has_fresh,
     is_gone,
     launch_pull,
+    open_newcomer,
     open_next,
     stage_words,
 )
@@ -42,13 +44,16 @@ from manyarms.policies.parts.shrunk_means import (
     strike_out,
 )
 from manyarms.protocol import About, Variant, plays
-from manyarms.protocol.parameters import Flag
+from manyarms.protocol.parameters import Flag, number
 
 # The constants of the target. The guarantee does not depend on them: they were tuned.
 _C1 = 0.5  # search on, whatever was found, until it has cost c1 T^beta
 _C2, _BOLD_C2 = 1.5, 4.0  # then the target falls by (C / (c2 T^beta log T))^(1/e)
 # e is 3/2, or 2 for the bold: see `reaches`
 _KAPPA = 2.5  # from M + kappa (M - average of first rewards)
+
+# Trials of arms that were added later
+_KNOWN = 3.0  # no trial before the arm in play has earned 3 (top - bottom): M may be luck till then
 
 # Where rewards are late
 _FEW = 4  # an arm with N rewards rests once it has 4 N pulls in flight
@@ -62,8 +67,8 @@ class ProspectArm(Record):
 
 class ProspectClock(Record):
     current: int  # the arm in play, -1 if none
-    told: int  # t
-    total: float  # of all rewards
+    told: int  # t, without trials, since the best arm was last retired
+    total: float  # of their rewards, less C at that time
     seen: int  # arms with a reward
     firsts: float  # the sum of their first ones
     best: float  # M
@@ -71,6 +76,9 @@ class ProspectClock(Record):
     spent: float  # C / (c2 T^beta log T), or 0 while the search is cheap
     resting: int  # arms that rest
     ranked: int  # the period of the guard in which all upper bounds were computed; 0 if never
+    on_trial: int  # newcomers whose trial has begun and not ended
+    turn: int  # which of them is next
+    paid: float  # the pulls that trials so far have used up, at 1 / share each
 
 
 class ProspectState(NamedTuple):
@@ -80,6 +88,7 @@ class ProspectState(NamedTuple):
     bold: bool
     guess: bool  # the horizon, even if it is given
     late_counts: bool
+    pause: float  # pulls for each trial pull, on average
     guard: Guard
     arm: Records[ProspectArm]  # by slot
     clock: Records[ProspectClock]  # [clock]
@@ -87,6 +96,7 @@ class ProspectState(NamedTuple):
     by_mean: Tournament
     by_upper: Tournament  # once no fresh arm is left
     ties: Stream
+    trial: Ints  # slots of newcomers on trial
 
 
 def prospector_reset(state: ProspectState, key: int, horizon: int) -> None:
@@ -104,6 +114,13 @@ def prospector_reset(state: ProspectState, key: int, horizon: int) -> None:
 
 
 @kernel
+def search_cost(state: ProspectState) -> float:
+    """Return C before it is cut off at 0."""
+    clock = state.clock[0]
+    return (clock.told * clock.best if clock.told > 0 else 0.0) - clock.total
+
+
+@kernel
 def set_target(state: ProspectState) -> None:
     r"""Let the target fall as the search grows dear.
 
@@ -116,9 +133,9 @@ def set_target(state: ProspectState) -> None:
     """
     guard, clock = state.guard, state.clock[0]
     clock.best = min(highest_mean(state.shrunk), guard.top)
-    cost = max(0.0, clock.told * clock.best - clock.total)
+    cost = max(0.0, search_cost(state))
     scale = (guard.top - guard.bottom) * guard.clock[0].power
-    if cost < _C1 * scale:
+    if cost < _C1 * scale or clock.best == -math.inf:  # all arms that were seen may be retired
         clock.ceiling = guard.top - cost / guard.clock[0].horizon
         clock.spent = 0.0
     else:
@@ -174,6 +191,9 @@ def prospector_ask(state: ProspectState) -> tuple[int, int]:
         guard.clock[0].hint = leading_slot(state.shrunk, state.ties)
     slot = guard_turn(guard)
     by_rule = 0
+    if slot < 0 and guard.newcomers.n[0] > 0:
+        slot = next_trial(state)
+        by_rule = TRIAL
     if slot < 0:
         slot = choose(state)
         state.clock[0].current = slot
@@ -181,7 +201,59 @@ def prospector_ask(state: ProspectState) -> tuple[int, int]:
     return launch_pull(guard, slot, by_rule), guard.slot[slot].arm
 
 
+@rare
+def next_trial(state: ProspectState) -> int:
+    """Return the newcomer whose trial pull is due now, -1 if none is.
+
+    Newcomers that were never pulled come first, then those on trial take turns.
+    """
+    clock, guard = state.clock[0], state.guard
+    made = guard.clock[0].made
+    if made % 2 == 1 or made - clock.paid < state.pause or not is_known(state, clock.current):
+        return -1
+    slot = open_newcomer(guard)
+    if slot >= 0:
+        state.trial[clock.on_trial] = slot
+        clock.on_trial += 1
+    elif clock.on_trial > 0:
+        slot = take_turn(state)
+    if slot >= 0:
+        saved = (1.0 + guard.clock[0].power) * state.pause
+        clock.paid = max(clock.paid, made - saved) + state.pause
+    return slot
+
+
+@kernel
+def is_known(state: ProspectState, slot: int) -> bool:
+    """Whether a slot has earned so much that its mean is more than luck."""
+    if slot < 0:
+        return False
+    arm, guard = state.shrunk.arm[slot], state.guard
+    return arm.total - arm.pulls * guard.bottom >= _KNOWN * (guard.top - guard.bottom)
+
+
+@kernel
+def take_turn(state: ProspectState) -> int:
+    """Return the next newcomer on trial; -1 if its trial is over, or a reward is outstanding."""
+    clock, guard = state.clock[0], state.guard
+    at = clock.turn if clock.turn < clock.on_trial else 0
+    slot = state.trial[at]
+    arm = state.shrunk.arm[slot]
+    lost = arm.pulls * clock.best - arm.total
+    if is_gone(guard, slot) or slot == clock.current or lost >= guard.top - guard.bottom:
+        clock.on_trial -= 1
+        state.trial[at] = state.trial[clock.on_trial]
+        slot = -1
+    else:
+        at += 1
+        if guard.slot[slot].late > 0:
+            slot = -1
+    clock.turn = at
+    return slot
+
+
 def prospector_tell(state: ProspectState, note: int, reward: float) -> None:
+    by_rule = state.guard.flight[note].by_rule
     slot = guard_learn(state.guard, note, reward)
     clock = state.clock[0]
     if state.shrunk.arm[slot].pulls == 0:
@@ -189,8 +261,9 @@ def prospector_tell(state: ProspectState, note: int, reward: float) -> None:
         clock.firsts += reward
         shrink_to(state.shrunk, clock.firsts / clock.seen)
     add_reward(state.shrunk, slot, reward)
-    clock.told += 1
-    clock.total += reward
+    if by_rule != TRIAL:
+        clock.told += 1
+        clock.total += reward
     rank(state, slot)
     set_target(state)
 
@@ -265,7 +338,11 @@ def prospector_retire(state: ProspectState, arm: int) -> None:
         strike_out(state.shrunk, slot)
         if clock.current == slot:
             clock.current = -1
-        if clock.told > 0:
+        if clock.seen > 0:
+            cost = search_cost(state)
+            if highest_mean(state.shrunk) < clock.best:  # the past keeps its price
+                clock.told = 0
+                clock.total = -cost
             set_target(state)
 
 
@@ -370,6 +447,7 @@ class Prospector(GuardPolicy):
     bold: Flag = False
     count_late: Flag = True
     guess_horizon: Flag = False
+    trials: Annotated[float, number(at_least=0.0, at_most=0.5)] = 0.02
 
     def stage(self, state: ProspectState) -> str:
         if words := stage_words(state.guard):
@@ -384,6 +462,7 @@ class Prospector(GuardPolicy):
             bold=self.bold,
             guess=self.guess_horizon,
             late_counts=self.count_late,
+            pause=1.0 / self.trials if self.trials > 0.0 else math.inf,
             guard=self._guard(memory, n_arms, pulls),
             arm=memory.records(room, ProspectArm),
             clock=memory.records(1, ProspectClock),
@@ -391,4 +470,5 @@ class Prospector(GuardPolicy):
             by_mean=tournament(memory, room),
             by_upper=tournament(memory, room),
             ties=stream(memory),
+            trial=memory.ints(memory.changes),
         )
