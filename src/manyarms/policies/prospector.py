@@ -52,9 +52,6 @@ _C2, _BOLD_C2 = 1.5, 4.0  # then the target falls by (C / (c2 T^beta log T))^(1/
 # e is 3/2, or 2 for the bold: see `reaches`
 _KAPPA = 2.5  # from M + kappa (M - average of first rewards)
 
-# Trials of arms that were added later
-_KNOWN = 3.0  # no trial before the arm in play has earned 3 (top - bottom): M may be luck till then
-
 # Where rewards are late
 _FEW = 4  # an arm with N rewards rests once it has 4 N pulls in flight
 _RESTING = -1e100  # keys of arms that rest: below all others, those with fewest in flight first
@@ -76,6 +73,8 @@ class ProspectClock(Record):
     spent: float  # C / (c2 T^beta log T), or 0 while the search is cheap
     resting: int  # arms that rest
     ranked: int  # the period of the guard in which all upper bounds were computed; 0 if never
+    changed: int  # 1 once arms were added, or the best one was retired
+    looks: int  # fresh arms of any age that may be tried, because the best arm was retired
     on_trial: int  # newcomers whose trial has begun and not ended
     turn: int  # which of them is next
     paid: float  # the pulls that trials so far have used up, at 1 / share each
@@ -191,7 +190,7 @@ def prospector_ask(state: ProspectState) -> tuple[int, int]:
         guard.clock[0].hint = leading_slot(state.shrunk, state.ties)
     slot = guard_turn(guard)
     by_rule = 0
-    if slot < 0 and guard.newcomers.n[0] > 0:
+    if slot < 0 and state.clock[0].changed == 1:
         slot = next_trial(state)
         by_rule = TRIAL
     if slot < 0:
@@ -209,9 +208,12 @@ def next_trial(state: ProspectState) -> int:
     """
     clock, guard = state.clock[0], state.guard
     made = guard.clock[0].made
-    if made % 2 == 1 or made - clock.paid < state.pause or not is_known(state, clock.current):
+    if made % 2 == 1 or made - clock.paid < state.pause or clock.best == -math.inf:
         return -1
     slot = open_newcomer(guard)
+    if slot < 0 and clock.looks > 0 and has_fresh(guard):
+        clock.looks -= 1
+        slot = open_next(guard)
     if slot >= 0:
         state.trial[clock.on_trial] = slot
         clock.on_trial += 1
@@ -221,15 +223,6 @@ def next_trial(state: ProspectState) -> int:
         saved = (1.0 + guard.clock[0].power) * state.pause
         clock.paid = max(clock.paid, made - saved) + state.pause
     return slot
-
-
-@kernel
-def is_known(state: ProspectState, slot: int) -> bool:
-    """Whether a slot has earned so much that its mean is more than luck."""
-    if slot < 0:
-        return False
-    arm, guard = state.shrunk.arm[slot], state.guard
-    return arm.total - arm.pulls * guard.bottom >= _KNOWN * (guard.top - guard.bottom)
 
 
 @kernel
@@ -325,6 +318,7 @@ def prospector_count_late(state: ProspectState, note: int, change: int) -> None:
 def prospector_arrive(state: ProspectState, count: int) -> None:
     guard_arrive(state.guard, count)
     state.clock[0].ranked = 0
+    state.clock[0].changed = 1
 
 
 def prospector_retire(state: ProspectState, arm: int) -> None:
@@ -343,6 +337,8 @@ def prospector_retire(state: ProspectState, arm: int) -> None:
             if highest_mean(state.shrunk) < clock.best:  # the past keeps its price
                 clock.told = 0
                 clock.total = -cost
+                clock.looks = int(state.guard.clock[0].power)
+                clock.changed = 1
             set_target(state)
 
 
@@ -470,5 +466,5 @@ class Prospector(GuardPolicy):
             by_mean=tournament(memory, room),
             by_upper=tournament(memory, room),
             ties=stream(memory),
-            trial=memory.ints(memory.changes),
+            trial=memory.ints(room if memory.changes > 0 else 0),
         )
