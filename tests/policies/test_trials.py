@@ -98,3 +98,161 @@ def new_state(n: int, seed: int = 1, *, trials: float = 0.02) -> ProspectState:
     state: ProspectState = ma.Prospector(trials=trials).new_state(ENDLESS, n_arms=n, pulls=1 << 40)
     reset(state, seed, 0)
     return state
+
+
+@pytest.mark.slow
+def test_arms_are_drawn_once_whoever_draws_them() -> None:
+    for seed in range(100):
+        chance = random.Random(seed)
+        n = chance.randrange(1, 12)
+        state = new_state(n, seed)
+        guard = state.guard
+        there, opened, waiting = set(range(n)), set[int](), set[int]()
+        for _ in range(80):
+            turn = chance.random()
+            if turn < 0.15:
+                new = set(range(n, n + chance.choice([1, 2, 5, 30])))
+                if guard.newcomers.n[0] + len(new) - guard.newcomers.drawn[0] > 16:  # Γ^β
+                    waiting = set()
+                n, there, waiting = n + len(new), there | new, waiting | new
+                arrive(state, len(new))
+            elif turn < 0.3 and len(there) > 1:
+                arm = chance.choice(sorted(there))
+                there.discard(arm)
+                retire(state, arm)
+            else:
+                may = (waiting if turn < 0.65 else there) & there - opened
+                slot = -1
+                if turn < 0.65:
+                    slot = open_newcomer(guard)
+                elif has_fresh(guard):
+                    slot = open_next(guard)
+                assert (slot >= 0) == bool(may)
+                if slot >= 0:
+                    assert guard.slot[slot].arm in may
+                    opened.add(guard.slot[slot].arm)
+            assert has_fresh(guard) == bool(there - opened)
+
+
+@pytest.mark.slow
+def test_all_draws_of_old_and_new_arms_are_equally_likely() -> None:
+    """Chi-square on 240 outcomes: an old arm, a newcomer, any, any. False alarm 1e-6."""
+    runs, counts = 12_000, Counter[tuple[int, ...]]()
+    for seed in range(runs):
+        state = new_state(4, 31 * seed + 5)
+        slots = [open_next(state.guard)]
+        arrive(state, 3)
+        slots += [open_newcomer(state.guard), open_next(state.guard), open_next(state.guard)]
+        counts[tuple(state.guard.slot[slot].arm for slot in slots)] += 1
+    assert len(counts) == 4 * 3 * 5 * 4
+    expected = runs / 240
+    statistic = sum((count - expected) ** 2 / expected for count in counts.values())
+    degrees, z = 239, NormalDist().inv_cdf(1 - 1e-6)
+    bound = degrees * (1 - 2 / (9 * degrees) + z * math.sqrt(2 / (9 * degrees))) ** 3
+    assert statistic < bound
+
+
+def play(state: ProspectState, pulls: int, rewards: dict[int, float]) -> list[tuple[int, bool]]:
+    """Return the arms, and whether a pull was a trial; arms not in `rewards` never earn."""
+    made = []
+    for _ in range(pulls):
+        note, arm = ask(state)
+        made.append((arm, state.guard.flight[note].by_rule == TRIAL))
+        tell(state, note, rewards.get(arm, 0.0))
+    return made
+
+
+def settled(trials: float = 0.02) -> tuple[ProspectState, int]:
+    """Return a game of 1000 arms that plays one arm, which always earns 0.2."""
+    state = new_state(1000, trials=trials)
+    first = ask(state)
+    tell(state, first[0], 1.0)
+    play(state, 3000, {first[1]: 0.2})
+    assert {arm for arm, _ in play(state, 500, {first[1]: 0.2})} == {first[1]}
+    return state, first[1]
+
+
+@pytest.mark.parametrize("trials", [0.0, 0.02, 0.1, 0.5])
+def test_trials_are_at_most_the_stated_share(trials: float) -> None:
+    state, best = settled(trials)
+    before = state.guard.clock[0].made
+    arrive(state, 400)
+    tries = 0
+    for k, (_, trial) in enumerate(play(state, 4000, {best: 0.2})):
+        tries += trial
+        assert tries <= trials * (before + k)
+    assert tries >= 0.9 * trials * 4000
+
+
+def test_every_new_arm_is_tried_before_one_is_tried_again() -> None:
+    state, best = settled()
+    arrive(state, 30)
+    tried = [arm for arm, trial in play(state, 4000, {best: 0.2}) if trial]
+    assert sorted(tried[:30]) == list(range(1000, 1030))
+    assert sorted(tried[30:60]) == list(range(1000, 1030))
+    # an arm that never earns has cost 1 after five pulls
+    assert max(Counter(tried).values()) == 5
+
+
+def test_a_new_arm_that_is_better_is_kept() -> None:
+    state, best = settled()
+    arrive(state, 30)
+    made = play(state, 200, {best: 0.2, 1013: 0.4})
+    assert {arm for arm, trial in made[100:] if not trial} == {1013}
+
+
+def test_if_too_many_wait_the_newest_are_tried() -> None:
+    state, best = settled()
+    room = int(state.guard.clock[0].power)
+    arrive(state, room)
+    arrive(state, 3)
+    tried = [arm for arm, trial in play(state, 40, {best: 0.2}) if trial]
+    assert sorted(tried[:3]) == list(range(1000 + room, 1003 + room))
+
+
+def test_retired_newcomers_are_not_tried() -> None:
+    state, best = settled()
+    arrive(state, 20)
+    tried = {arm for arm, trial in play(state, 20, {best: 0.2}) if trial}
+    for arm in range(1000, 1020):
+        retire(state, arm)
+    assert len(tried) == 10
+    assert all(arm < 1000 for arm, _ in play(state, 2000, {best: 0.2}))
+
+
+def test_what_the_retired_best_arm_earned_does_not_pay_for_a_search() -> None:
+    state, best = settled()
+    second = state.guard.slot[1].arm
+    play(state, 5000, {best: 0.2})
+    opened = state.guard.clock[0].opened
+    retire(state, best)
+    play(state, 2000, {second: 0.1})
+    looks = 0.02 * state.guard.clock[0].made
+    assert state.guard.clock[0].opened - opened <= looks + 400  # the guard may test some
+
+
+def test_the_only_known_arm_is_retired() -> None:
+    for late in (False, True):
+        live = ma.Prospector().live(n_arms=50, seed=3)
+        first = live.ask()
+        live.tell(first, 1.0)
+        pending = live.ask(20) if late else []
+        live.retire(first.arm)
+        others = live.ask(5) if late else []
+        for pull in [*pending, *others]:
+            if pull.arm != first.arm:
+                live.tell(pull, 0.0)
+        for _ in range(300):
+            pull = live.ask()
+            assert pull.arm != first.arm
+            live.tell(pull, float(pull.arm % 7 == 0))
+        assert live.recommend().arm % 7 == 0
+
+
+def test_no_trials_while_the_guard_has_dropped_the_rule() -> None:
+    state, best = settled()
+    arrive(state, 10)
+    state.guard.clock[0].dropped, state.guard.clock[0].keeper = 1, 0
+    assert not any(trial for _, trial in play(state, 50, {best: 0.2}))
+    state.guard.clock[0].dropped = 0
+    assert any(trial for _, trial in play(state, 50, {best: 0.2}))
