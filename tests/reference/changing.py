@@ -137,10 +137,10 @@ class ChangingProspector:
         pulls, total = slot.complete
         if slot.retired or slot.out == self.period:
             return True
-        if pulls > 0 and total / pulls < self.floor:
-            if pulls * divergence(total / pulls, self.floor) > stage.level:
-                slot.out = self.period
-                return True
+        below = pulls > 0 and total / pulls < self.floor
+        if below and pulls * divergence(total / pulls, self.floor) > stage.level:
+            slot.out = self.period
+            return True
         if pulls < stage.pulls:
             return False
         self.lift(slot.place)
@@ -170,7 +170,9 @@ class ChangingProspector:
     def shrunk(self) -> list[float]:
         average = self.firsts / max(1, self.seen)
         return [
-            -math.inf if slot.retired or slot.pulls == 0 else (slot.total + average) / (slot.pulls + 1)
+            -math.inf
+            if slot.retired or slot.pulls == 0
+            else (slot.total + average) / (slot.pulls + 1)
             for slot in self.slots
         ]
 
@@ -184,7 +186,9 @@ class ChangingProspector:
         return tied[0] if len(tied) == 1 else tied[below(self.ties.next(), len(tied))]
 
     def rests(self, slot: Opened) -> bool:
-        return not slot.retired and slot.late > 0 and (slot.pulls == 0 or slot.late >= 4 * slot.pulls)
+        return (
+            not slot.retired and slot.late > 0 and (slot.pulls == 0 or slot.late >= 4 * slot.pulls)
+        )
 
     def mean(self, slot: Opened) -> float:
         if slot.retired:

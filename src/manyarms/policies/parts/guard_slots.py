@@ -162,7 +162,9 @@ def cannot_open(guard: Guard, arm: int) -> bool:
     """Whether an arm that was drawn is retired, or has a slot: both draws may bring a newcomer."""
     if is_retired(guard.retired, arm):
         return True
-    return arm >= first_newcomer(guard) and place_of_arm(guard.slot, arm, guard.clock[0].opened) >= 0
+    return (
+        arm >= first_newcomer(guard) and place_of_arm(guard.slot, arm, guard.clock[0].opened) >= 0
+    )
 
 
 @kernel
