@@ -218,7 +218,9 @@ class ChangingProspector:
     def set_target(self) -> None:
         self.best = min(max(self.shrunk()), 1.0)
         cost = max(0.0, self.cost())
-        if cost < 0.5 * self.power or self.best == -math.inf:
+        if self.best == -math.inf:
+            self.ceiling, self.spent = 1.0, 0.0
+        elif cost < 0.5 * self.power:
             self.ceiling, self.spent = 1 - cost / self.horizon, 0.0
         else:
             gain = min(2.5 * max(0.0, self.best - self.firsts / self.seen), self.best)
@@ -261,7 +263,7 @@ class ChangingProspector:
         """Return the arm whose trial pull is due."""
         pause = 1 / self.trials if self.trials else math.inf
         made = len(self.made)
-        if made % 2 or made - self.paid < pause or self.best == -math.inf:
+        if made % 2 or made - self.paid < pause or self.best == -math.inf or self.dropped:
             return None
         first = len(self.order.places) - len(self.newcomers.places)
         slot = self.open(self.newcomers, first)
@@ -298,11 +300,11 @@ class ChangingProspector:
             self.begin(2 * self.horizon)
         if self.testing < 0 and self.test is not None and len(self.made) >= self.test.start:
             self.hint = self.most_shrunk()
-        who, slot = "guard", self.guards()
+        who, slot = "trial", self.tried()
+        if slot is None:
+            who, slot = "guard", self.guards()
         if slot is None and self.dropped and self.keeper >= 0:
             who, slot = "keeper", self.slots[self.keeper]
-        if slot is None:
-            who, slot = "trial", self.tried()
         if slot is None:
             who, slot = "rule", self.choose()
             self.current = slot.place
@@ -376,4 +378,4 @@ class ChangingProspector:
             cost = self.cost()
             if max(self.shrunk()) < self.best:
                 self.told, self.total, self.looks = 0, -cost, int(self.power)
-            self.set_target()
+                self.set_target()

@@ -113,13 +113,6 @@ def prospector_reset(state: ProspectState, key: int, horizon: int) -> None:
 
 
 @kernel
-def search_cost(state: ProspectState) -> float:
-    """Return C before it is cut off at 0."""
-    clock = state.clock[0]
-    return (clock.told * clock.best if clock.told > 0 else 0.0) - clock.total
-
-
-@kernel
 def set_target(state: ProspectState) -> None:
     r"""Let the target fall as the search grows dear.
 
@@ -132,9 +125,9 @@ def set_target(state: ProspectState) -> None:
     """
     guard, clock = state.guard, state.clock[0]
     clock.best = min(highest_mean(state.shrunk), guard.top)
-    cost = max(0.0, search_cost(state))
+    cost = max(0.0, clock.told * clock.best - clock.total)
     scale = (guard.top - guard.bottom) * guard.clock[0].power
-    if cost < _C1 * scale or clock.best == -math.inf:  # all arms that were seen may be retired
+    if cost < _C1 * scale:
         clock.ceiling = guard.top - cost / guard.clock[0].horizon
         clock.spent = 0.0
     else:
@@ -188,11 +181,12 @@ def prospector_ask(state: ProspectState) -> tuple[int, int]:
     guard = state.guard
     if stage_begins(guard):
         guard.clock[0].hint = leading_slot(state.shrunk, state.ties)
-    slot = guard_turn(guard)
-    by_rule = 0
-    if slot < 0 and state.clock[0].changed == 1:
+    slot, by_rule = -1, TRIAL
+    if state.clock[0].changed == 1:
         slot = next_trial(state)
-        by_rule = TRIAL
+    if slot < 0:
+        slot = guard_turn(guard)
+        by_rule = 0
     if slot < 0:
         slot = choose(state)
         state.clock[0].current = slot
@@ -208,7 +202,9 @@ def next_trial(state: ProspectState) -> int:
     """
     clock, guard = state.clock[0], state.guard
     made = guard.clock[0].made
-    if made % 2 == 1 or made - clock.paid < state.pause or clock.best == -math.inf:
+    if made % 2 == 1 or made - clock.paid < state.pause:
+        return -1
+    if clock.best == -math.inf or guard.clock[0].dropped == 1:  # no arm to compare with, or no rule
         return -1
     slot = open_newcomer(guard)
     if slot < 0 and clock.looks > 0 and has_fresh(guard):
@@ -332,14 +328,24 @@ def prospector_retire(state: ProspectState, arm: int) -> None:
         strike_out(state.shrunk, slot)
         if clock.current == slot:
             clock.current = -1
-        if clock.seen > 0:
-            cost = search_cost(state)
-            if highest_mean(state.shrunk) < clock.best:  # the past keeps its price
-                clock.told = 0
-                clock.total = -cost
-                clock.looks = int(state.guard.clock[0].power)
-                clock.changed = 1
-            set_target(state)
+        if highest_mean(state.shrunk) < clock.best:
+            lose_best(state)
+
+
+@rare
+def lose_best(state: ProspectState) -> None:
+    """Keep C as it is, and not as if the past were measured by the best arm that is left."""
+    clock = state.clock[0]
+    clock.total -= clock.told * clock.best
+    clock.told = 0
+    clock.looks = int(state.guard.clock[0].power)
+    clock.changed = 1
+    if highest_mean(state.shrunk) > -math.inf:
+        set_target(state)
+    else:  # nothing is known of the arms that are left
+        clock.best = -math.inf
+        clock.ceiling = state.guard.top
+        clock.spent = 0.0
 
 
 plays(

@@ -160,11 +160,12 @@ def first_newcomer(guard: Guard) -> int:
 @kernel
 def cannot_open(guard: Guard, arm: int) -> bool:
     """Whether an arm that was drawn is retired, or has a slot: both draws may bring a newcomer."""
-    if is_retired(guard.retired, arm):
-        return True
-    return (
-        arm >= first_newcomer(guard) and place_of_arm(guard.slot, arm, guard.clock[0].opened) >= 0
-    )
+    return is_retired(guard.retired, arm) or (arm >= first_newcomer(guard) and has_slot(guard, arm))
+
+
+@rare
+def has_slot(guard: Guard, arm: int) -> bool:
+    return place_of_arm(guard.slot, arm, guard.clock[0].opened) >= 0
 
 
 @kernel
