@@ -6,15 +6,21 @@ import itertools
 import math
 import random
 from collections import Counter
+from pathlib import Path
 from statistics import NormalDist
+from typing import Any
 
+import numpy as np
 import pytest
 
 import manyarms as ma
-from manyarms.core.memory import ENDLESS
+from manyarms.core.jit import compiled
+from manyarms.core.memory import ENDLESS, changing
+from manyarms.core.rng import draw, unit
 from manyarms.policies.parts.guard_slots import TRIAL, has_fresh, open_newcomer, open_next
 from manyarms.policies.prospector import ProspectState
 from manyarms.protocol.policy import arrive, ask, reset, retire, tell
+from manyarms.protocol.state_dump import classes_in
 from tests.policies.games import check_same
 from tests.reference.changing import ChangingProspector
 from tests.reference.words import policy_key
@@ -256,3 +262,69 @@ def test_no_trials_while_the_guard_has_dropped_the_rule() -> None:
     assert not any(trial for _, trial in play(state, 50, {best: 0.2}))
     state.guard.clock[0].dropped = 0
     assert any(trial for _, trial in play(state, 50, {best: 0.2}))
+
+
+def sequence(state: Any, key: int, arms: Any, changes: Any) -> None:
+    """Play as many pulls as `arms` has room for; arms come and go at every 100th."""
+    reset(state, key, 0)
+    for time in range(len(arms)):
+        if time % 100 == 99:
+            arrive(state, changes[time // 100])
+            retire(state, arms[time - 1])
+        note, arm = ask(state)
+        arms[time] = arm
+        tell(state, note, 1.0 if unit(draw(key, 1000 * arm + time)) < arm % 40 / 100 else 0.0)
+
+
+@pytest.mark.compiled
+@pytest.mark.slow
+def test_compiled_trials_pick_the_same_arms() -> None:
+    policy, changes = ma.Prospector(trials=0.1), [3, 40, 1, 200, 2] * 6
+    interpreted = policy.new_state(ENDLESS, n_arms=300, pulls=1 << 40)
+    expected = [0] * 3000
+    sequence(interpreted, 7, expected, changes)
+    memory = changing(sum(changes))
+    state = policy.new_state(memory, n_arms=300 + sum(changes), pulls=3000)
+    state.guard.sampler.n[0] = 300
+    arms = np.zeros(3000, np.int64)
+    compiled(sequence, *classes_in(state))(state, 7, arms, np.array(changes))
+    check_same(arms.tolist(), expected, "compiled")
+    assert interpreted.clock[0].paid > 0.0
+
+
+@pytest.mark.parametrize("store", ["", "recorded"])
+def test_a_catalogue_that_changes_every_day(store: str, tmp_path: Path) -> None:
+    """Handles: batches of asks, late and abandoned rewards, saving, and arms that come back."""
+    names = [f"old {k}" for k in range(300)]
+    live = ma.Prospector().live(arms=names, seed=4)
+    if store:
+        live = ma.recorded(tmp_path / "shop.journal", live)
+    chance = random.Random(1)
+    rate = dict.fromkeys(names, 0.1)
+    for day in range(4):
+        if day:
+            new = [f"day {day}, {k}" for k in range(20)]
+            rate |= dict.fromkeys(new, 0.05) | {new[7]: 0.3 + 0.2 * day}
+            names = names[10:] + new
+            done = live.sync_arms([*names, "old 3"] if day > 1 else names)
+            assert list(done.added) == new
+            assert list(done.restored) == (["old 3"] if day == 2 else [])
+        for _ in range(60):
+            for pull in chance.sample(live.ask(25), 25):
+                if chance.random() < 0.02:
+                    live.abandon(pull)
+                else:
+                    live.tell(pull, float(chance.random() < rate[pull.arm]))
+        if day:
+            asked = {row.arm for row in live.top(10_000)}
+            assert set(new) <= asked
+    assert live.recommend().arm == "day 3, 7"
+    live.retire("day 3, 7")
+    assert "day 3, 7" not in {pull.arm for pull in live.ask(100)}
+    if store:  # events are replayed, and every choice is compared
+        live.close()
+        with ma.recorded(tmp_path / "shop.journal") as again:
+            assert again.recommend() == live.recommend()
+    else:
+        again = ma.Live.from_bytes(live.to_bytes())
+        assert [pull.arm for pull in again.ask(99)] == [pull.arm for pull in live.ask(99)]

@@ -196,9 +196,10 @@ def prospector_ask(state: ProspectState) -> tuple[int, int]:
 
 @rare
 def next_trial(state: ProspectState) -> int:
-    """Return the newcomer whose trial pull is due now, -1 if none is.
+    """Return the slot whose trial pull is due now, -1 if none is.
 
-    Newcomers that were never pulled come first, then those on trial take turns.
+    Newcomers that were never pulled come first, then any fresh arms if the best arm was retired.
+    If there are none, the arms on trial take turns.
     """
     clock, guard = state.clock[0], state.guard
     made = guard.clock[0].made
@@ -397,6 +398,9 @@ class Prospector(GuardPolicy):
         of its pulls are late, and others are tried. If False, only an arm without a reward rests.
     guess_horizon
         Whether to guess the horizon even if it is given (default: False).
+    trials
+        The largest share of the pulls, between 0 and 0.5, that goes to trials of arms which were
+        added or restored later (default: 0.02). With a fixed catalogue there are none.
 
     Notes
     -----
@@ -409,8 +413,17 @@ class Prospector(GuardPolicy):
 
     While rewards are late no arm is pulled again before its first reward, as long as there are
     others. Once the search is dear and an arm rests, the arm of largest shrunk mean is pulled on,
-    instead of a fresh one. Arms may come and go; nothing is proved about that. Cost per pull:
-    O(log(arms opened)), O(1) while one arm leads.
+    instead of a fresh one. Cost per pull: O(log(arms opened)), O(1) while one arm leads.
+
+    Arms may come and go; nothing is proved about that. A trial pull is made at most at every second
+    pull, and at most every 50th on average; those not used are saved, up to :math:`T^\beta`. It
+    goes to a new arm that was never pulled, drawn at random; if there is none, the new arms on
+    trial take turns. A trial ends when the arm has earned `top` - `bottom` less than M a pull, or
+    when it is the arm in play: an arm whose mean is the largest is pulled by the rule above. If
+    more than :math:`T^\beta` new arms would wait, those that wait lose their claim to a trial.
+    Trials do not count in C. When the best arm is retired, C stays as it was, and
+    :math:`T^\beta` fresh arms of any age may have trials. docs/changing_catalogue.md has
+    measurements.
 
     Its page is docs/policies/prospector.md.
 
