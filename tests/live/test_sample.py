@@ -18,6 +18,7 @@ import pytest
 import manyarms as ma
 from manyarms.live import season
 from manyarms.live.game import LiveGame
+from manyarms.live.sample import LEVELS, Sample
 
 GAMES = 30
 WRONG = 6  # more than these of 30, at 5 %: 0.001
@@ -250,3 +251,67 @@ def test_a_season_in_which_nothing_is_known() -> None:
     assert live.verdict().met == len(live._game.met) > 0
     live.tell(live.ask(), 1.0)
     assert not live.verdict().stop
+
+
+def _stops(first: int, best: int, others: int, *, quantile: float, error: float, runs: int) -> int:
+    """Return in how many runs a sample is ever enough; the best arms are open with chance 1/2."""
+    game, count = ma.MOSS().live(n_arms=first, horizon=9, seed=1)._game, 0
+    for run in range(runs):
+        luck = np.random.default_rng(run)
+        opened = (luck.permutation(first) < best) & (luck.random(first) < 1.0 - LEVELS[0])
+        count += Sample(game, opened, quantile, error, LEVELS[0], others).small_enough()
+    return count
+
+
+@pytest.mark.slow
+def test_arms_that_came_later_count_as_better() -> None:
+    """One arm too many is better than the arm: 241 of the first 2000, and all 200 that came later.
+
+    To stop is wrong then. If each of 200 runs does so with 5 %, 21 or more have a probability of
+    0.001. If the newcomers were not counted, about half of the runs would stop.
+    """
+    first, came, quantile = 2000, 200, 0.2
+    better = int(quantile * (first + came)) + 1 - came
+    others = came - int(quantile * came)
+    asked: dict[str, Any] = {"quantile": quantile, "error": 0.05, "runs": 200}
+    assert _stops(first, better, others, **asked) <= 20
+    assert _stops(first, better, 0, **asked) > 60
+    assert _stops(first, 10, others, **asked) == 200
+
+
+@pytest.mark.slow
+def test_daily_batches() -> None:
+    """Arms come every day, and verdicts stop: about all arms in play, or about the first ones.
+
+    New arms are better than most, and those of every other game never answer. Wrong verdicts are
+    compared with the 0.1 % quantile of what 5 % would give.
+    """
+    of_all = wrong = 0
+    for seed in range(GAMES):
+        luck = np.random.default_rng(seed)
+        means = luck.beta(1, 3, ARMS)
+        live = ma.Prospector().live(n_arms=ARMS, seed=seed)
+        said = live.verdict()
+        while live.pulls < 12_000 and not said.stop:
+            if live.pulls % 1000 == 0:
+                live.add_arms(2)
+                means = np.concatenate([means, luck.uniform(0.5, 0.9, 2)])
+            for _ in range(250):
+                pull = live.ask()
+                if pull.arm < ARMS or seed % 2:
+                    live.tell(pull, float(luck.random() < means[pull.arm]))
+            said = live.verdict(epsilon=0.3, quantile=0.2)
+        assert said.stop
+        assert said.n_arms == (ARMS if said.at_first else len(means))
+        of_all += not said.at_first
+        order = np.sort(means[: said.n_arms])[::-1]
+        wrong += means[said.arm] < order[int(0.2 * said.n_arms)] - 0.3
+    assert 10 <= of_all < GAMES
+    assert wrong <= WRONG
+    met = live.verdict(epsilon=0.3, quantile=0.2).met
+    live.add_arms(ARMS)  # of which nothing is known: more than a fifth of all arms
+    later = live.verdict(epsilon=0.3, quantile=0.2)
+    assert later.stop
+    assert later.at_first
+    assert later.met == met
+    assert "there were at first" in later.headline

@@ -60,6 +60,7 @@ class Memory(Protocol):
     endless: bool  # whether lengths are no bounds
     arms_may_come: bool  # whether there must be room for more arms than there are
     arms_met: int  # different arms that there must be room for; beyond, `ask` may say NO_ROOM
+    changes: int  # arms that may be added, and arms that may be retired, where lengths are bounds
 
     def ints(self, length: int, *, most: int | None = None) -> Ints:
         """Return `length` signed integers; if none is above `most`, they may take less memory."""
@@ -79,6 +80,9 @@ class _Arrays:
     arms_may_come = True
     arms_met = _END
 
+    def __init__(self, changes: int = 0) -> None:
+        self.changes = changes
+
     # np.zeros maps pages lazily, so memory that a run never touches is never paid for.
     def ints(self, length: int, *, most: int | None = None) -> Ints:
         return cast(Ints, np.zeros(length, np.int64))
@@ -97,6 +101,7 @@ class _Lanes(_Arrays):
     arms_may_come = False
 
     def __init__(self, arms_met: int) -> None:
+        super().__init__()
         self.arms_met = arms_met
 
     def ints(self, length: int, *, most: int | None = None) -> Ints:
@@ -132,6 +137,7 @@ class _Zeros(dict[int, Any]):
 class _Sparse:
     arms_may_come = True
     arms_met = _END
+    changes = 0
 
     def __init__(self, *, endless: bool) -> None:
         self.endless = endless
@@ -182,6 +188,14 @@ def _fields(kind: type) -> list[tuple[str, Any]]:
 ARRAYS: Memory = _Arrays()
 SPARSE: Memory = _Sparse(endless=True)
 BOUNDED: Memory = _Sparse(endless=False)
+
+
+def changing(changes: int) -> Memory:
+    """Return memory for compiled code in which so many arms may be added, and as many retired.
+
+    A state's `n_arms` must count the arms to be added.
+    """
+    return _Arrays(changes)
 
 
 def lanes(arms_met: int) -> Memory:

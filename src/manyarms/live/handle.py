@@ -202,13 +202,17 @@ class Live:
         self._recorder.do(commands.observe, self._game, arm, rewards)
 
     def add_arms(self, arms: int | Iterable[str | int]) -> Sequence[Any]:
-        """Add arms, which can then be drawn as fresh arms. Return their names.
+        """Add arms and return their names.
 
         If arms have numbers, a `range` is returned, because there may be a billion.
 
-        MOSS++ and empMOSS++ draw from them when their next iteration begins, Quantile when its
-        next round begins, and the others at once if their set has room. The call takes time in
-        proportion to the number of arms tried, so add many arms with one call.
+        Prospector tries new arms, with at most 2 % of the pulls (its parameter `trials`). All other
+        policies draw them only as they draw any fresh arm: once they have settled on an arm, that
+        is hardly ever. MOSS++ and empMOSS++ draw from new arms when their next iteration begins,
+        and the last ones take half of the horizon or more; Quantile when its next round begins;
+        the others at once if their set has room. docs/changing_catalogue.md says what a new arm
+        can expect. The call takes time in proportion to the number of arms tried, so add many arms
+        with one call.
 
         Parameters
         ----------
@@ -236,7 +240,8 @@ class Live:
         """Let a retired arm come back, or several: all of them, or none if one is refused.
 
         The tables keep what is known about it. For the policy it is a fresh arm, and the next one
-        that it draws. The policy learns only from rewards that come from now on.
+        that it draws; Prospector draws it for a trial. The policy learns only from rewards that
+        come from now on.
 
         Parameters
         ----------
@@ -250,7 +255,7 @@ class Live:
 
         The same list again changes nothing, so call it with the whole catalogue, every day. Arms
         must have names. All of it happens, or nothing if something is refused; `print` the result
-        to see what was done.
+        to see what was done. Use Prospector if new arms are to be tried: see `add_arms`.
 
         Parameters
         ----------

@@ -96,8 +96,24 @@ def not_met_by_chance(game: LiveGame) -> int:
     return game.skipped + sum(arm < game.first_arms for arm in game.named)
 
 
+def excess_of_newcomers(tallies: Tallies, beaten: NDArray[np.bool_], quantile: float) -> int:
+    """Return how many fewer of the first arms may be better because arms came or went.
+
+    All arms in play that came later and are not beaten count as better. `quantile` is that of the
+    arms in play.
+    """
+    game = tallies.game
+    came = game.arms.count - game.first_arms - sum(arm >= game.first_arms for arm in game.retired)
+    ruled_out = beaten & ~tallies.retired & (tallies.arm >= game.first_arms)
+    more = math.floor(quantile * game.n_arms) - math.floor(quantile * game.first_arms)
+    return max(0, came - int(ruled_out.sum()) - more)
+
+
 class Sample:
-    """The arms that were met by chance, in this order, and which of them are open."""
+    """The arms that were met by chance, in this order, and which of them are open.
+
+    `others` arms, none of them among the first, count as better than the arm that is judged.
+    """
 
     def __init__(
         self,
@@ -106,9 +122,10 @@ class Sample:
         quantile: float,
         error: float,
         level: float,
+        others: int = 0,
     ) -> None:
         self.open, self.level = opened, level
-        lost = not_met_by_chance(game).bit_length()
+        lost = (not_met_by_chance(game) + others).bit_length()
         self.error = error / len(LEVELS) * _FIRST / 10**lost
         self.top = math.floor(quantile * game.first_arms) + 1 - ((1 << lost) - 1)  # m - u
         self.arms = game.first_arms

@@ -26,6 +26,10 @@ share the error: 1/2, for policies that look at an arm until it is clear, and 3/
 drop most arms at once. An arm that was drawn and has no reward is open, and stays in its place in
 the sample, also in later seasons: the best arms may be those that answer late.
 
+*Arms that came later* are never in the sample. To say the same of the arms in play, all of those
+that are not beaten by their own limits count as better than x, so that so many fewer of the first
+arms may be: they are added to u. If that is not enough, the statement is about the first arms.
+
 *Any time.* Limits and evidence hold at all times at once. The sample is looked at for sizes k_0,
 1.5 k_0, … only, and its error is spent over these, and over u rounded up to 0, 1, 3, 7, ….
 
@@ -72,6 +76,7 @@ from manyarms.live.sample import (
     Sample,
     can_sample,
     evidence_against,
+    excess_of_newcomers,
     met_by_chance,
     of_arms_met,
 )
@@ -258,6 +263,7 @@ class _Judged(NamedTuple):
     share: float  # of the error, for limits
     beaten: NDArray[np.bool_]
     all_known: bool  # whether so many arms are beaten that no sample is needed
+    of_all: bool  # whether the statement is about the arms in play, not about the first arms
     met: NDArray[np.int64]
     samples: list[Sample]
     bar: float
@@ -289,7 +295,7 @@ def give_verdict(
     best = tallies.kept()
     judged = _judge(tallies, best, question)
     sampled = can_sample(game, question.quantile, 1.0 - question.confidence)
-    present_only = judged.all_known or not sampled
+    present_only = judged.all_known or judged.of_all or not sampled
     unsettled = ~of_arms_met(tallies, judged.beaten, judged.met)
     if judged.samples:
         unsettled &= judged.samples[0].open
@@ -327,13 +333,13 @@ def _judge(tallies: Tallies, best: int | None, question: Question) -> _Judged:
     nothing = np.zeros(tallies.size, np.bool_)
     met = met_by_chance(tallies)
     if best is None:
-        return _Judged(False, 0.0, error, nothing, False, met, [], math.inf)
+        return _Judged(False, 0.0, error, nothing, False, False, met, [], math.inf)
     if question.rival == ARM:
         ahead = _ahead_of_control(tallies, question)
-        return _Judged(ahead > 0.0, ahead, error, nothing, True, met, [], math.inf)
+        return _Judged(ahead > 0.0, ahead, error, nothing, True, True, met, [], math.inf)
     if question.target is not None:
         limit, bar = _lower(tallies, best, error), _target(tallies, best, question, error)
-        return _Judged(limit > bar, limit - bar, error, nothing, True, met, [], bar)
+        return _Judged(limit > bar, limit - bar, error, nothing, True, True, met, [], bar)
     sampled = can_sample(game, question.quantile, error)
     share = LIMITS * error if sampled else error
     limit = _lower(tallies, best, share)
@@ -341,14 +347,17 @@ def _judge(tallies: Tallies, best: int | None, question: Question) -> _Judged:
     beaten = _beaten(tallies, best, bar, share)
     better = game.n_arms - int((beaten & ~tallies.retired).sum())
     all_known = better <= math.floor(question.quantile * game.n_arms)
-    samples = []
+    samples: list[Sample] = []
+    of_all = all_known
     if sampled:
         against = evidence_against(tallies, met, best, bar)
-        samples = [
-            Sample(game, against <= 1.0 / a, question.quantile, error - share, a) for a in LEVELS
-        ]
-    stop = all_known or any(sample.small_enough() for sample in samples)
-    return _Judged(stop, bar - limit, share, beaten, all_known, met, samples, bar)
+        given = [(game, against <= 1.0 / a, question.quantile, error - share, a) for a in LEVELS]
+        samples = [Sample(*one) for one in given]
+        if not all_known and game.arms.count > game.first_arms:
+            others = excess_of_newcomers(tallies, beaten, question.quantile)
+            of_all = any(Sample(*one, others).small_enough() for one in given)
+    stop = of_all or any(sample.small_enough() for sample in samples)
+    return _Judged(stop, bar - limit, share, beaten, all_known, of_all, met, samples, bar)
 
 
 def _lower(tallies: Tallies, place: int, error: float) -> float:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 from manyarms.core.jit import kernel, rare
-from manyarms.core.memory import Memory, Record, Records, wipe
+from manyarms.core.memory import Ints, Memory, Record, Records, wipe
 from manyarms.core.rng import Stream, draw, restart, stream
 from manyarms.core.tournament import Tournament, clear, highest, leader, rekey, tournament
 from manyarms.policies.parts.guard import (
@@ -19,11 +19,13 @@ from manyarms.policies.parts.guard import (
     stage_begins,
 )
 from manyarms.policies.parts.guard_slots import (
+    TRIAL,
     Guard,
     count_guarded_late,
     has_fresh,
     is_gone,
     launch_pull,
+    open_newcomer,
     open_next,
     stage_words,
 )
@@ -42,7 +44,7 @@ from manyarms.policies.parts.shrunk_means import (
     strike_out,
 )
 from manyarms.protocol import About, Variant, plays
-from manyarms.protocol.parameters import Flag
+from manyarms.protocol.parameters import Flag, number
 
 # The constants of the target. The guarantee does not depend on them: they were tuned.
 _C1 = 0.5  # search on, whatever was found, until it has cost c1 T^beta
@@ -62,8 +64,8 @@ class ProspectArm(Record):
 
 class ProspectClock(Record):
     current: int  # the arm in play, -1 if none
-    told: int  # t
-    total: float  # of all rewards
+    told: int  # t, without trials, since the best arm was last retired
+    total: float  # of their rewards, less C at that time
     seen: int  # arms with a reward
     firsts: float  # the sum of their first ones
     best: float  # M
@@ -71,6 +73,11 @@ class ProspectClock(Record):
     spent: float  # C / (c2 T^beta log T), or 0 while the search is cheap
     resting: int  # arms that rest
     ranked: int  # the period of the guard in which all upper bounds were computed; 0 if never
+    changed: int  # 1 once arms were added, or the best one was retired
+    looks: int  # fresh arms of any age that may be tried, because the best arm was retired
+    on_trial: int  # newcomers whose trial has begun and not ended
+    turn: int  # which of them is next
+    paid: float  # the pulls that trials so far have used up, at 1 / share each
 
 
 class ProspectState(NamedTuple):
@@ -80,6 +87,7 @@ class ProspectState(NamedTuple):
     bold: bool
     guess: bool  # the horizon, even if it is given
     late_counts: bool
+    pause: float  # pulls for each trial pull, on average
     guard: Guard
     arm: Records[ProspectArm]  # by slot
     clock: Records[ProspectClock]  # [clock]
@@ -87,6 +95,7 @@ class ProspectState(NamedTuple):
     by_mean: Tournament
     by_upper: Tournament  # once no fresh arm is left
     ties: Stream
+    trial: Ints  # slots of newcomers on trial
 
 
 def prospector_reset(state: ProspectState, key: int, horizon: int) -> None:
@@ -172,8 +181,12 @@ def prospector_ask(state: ProspectState) -> tuple[int, int]:
     guard = state.guard
     if stage_begins(guard):
         guard.clock[0].hint = leading_slot(state.shrunk, state.ties)
-    slot = guard_turn(guard)
-    by_rule = 0
+    slot, by_rule = -1, TRIAL
+    if state.clock[0].changed == 1:
+        slot = next_trial(state)
+    if slot < 0:
+        slot = guard_turn(guard)
+        by_rule = 0
     if slot < 0:
         slot = choose(state)
         state.clock[0].current = slot
@@ -181,7 +194,56 @@ def prospector_ask(state: ProspectState) -> tuple[int, int]:
     return launch_pull(guard, slot, by_rule), guard.slot[slot].arm
 
 
+@rare
+def next_trial(state: ProspectState) -> int:
+    """Return the slot whose trial pull is due now, -1 if none is.
+
+    Newcomers that were never pulled come first, then any fresh arms if the best arm was retired.
+    If there are none, the arms on trial take turns.
+    """
+    clock, guard = state.clock[0], state.guard
+    made = guard.clock[0].made
+    if made % 2 == 1 or made - clock.paid < state.pause:
+        return -1
+    if clock.best == -math.inf or guard.clock[0].dropped == 1:  # no arm to compare with, or no rule
+        return -1
+    slot = open_newcomer(guard)
+    if slot < 0 and clock.looks > 0 and has_fresh(guard):
+        clock.looks -= 1
+        slot = open_next(guard)
+    if slot >= 0:
+        state.trial[clock.on_trial] = slot
+        clock.on_trial += 1
+    elif clock.on_trial > 0:
+        slot = take_turn(state)
+    if slot >= 0:
+        saved = (1.0 + guard.clock[0].power) * state.pause
+        clock.paid = max(clock.paid, made - saved) + state.pause
+    return slot
+
+
+@kernel
+def take_turn(state: ProspectState) -> int:
+    """Return the next newcomer on trial; -1 if its trial is over, or a reward is outstanding."""
+    clock, guard = state.clock[0], state.guard
+    at = clock.turn if clock.turn < clock.on_trial else 0
+    slot = state.trial[at]
+    arm = state.shrunk.arm[slot]
+    lost = arm.pulls * clock.best - arm.total
+    if is_gone(guard, slot) or slot == clock.current or lost >= guard.top - guard.bottom:
+        clock.on_trial -= 1
+        state.trial[at] = state.trial[clock.on_trial]
+        slot = -1
+    else:
+        at += 1
+        if guard.slot[slot].late > 0:
+            slot = -1
+    clock.turn = at
+    return slot
+
+
 def prospector_tell(state: ProspectState, note: int, reward: float) -> None:
+    by_rule = state.guard.flight[note].by_rule
     slot = guard_learn(state.guard, note, reward)
     clock = state.clock[0]
     if state.shrunk.arm[slot].pulls == 0:
@@ -189,8 +251,9 @@ def prospector_tell(state: ProspectState, note: int, reward: float) -> None:
         clock.firsts += reward
         shrink_to(state.shrunk, clock.firsts / clock.seen)
     add_reward(state.shrunk, slot, reward)
-    clock.told += 1
-    clock.total += reward
+    if by_rule != TRIAL:
+        clock.told += 1
+        clock.total += reward
     rank(state, slot)
     set_target(state)
 
@@ -252,6 +315,7 @@ def prospector_count_late(state: ProspectState, note: int, change: int) -> None:
 def prospector_arrive(state: ProspectState, count: int) -> None:
     guard_arrive(state.guard, count)
     state.clock[0].ranked = 0
+    state.clock[0].changed = 1
 
 
 def prospector_retire(state: ProspectState, arm: int) -> None:
@@ -265,8 +329,24 @@ def prospector_retire(state: ProspectState, arm: int) -> None:
         strike_out(state.shrunk, slot)
         if clock.current == slot:
             clock.current = -1
-        if clock.told > 0:
-            set_target(state)
+        if highest_mean(state.shrunk) < clock.best:
+            lose_best(state)
+
+
+@rare
+def lose_best(state: ProspectState) -> None:
+    """Keep C as it is, and not as if the past were measured by the best arm that is left."""
+    clock = state.clock[0]
+    clock.total -= clock.told * clock.best
+    clock.told = 0
+    clock.looks = int(state.guard.clock[0].power)
+    clock.changed = 1
+    if highest_mean(state.shrunk) > -math.inf:
+        set_target(state)
+    else:  # nothing is known of the arms that are left
+        clock.best = -math.inf
+        clock.ceiling = state.guard.top
+        clock.spent = 0.0
 
 
 plays(
@@ -318,6 +398,9 @@ class Prospector(GuardPolicy):
         of its pulls are late, and others are tried. If False, only an arm without a reward rests.
     guess_horizon
         Whether to guess the horizon even if it is given (default: False).
+    trials
+        The largest share of the pulls, between 0 and 0.5, that goes to trials of arms which were
+        added or restored later (default: 0.02). With a fixed catalogue there are none.
 
     Notes
     -----
@@ -330,8 +413,17 @@ class Prospector(GuardPolicy):
 
     While rewards are late no arm is pulled again before its first reward, as long as there are
     others. Once the search is dear and an arm rests, the arm of largest shrunk mean is pulled on,
-    instead of a fresh one. Arms may come and go; nothing is proved about that. Cost per pull:
-    O(log(arms opened)), O(1) while one arm leads.
+    instead of a fresh one. Cost per pull: O(log(arms opened)), O(1) while one arm leads.
+
+    Arms may come and go; nothing is proved about that. A trial pull is made at most at every second
+    pull, and at most every 50th on average; those not used are saved, up to :math:`T^\beta`. It
+    goes to a new arm that was never pulled, drawn at random; if there is none, the new arms on
+    trial take turns. A trial ends when the arm has earned `top` - `bottom` less than M a pull, or
+    when it is the arm in play: an arm whose mean is the largest is pulled by the rule above. If
+    more than :math:`T^\beta` new arms would wait, those that wait lose their claim to a trial.
+    Trials do not count in C. When the best arm is retired, C stays as it was, and
+    :math:`T^\beta` fresh arms of any age may have trials. docs/changing_catalogue.md has
+    measurements.
 
     Its page is docs/policies/prospector.md.
 
@@ -369,6 +461,7 @@ class Prospector(GuardPolicy):
     bold: Flag = False
     count_late: Flag = True
     guess_horizon: Flag = False
+    trials: Annotated[float, number(at_least=0.0, at_most=0.5)] = 0.02
 
     def stage(self, state: ProspectState) -> str:
         if words := stage_words(state.guard):
@@ -383,6 +476,7 @@ class Prospector(GuardPolicy):
             bold=self.bold,
             guess=self.guess_horizon,
             late_counts=self.count_late,
+            pause=1.0 / self.trials if self.trials > 0.0 else math.inf,
             guard=self._guard(memory, n_arms, pulls),
             arm=memory.records(room, ProspectArm),
             clock=memory.records(1, ProspectClock),
@@ -390,4 +484,5 @@ class Prospector(GuardPolicy):
             by_mean=tournament(memory, room),
             by_upper=tournament(memory, room),
             ties=stream(memory),
+            trial=memory.ints(room if memory.changes > 0 else 0),
         )

@@ -12,6 +12,7 @@ import math
 
 from manyarms.core.jit import kernel, rare
 from manyarms.core.memory import place_of_arm, wipe
+from manyarms.core.sampler import clear_sampler
 from manyarms.policies.parts.fresh import strike
 from manyarms.policies.parts.guard_slots import RETIRED, TOLD, Guard, has_fresh, open_next, settle
 from manyarms.policies.parts.kl import bernoulli_kl, kl_upper
@@ -35,6 +36,8 @@ _NEVER = 1 << 62
 def reset_guard(guard: Guard, key: int, horizon: int) -> None:
     """Begin a new order; `horizon` is 0 if it is unknown."""
     reset_order(guard.sampler, guard.words, key)
+    clear_sampler(guard.newcomers)
+    guard.newcomers.n[0] = 0
     wipe(guard.clock, 0)
     clock = guard.clock[0]
     clock.arms = guard.sampler.n[0] - guard.retired.filled[0]
@@ -211,7 +214,14 @@ def guard_learn(guard: Guard, note: int, reward: float) -> int:
 
 @kernel
 def guard_arrive(guard: Guard, count: int) -> None:
-    """Let new arms join those that have no slot yet."""
+    """Let new arms join those that have no slot yet.
+
+    They are newcomers; those before them are none any more if too many would wait for a trial.
+    """
+    newcomers = guard.newcomers
+    if newcomers.n[0] + count - newcomers.drawn[0] > guard.clock[0].power:
+        newcomers.drawn[0] = newcomers.n[0]
+    newcomers.n[0] += count
     guard.sampler.n[0] += count
     guard.clock[0].arms += count
     if guard.clock[0].at < 0:

@@ -10,8 +10,8 @@ import math
 from typing import NamedTuple
 
 from manyarms.core.hash_map import HashMap, hash_map
-from manyarms.core.jit import kernel
-from manyarms.core.memory import Ints, Memory, Record, Records, wipe
+from manyarms.core.jit import kernel, rare
+from manyarms.core.memory import Ints, Memory, Record, Records, place_of_arm, wipe
 from manyarms.core.rng import Stream, stream
 from manyarms.core.sampler import Sampler, sampler
 from manyarms.policies.parts.fresh import is_retired
@@ -19,6 +19,7 @@ from manyarms.policies.parts.randomness import draw_fresh
 
 RETIRED = 1 << 62  # in place of a period: the slot's arm is retired
 WAITED_FOR, TOLD, LOST = 0, 1, 2  # what became of a pull
+TRIAL = 2  # in `by_rule`: a newcomer's pull, for which the rule is not charged
 
 
 class GuardSlot(Record):
@@ -37,7 +38,7 @@ class GuardPull(Record):
     """A pull, from its launch until all earlier ones of its slot are settled, too."""
 
     slot: int
-    by_rule: int
+    by_rule: int  # 1 if the rule chose it; else the guard did (0), or it is a trial (2)
     period: int
     floor: float  # l when it was launched; -inf while stage 0 was not over
     reward: float
@@ -89,6 +90,7 @@ class Guard(NamedTuple):
     notes: Ints  # the notes that are free again
     clock: Records[GuardClock]  # [clock]
     sampler: Sampler
+    newcomers: Sampler  # the arms that were added later, numbered from 0, for trials
     words: Stream
     retired: HashMap
 
@@ -117,8 +119,9 @@ def guard(
         notes=memory.ints(pulls),
         clock=memory.records(1, GuardClock),
         sampler=sampler(memory, n_arms, draws=room),
+        newcomers=sampler(memory, memory.changes, draws=memory.changes),
         words=stream(memory),
-        retired=hash_map(memory, names=n_arms, entries=0),  # a simulation retires no arm
+        retired=hash_map(memory, names=n_arms, entries=memory.changes),
     )
 
 
@@ -131,14 +134,46 @@ def has_fresh(guard: Guard) -> bool:
 @kernel
 def open_next(guard: Guard) -> int:
     """Give the next arm of the order a slot; there must be one."""
+    arm = draw_fresh(guard.sampler, guard.words)
+    # a file may lie about who is retired: the loop ends all the same
+    while cannot_open(guard, arm) and guard.sampler.drawn[0] < guard.sampler.n[0]:
+        arm = draw_fresh(guard.sampler, guard.words)
+    return open_slot(guard, arm)
+
+
+@rare
+def open_newcomer(guard: Guard) -> int:
+    """Give one of the newcomers a slot, each with the same probability; -1 if none is left."""
+    while guard.newcomers.drawn[0] < guard.newcomers.n[0]:
+        arm = first_newcomer(guard) + draw_fresh(guard.newcomers, guard.words)
+        if not cannot_open(guard, arm):
+            return open_slot(guard, arm)
+    return -1
+
+
+@kernel
+def first_newcomer(guard: Guard) -> int:
+    """Return the number of arms there were at first."""
+    return guard.sampler.n[0] - guard.newcomers.n[0]
+
+
+@kernel
+def cannot_open(guard: Guard, arm: int) -> bool:
+    """Whether an arm that was drawn is retired, or has a slot: both draws may bring a newcomer."""
+    return is_retired(guard.retired, arm) or (arm >= first_newcomer(guard) and has_slot(guard, arm))
+
+
+@rare
+def has_slot(guard: Guard, arm: int) -> bool:
+    return place_of_arm(guard.slot, arm, guard.clock[0].opened) >= 0
+
+
+@kernel
+def open_slot(guard: Guard, arm: int) -> int:
     slot = guard.clock[0].opened
     guard.clock[0].opened += 1
     wipe(guard.slot, slot)
-    own = guard.slot[slot]
-    own.arm = draw_fresh(guard.sampler, guard.words)
-    # a file may lie about who is retired: the loop ends all the same
-    while is_retired(guard.retired, own.arm) and guard.sampler.drawn[0] < guard.sampler.n[0]:
-        own.arm = draw_fresh(guard.sampler, guard.words)
+    guard.slot[slot].arm = arm
     return slot
 
 

@@ -1,0 +1,330 @@
+"""Prospector on arms that come and go: trials of new arms, against a slow reference and by hand."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+from collections import Counter
+from pathlib import Path
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+import pytest
+
+import manyarms as ma
+from manyarms.core.jit import compiled
+from manyarms.core.memory import ENDLESS, changing
+from manyarms.core.rng import draw, unit
+from manyarms.policies.parts.guard_slots import TRIAL, has_fresh, open_newcomer, open_next
+from manyarms.policies.prospector import ProspectState
+from manyarms.protocol.policy import arrive, ask, reset, retire, tell
+from manyarms.protocol.state_dump import classes_in
+from tests.policies.games import check_same
+from tests.reference.changing import ChangingProspector
+from tests.reference.words import policy_key
+
+# name: chances, at every step, of asking on while rewards are pending, of abandoning instead of
+# telling, of new arms, and of retiring an arm
+TRAFFIC = {
+    "in turn": (0.0, 0.0, 0.01, 0.005),
+    "late": (0.5, 0.1, 0.02, 0.01),
+    "flood": (0.9, 0.05, 0.02, 0.02),
+    "busy": (0.3, 0.05, 0.1, 0.1),
+    "only retired": (0.2, 0.0, 0.0, 0.03),
+}
+
+
+def mean_of(arm: int, seed: int, best: float) -> float:
+    return best * random.Random(1000 * arm + seed).random() ** 2
+
+
+def play_both(
+    n: int, horizon: int | None, seed: int, *, trials: float, traffic: str, pulls: int, best: float
+) -> tuple[list[int], list[int], ChangingProspector]:
+    """Do the same to the package and to the reference, at random; return the arms of each."""
+    on, lost, come, go = TRAFFIC[traffic]
+    chance = random.Random(seed)
+    live = ma.Prospector(trials=trials).live(n_arms=n, horizon=horizon, seed=seed)
+    game = ChangingProspector(n, horizon, policy_key(seed, 0), trials=trials)
+    there, due = list(range(n)), dict[int, int]()  # the arms in play; pending pulls and their arms
+    picked: list[int] = []
+    expected: list[int] = []
+    while len(picked) < pulls:
+        if chance.random() < come:
+            count = chance.choice([1, 2, 5, 40])
+            there += range(n, n + count)
+            n += count
+            live.add_arms(count)
+            game.arrive(count)
+        if chance.random() < go and len(there) > 1:
+            recent = [arm for arm in picked[-20:] if arm in there]
+            arm = chance.choice(recent if recent and chance.random() < 0.7 else there)
+            there.remove(arm)
+            for number in [number for number, of in due.items() if of == arm]:
+                game.abandon(number)
+                del due[number]
+            live.retire(arm)
+            game.retire(arm)
+        if not due or chance.random() < on:
+            asked = live.ask()
+            picked.append(asked.arm)
+            expected.append(game.ask())
+            due[asked.id] = asked.arm
+            continue
+        number = chance.choice(list(due))
+        arm = due.pop(number)
+        if chance.random() < lost:
+            live.abandon(number)
+            game.abandon(number)
+        else:
+            reward = float(chance.random() < mean_of(arm, seed, best))
+            live.tell(number, reward)
+            game.tell(number, reward)
+    return picked, expected, game
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("traffic", TRAFFIC)
+def test_the_reference_picks_the_same_arms(traffic: str) -> None:
+    tried = 0
+    for k, (n, horizon, trials, best) in enumerate(
+        itertools.product((1, 5, 60), (None, 300), (0.02, 0.3), (0.1, 1.0))
+    ):
+        picked, expected, game = play_both(
+            n, horizon, k, trials=trials, traffic=traffic, pulls=300, best=best
+        )
+        check_same(picked, expected, f"{traffic}, {n=}, {horizon=}, {trials=}, {best=}, seed={k}")
+        tried += sum(pull.who == "trial" for pull in game.made)
+    assert tried > 100
+
+
+def new_state(n: int, seed: int = 1, *, trials: float = 0.02) -> ProspectState:
+    state: ProspectState = ma.Prospector(trials=trials).new_state(ENDLESS, n_arms=n, pulls=1 << 40)
+    reset(state, seed, 0)
+    return state
+
+
+@pytest.mark.slow
+def test_arms_are_drawn_once_whoever_draws_them() -> None:
+    for seed in range(100):
+        chance = random.Random(seed)
+        n = chance.randrange(1, 12)
+        state = new_state(n, seed)
+        guard = state.guard
+        there, opened, waiting = set(range(n)), set[int](), set[int]()
+        for _ in range(80):
+            turn = chance.random()
+            if turn < 0.15:
+                new = set(range(n, n + chance.choice([1, 2, 5, 30])))
+                if guard.newcomers.n[0] + len(new) - guard.newcomers.drawn[0] > 16:  # Γ^β
+                    waiting = set()
+                n, there, waiting = n + len(new), there | new, waiting | new
+                arrive(state, len(new))
+            elif turn < 0.3 and len(there) > 1:
+                arm = chance.choice(sorted(there))
+                there.discard(arm)
+                retire(state, arm)
+            else:
+                may = (waiting if turn < 0.65 else there) & there - opened
+                slot = -1
+                if turn < 0.65:
+                    slot = open_newcomer(guard)
+                elif has_fresh(guard):
+                    slot = open_next(guard)
+                assert (slot >= 0) == bool(may)
+                if slot >= 0:
+                    assert guard.slot[slot].arm in may
+                    opened.add(guard.slot[slot].arm)
+            assert has_fresh(guard) == bool(there - opened)
+
+
+@pytest.mark.slow
+def test_all_draws_of_old_and_new_arms_are_equally_likely() -> None:
+    """Chi-square on 240 outcomes: an old arm, a newcomer, any, any. False alarm 1e-6."""
+    runs, counts = 12_000, Counter[tuple[int, ...]]()
+    for seed in range(runs):
+        state = new_state(4, 31 * seed + 5)
+        slots = [open_next(state.guard)]
+        arrive(state, 3)
+        slots += [open_newcomer(state.guard), open_next(state.guard), open_next(state.guard)]
+        counts[tuple(state.guard.slot[slot].arm for slot in slots)] += 1
+    assert len(counts) == 4 * 3 * 5 * 4
+    expected = runs / 240
+    statistic = sum((count - expected) ** 2 / expected for count in counts.values())
+    degrees, z = 239, NormalDist().inv_cdf(1 - 1e-6)
+    bound = degrees * (1 - 2 / (9 * degrees) + z * math.sqrt(2 / (9 * degrees))) ** 3
+    assert statistic < bound
+
+
+def play(state: ProspectState, pulls: int, rewards: dict[int, float]) -> list[tuple[int, bool]]:
+    """Return the arms, and whether a pull was a trial; arms not in `rewards` never earn."""
+    made = []
+    for _ in range(pulls):
+        note, arm = ask(state)
+        made.append((arm, state.guard.flight[note].by_rule == TRIAL))
+        tell(state, note, rewards.get(arm, 0.0))
+    return made
+
+
+def settled(trials: float = 0.02) -> tuple[ProspectState, int]:
+    """Return a game of 1000 arms that plays one arm, which always earns 0.2."""
+    state = new_state(1000, trials=trials)
+    first = ask(state)
+    tell(state, first[0], 1.0)
+    play(state, 3000, {first[1]: 0.2})
+    assert {arm for arm, _ in play(state, 500, {first[1]: 0.2})} == {first[1]}
+    return state, first[1]
+
+
+@pytest.mark.parametrize("trials", [0.0, 0.02, 0.1, 0.5])
+def test_trials_are_at_most_the_stated_share(trials: float) -> None:
+    state, best = settled(trials)
+    before = state.guard.clock[0].made
+    arrive(state, 400)
+    tries = 0
+    for k, (_, trial) in enumerate(play(state, 4000, {best: 0.2})):
+        tries += trial
+        assert tries <= trials * (before + k)
+    assert tries >= 0.9 * trials * 4000
+
+
+def test_every_new_arm_is_tried_before_one_is_tried_again() -> None:
+    state, best = settled()
+    arrive(state, 30)
+    tried = [arm for arm, trial in play(state, 4000, {best: 0.2}) if trial]
+    assert sorted(tried[:30]) == list(range(1000, 1030))
+    assert sorted(tried[30:60]) == list(range(1000, 1030))
+    # an arm that never earns has cost 1 after five pulls
+    assert max(Counter(tried).values()) == 5
+
+
+def test_a_new_arm_that_is_better_is_kept() -> None:
+    state, best = settled()
+    arrive(state, 30)
+    made = play(state, 200, {best: 0.2, 1013: 0.4})
+    assert {arm for arm, trial in made[100:] if not trial} == {1013}
+
+
+def test_if_too_many_wait_the_newest_are_tried() -> None:
+    state, best = settled()
+    room = int(state.guard.clock[0].power)
+    arrive(state, room)
+    arrive(state, 3)
+    tried = [arm for arm, trial in play(state, 40, {best: 0.2}) if trial]
+    assert sorted(tried[:3]) == list(range(1000 + room, 1003 + room))
+
+
+def test_retired_newcomers_are_not_tried() -> None:
+    state, best = settled()
+    arrive(state, 20)
+    tried = {arm for arm, trial in play(state, 20, {best: 0.2}) if trial}
+    for arm in range(1000, 1020):
+        retire(state, arm)
+    assert len(tried) == 10
+    assert all(arm < 1000 for arm, _ in play(state, 2000, {best: 0.2}))
+
+
+def test_what_the_retired_best_arm_earned_does_not_pay_for_a_search() -> None:
+    state, best = settled()
+    second = state.guard.slot[1].arm
+    play(state, 5000, {best: 0.2})
+    opened = state.guard.clock[0].opened
+    retire(state, best)
+    play(state, 2000, {second: 0.1})
+    looks = 0.02 * state.guard.clock[0].made
+    assert state.guard.clock[0].opened - opened <= looks + 400  # the guard may test some
+
+
+def test_the_only_known_arm_is_retired() -> None:
+    for late in (False, True):
+        live = ma.Prospector().live(n_arms=50, seed=3)
+        first = live.ask()
+        live.tell(first, 1.0)
+        pending = live.ask(20) if late else []
+        live.retire(first.arm)
+        others = live.ask(5) if late else []
+        for pull in [*pending, *others]:
+            if pull.arm != first.arm:
+                live.tell(pull, 0.0)
+        for _ in range(300):
+            pull = live.ask()
+            assert pull.arm != first.arm
+            live.tell(pull, float(pull.arm % 7 == 0))
+        assert live.recommend().arm % 7 == 0
+
+
+def test_no_trials_while_the_guard_has_dropped_the_rule() -> None:
+    state, best = settled()
+    arrive(state, 10)
+    state.guard.clock[0].dropped, state.guard.clock[0].keeper = 1, 0
+    assert not any(trial for _, trial in play(state, 50, {best: 0.2}))
+    state.guard.clock[0].dropped = 0
+    assert any(trial for _, trial in play(state, 50, {best: 0.2}))
+
+
+def sequence(state: Any, key: int, arms: Any, changes: Any) -> None:
+    """Play as many pulls as `arms` has room for; arms come and go at every 100th."""
+    reset(state, key, 0)
+    for time in range(len(arms)):
+        if time % 100 == 99:
+            arrive(state, changes[time // 100])
+            retire(state, arms[time - 1])
+        note, arm = ask(state)
+        arms[time] = arm
+        tell(state, note, 1.0 if unit(draw(key, 1000 * arm + time)) < arm % 40 / 100 else 0.0)
+
+
+@pytest.mark.compiled
+@pytest.mark.slow
+def test_compiled_trials_pick_the_same_arms() -> None:
+    policy, changes = ma.Prospector(trials=0.1), [3, 40, 1, 200, 2] * 6
+    interpreted = policy.new_state(ENDLESS, n_arms=300, pulls=1 << 40)
+    expected = [0] * 3000
+    sequence(interpreted, 7, expected, changes)
+    memory = changing(sum(changes))
+    state = policy.new_state(memory, n_arms=300 + sum(changes), pulls=3000)
+    state.guard.sampler.n[0] = 300
+    arms = np.zeros(3000, np.int64)
+    compiled(sequence, *classes_in(state))(state, 7, arms, np.array(changes))
+    check_same(arms.tolist(), expected, "compiled")
+    assert interpreted.clock[0].paid > 0.0
+
+
+@pytest.mark.parametrize("store", ["", "recorded"])
+def test_a_catalogue_that_changes_every_day(store: str, tmp_path: Path) -> None:
+    """Handles: batches of asks, late and abandoned rewards, saving, and arms that come back."""
+    names = [f"old {k}" for k in range(300)]
+    live = ma.Prospector().live(arms=names, seed=4)
+    if store:
+        live = ma.recorded(tmp_path / "shop.journal", live)
+    chance = random.Random(1)
+    rate = dict.fromkeys(names, 0.1)
+    for day in range(4):
+        if day:
+            new = [f"day {day}, {k}" for k in range(20)]
+            rate |= dict.fromkeys(new, 0.05) | {new[7]: 0.3 + 0.2 * day}
+            names = names[10:] + new
+            done = live.sync_arms([*names, "old 3"] if day > 1 else names)
+            assert list(done.added) == new
+            assert list(done.restored) == (["old 3"] if day == 2 else [])
+        for _ in range(60):
+            for pull in chance.sample(live.ask(25), 25):
+                if chance.random() < 0.02:
+                    live.abandon(pull)
+                else:
+                    live.tell(pull, float(chance.random() < rate[pull.arm]))
+        if day:
+            asked = {row.arm for row in live.top(10_000)}
+            assert set(new) <= asked
+    assert live.recommend().arm == "day 3, 7"
+    live.retire("day 3, 7")
+    assert "day 3, 7" not in {pull.arm for pull in live.ask(100)}
+    if store:  # events are replayed, and every choice is compared
+        live.close()
+        with ma.recorded(tmp_path / "shop.journal") as again:
+            assert again.recommend() == live.recommend()
+    else:
+        again = ma.Live.from_bytes(live.to_bytes())
+        assert [pull.arm for pull in again.ask(99)] == [pull.arm for pull in live.ask(99)]
