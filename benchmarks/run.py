@@ -1,10 +1,9 @@
 """Every number the project states about speed and memory, measured in one run.
 
-    python benchmarks/run.py                  all but the field, gpu, dask and the peers
+    python benchmarks/run.py                  all but the field, gpu and the peers
     python benchmarks/run.py pulls live       some
     python benchmarks/run.py field            the policies beside the paper's (minutes)
     python benchmarks/run.py gpu              a GPU against all processors (minutes)
-    python benchmarks/run.py dask             a cluster against threads (minutes)
     python benchmarks/run.py peers            other libraries (installs them into environments)
     python benchmarks/run.py pulls live journal --json FILE    ratios to the floor, for `speed.py`
 
@@ -33,7 +32,6 @@ import numpy as np
 import manyarms as ma
 from manyarms.core.jit import compiled
 from manyarms.core.rng import draw, unit
-from manyarms.simulation import experiment_from, run
 from speed import entry
 
 HERE = Path(__file__).parent
@@ -281,26 +279,6 @@ def gpu() -> None:
         print(f"{policy.name:<16}{numbers}{(one + two) / 2 / cores:>8.0f}", flush=True)
 
 
-def dask() -> None:
-    """A local cluster, with its start, against threads."""
-    title("dask: 3 policies, 2 hardnesses, 900 million pulls, wall-clock seconds, all repetitions")
-    policies = [{"name": name} for name in ("moss++", "empmoss++", "moss-oracle")]
-
-    def play(engine: Literal["threads", "dask"], replications: int = 3000) -> float:
-        settings = {"name": engine, "horizon": HORIZON, "replications": replications}
-        problems = {"family": "planted", "n": N_ARMS, "alpha": [0.2, 0.5]}
-        parts = {"experiment": settings, "instance": problems, "policy": policies}
-        with tempfile.TemporaryDirectory() as folder:
-            begun = time.perf_counter()
-            run(experiment_from(parts), folder, engine=engine, workers=2, progress=False)
-            return time.perf_counter() - begun
-
-    play("threads", 1)  # compiles
-    rounds = [(play("threads"), play("dask")) for _ in range(3)]
-    threads, cluster = (sum(times) for times in zip(*rounds, strict=True))
-    print(f"2 threads {threads:.0f}, 2 processes {cluster:.0f}: {cluster / threads:.2f} times")
-
-
 def start() -> None:
     """Compilation, import, first pull."""
     title("start-up, in new processes")
@@ -482,12 +460,12 @@ def _python(code: str, **environment: str) -> str:
 
 def main() -> None:
     every = (pulls, figure, arms, horizon, workers, start, live, journal, reopening)
-    benches: tuple[Callable[[], Measured | None], ...] = (*every, field, gpu, dask, peers)
+    benches: tuple[Callable[[], Measured | None], ...] = (*every, field, gpu, peers)
     named = {bench.__name__: bench for bench in benches}
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     names = ", ".join(named)
     parser.add_argument(
-        "names", nargs="*", metavar="NAME", help=f"{names}; all but the last four if none"
+        "names", nargs="*", metavar="NAME", help=f"{names}; all but the last three if none"
     )
     parser.add_argument(
         "--json", type=Path, metavar="FILE", help="where to write ratios to the floor"

@@ -45,7 +45,7 @@ except ma.MissingExtraError as error:
 else:
     raise AssertionError("simulate must say that numba is missing")
 extras = {line.partition("extra == ")[2].strip("'\\"") for line in requires("manyarms")} - {""}
-assert extras == {"sim", "lab", "dask", "docs", "serve", "postgres", "cuda"}, extras
+assert extras == {"sim", "lab", "docs", "serve", "postgres", "cuda"}, extras
 """
 
 SIMULATION = """

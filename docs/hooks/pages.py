@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).parent.parent.parent
-LANGUAGES = {".py": "python", ".toml": "toml", ".ipynb": "json"}
+LANGUAGES = {".py": "python", ".ipynb": "json"}
 _PROJECT = ("CONTRIBUTING", "CHANGELOG", "CODE_OF_CONDUCT", "ROADMAP", "SECURITY")
 _LINK = re.compile(r"(\]\()([^)\s#:]+)(#[^)\s]*)?(\))")
 # What a browser fetches when it shows a page; links that a reader may click are not.

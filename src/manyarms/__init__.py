@@ -18,7 +18,6 @@ _ROOM = {
     "advise": "advice",
     "Result": "simulation",
     "Summary": "simulation",
-    "replay": "simulation",
     "simulate": "simulation",
     "ArmEstimate": "live",
     "GameHistory": "live",
@@ -116,7 +115,6 @@ __all__ = [
     "policy_names",
     "recorded",
     "register",
-    "replay",
     "simulate",
     "theory",
 ]
@@ -173,7 +171,7 @@ if TYPE_CHECKING:
     )
     from manyarms.protocol import Policy, plain_policy, policy, policy_names, register
     from manyarms.remote import AsyncRemote, Remote
-    from manyarms.simulation import Result, Summary, replay, simulate
+    from manyarms.simulation import Result, Summary, simulate
     from manyarms.theory import Problem, best_arms, hardness, miss_probability
 
 

@@ -13,10 +13,9 @@
     ├── PathError (OSError)              a file cannot be read or written
     │   └── PathNotFoundError (FileNotFoundError)
     ├── CopyError (TypeError)            a handle that cannot be copied
-    ├── SpecError (ValueError)           an experiment's file has problems, all of them listed
     ├── FolderError (OSError)            a folder cannot take the results
     ├── ResultsError (ValueError)        a folder holds no results, or damaged ones
-    ├── ClusterError (RuntimeError)      a cluster cannot be reached or used
+    ├── ExecutorError (RuntimeError)     a worker of an executor cannot play
     ├── DeviceError (RuntimeError)       a GPU cannot be used
     ├── CompilationError (TypeError)     Numba cannot compile a policy
     ├── MissingExtraError (ImportError)  a package of an optional part is not installed
@@ -193,26 +192,6 @@ class CopyError(ManyarmsError, TypeError):
     """A handle that cannot be copied or pickled; the message says how to make a second one."""
 
 
-class SpecError(ManyarmsError, ValueError):
-    """A spec cannot be used; the message lists every problem on a line of its own.
-
-    Attributes
-    ----------
-    source
-        What the spec is called.
-    problems
-        The lines, such as "policy[2].betta: unknown key. Did you mean 'beta'?". Policies are
-        counted from 1.
-    """
-
-    def __init__(self, source: str, problems: Iterable[str]) -> None:
-        self.source = source
-        self.problems = tuple(problems)
-        super().__init__(source, self.problems)  # by which it may cross processes
-        count = "1 problem" if len(self.problems) == 1 else f"{len(self.problems)} problems"
-        self._message = "\n  ".join([f"{source} has {count}:", *self.problems])
-
-
 class FolderError(ManyarmsError, OSError):
     """A folder cannot take the results; nothing in it was touched."""
 
@@ -221,8 +200,8 @@ class ResultsError(ManyarmsError, ValueError):
     """A folder holds no results, or damaged ones."""
 
 
-class ClusterError(ManyarmsError, RuntimeError):
-    """A cluster cannot be reached or used; the message says why, and what to do."""
+class ExecutorError(ManyarmsError, RuntimeError):
+    """A worker of an executor has other code than the process that started the run."""
 
 
 class DeviceError(ManyarmsError, RuntimeError):

@@ -7,7 +7,6 @@ import sys
 
 from tests.attack import (  # noqa: F401  they list attacks
     on_cache,
-    on_cluster,
     on_databases,
     on_door,
     on_files,

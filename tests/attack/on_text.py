@@ -1,28 +1,25 @@
-"""Attacks on what is read: specs, contest files, results. Only our own errors may come of it."""
+"""Attacks on what is read: contest files, results. Only our own errors may come of it."""
 
 from __future__ import annotations
 
 import functools
 import json
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from manyarms.errors import ContestFileError, ParameterError, ResultsError, SpecError
+from manyarms.errors import ContestFileError, ParameterError, ResultsError
 from manyarms.instances import from_means, from_rewards, read_contest
-from manyarms.simulation import experiment_from, load_spec, parse_spec, read_results, run
+from manyarms.simulation import read_results, run
 from tests.attack.arena import Arena, Attempt, attack, survives
-from tests.simulation.bad_specs import GOOD
+from tests.simulation.runs import small
 
 BITS = ["\0", "\x1b[2J", "\ud800", "9" * 5000, "0x" + "f" * 5000, "nan", "-inf", "1e400", "[[", "{"]
 BITS += ["}", "]", '"', "'''", "=", ".", "\n", "\r", "#", "a." * 3000, "[" * 3000, "é" * 300]
 BITS += [
     "true",
     "1979-05-27T07:32:00Z",
-    "[experiment]",
-    "[[policy]]",
-    "name = 1",
     "\ufeff",
     "$\\frac{",
 ]
@@ -39,56 +36,6 @@ def _mutations(arena: Arena, text: str, count: int) -> Iterator[tuple[str, bytes
             changed = changed[:first] + new + changed[last:]
             changed = changed or " "
         yield f"mutation {number}: {changed[:300]!r}", changed.encode("utf-8", "surrogatepass")
-
-
-@attack("spec: mutations")
-def mutated_specs(arena: Arena) -> Iterator[Attempt]:
-    path = arena.folder / "spec.toml"
-    for what, data in _mutations(arena, GOOD, 3000):
-        path.write_bytes(data)
-        yield what, survives(lambda: load_spec(path), SpecError)
-
-
-@attack("spec: nesting, and numbers without end")
-def nested_specs(arena: Arena) -> Iterator[Attempt]:
-    shapes: dict[str, Callable[[int], str]] = {
-        "arrays": lambda n: f"n = {'[' * n}1{']' * n}",
-        "open arrays": lambda n: f"n = {'[' * n}",
-        "tables": lambda n: f"n = {'{a=' * n}1{'}' * n}",
-        "dotted keys": lambda n: f"{'.'.join('a' * n)} = 1",
-        "quoted keys": lambda n: " . ".join(['"a"'] * n) + " = 1",
-        "heads": lambda n: f"[{'.'.join('a' * n)}]",
-        "digits": lambda n: f"n = {'9' * n}",
-        "hexadecimal digits": lambda n: f"n = 0x{'f' * n}",
-        "floats": lambda n: f"n = 0.{'9' * n}",
-        "a string": lambda n: f'n = "{"x" * n}"',
-        "keys": lambda n: "\n".join(f"k{k} = 1" for k in range(min(n, 20_000))),
-        "values": lambda n: f"m = [{', '.join(map(str, range(min(n, 50_000))))}]",
-    }
-    for what, shape in shapes.items():
-        for size in (10, 100, 300, 330, 400, 1000, 4299, 4301, 100_000, 1_000_000):
-            text = GOOD.replace("n = 2000", shape(size))
-            yield f"{size} of {what}", survives(functools.partial(parse_spec, text), SpecError)
-
-
-@attack("spec: names of code")
-def named_code(arena: Arena) -> Iterator[Attempt]:
-    """Nothing is called but a policy or a law, whatever a spec names; it touches no file."""
-    mark = arena.folder / "touched"
-    begin: dict[str, Any] = {"experiment": {"name": "x", "horizon": 9}}
-    means: dict[str, Any] = {"family": "means", "means": [0.5]}
-    for code in ("pathlib:Path", "io:FileIO", "builtins:open", "os:mkdir", "subprocess:Popen"):
-        for key in ("file", "path", "args", "mode"):
-            table = {key: str(mark)}
-            policy = begin | {"instance": means, "policy": [{"name": code} | table]}
-            law = means | {"rewards": {"model": code} | table}
-            for spec in (policy, begin | {"instance": law, "policy": [{"name": "moss"}]}):
-                held = survives(functools.partial(experiment_from, spec), SpecError)
-                yield f"{code} with {key}", held and not mark.exists()
-    strange = [":", "a:", ":a", "a:b:c", "..:a", "\0:a", "os:\0", "é:é", "x" * 9999 + ":y", "os:.."]
-    for name in strange:
-        spec = begin | {"policy": [{"name": name}]}
-        yield repr(name[:30]), survives(functools.partial(experiment_from, spec), SpecError)
 
 
 @attack("means: mutations of a table")
@@ -115,7 +62,7 @@ def mutated_contests(arena: Arena) -> Iterator[Attempt]:
 @attack("results: mutations of every file")
 def mutated_results(arena: Arena) -> Iterator[Attempt]:
     whole = arena.folder / "whole"
-    run(parse_spec(GOOD.replace("horizon = 500", "horizon = 20")), whole, progress=False)
+    run(small(), whole, progress=False)
     copy = arena.folder / "copy"
     for path in sorted(whole.iterdir()):
         data = path.read_bytes()
@@ -133,13 +80,13 @@ def mutated_results(arena: Arena) -> Iterator[Attempt]:
 
 def _read(folder: Path) -> None:
     results = read_results(folder)
-    _ = results.cells, results.summary_rows(), results.spec
+    _ = results.cells, results.summary_rows()
 
 
 @attack("results: crafted provenance")
 def crafted_provenance(arena: Arena) -> Iterator[Attempt]:
     folder = arena.folder / "out"
-    run(parse_spec(GOOD.replace("horizon = 500", "horizon = 20")), folder, progress=False)
+    run(small(), folder, progress=False)
     said = json.loads((folder / "provenance.json").read_text())
     values: list[Any] = [
         None,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import random
 import re
 import warnings
 from collections.abc import Callable
@@ -300,56 +299,6 @@ def test_simulate_on_a_contest(contest: Path, run: Run) -> None:
         assert "captions(777, n=2" in printed
 
 
-SPEC = """
-[experiment]
-name = "small"
-horizon = 60
-replications = 4
-checkpoints = 6
-
-[instance]
-family = "planted"
-n = 200
-alpha = [0.2, 0.5]
-
-[[policy]]
-name = "moss++"
-beta = [0.5, 0.75]
-
-[[policy]]
-name = "moss-oracle"
-"""
-
-
-@pytest.mark.slow
-def test_run_show_and_plot(tmp_path: Path, run: Run) -> None:
-    spec, folder = tmp_path / "small.toml", tmp_path / "results"
-    spec.write_text(SPEC)
-    printed = run("run", str(spec), "--out", str(folder))
-    assert "small: 2 problems, 24 runs, 1,440 pulls" in printed
-    assert "moss++(beta=0.75)" in printed
-    before = (folder / "regret.parquet").read_bytes()
-    assert f"The tables are {folder / 'runs.parquet'} and" in " ".join(printed.split())
-    assert "nothing was played" not in printed
-    assert "nothing was played" in run("run", str(spec), "--out", str(folder))
-    assert (folder / "regret.parquet").read_bytes() == before
-    shown = run("show", str(folder))
-    assert "Paired differences with the best policy, and their 95 % intervals" in shown
-    compared = re.findall(r"(\S+) - (\S+) ", shown)
-    assert len(compared) == 2 * 2  # two cells, with three policies each
-    assert all(len({second for _, second in compared[k : k + 2]}) == 1 for k in (0, 2))
-    assert max(map(len, shown.splitlines())) <= 80
-    rows = json.loads(run("show", str(folder), "--json"))
-    played = [(row["alpha"], row["policy"]) for row in rows]
-    assert played[:2] == [(0.2, "moss++(beta=0.5)"), (0.2, "moss++(beta=0.75)")]
-    instance = ma.instances.planted(n=200, alpha=0.2, horizon=60)
-    expected = ma.simulate(ma.MOSSPlusPlus(), instance, horizon=60, replications=4)
-    assert rows[0]["mean"] == expected.summary().policies[0].mean
-    run("plot", str(folder))
-    drawn = {path.name for path in (folder / "figures").iterdir()}
-    assert {"hardness.png", "over_time_1.pdf", "over_time_2.svg"} <= drawn
-
-
 def test_a_warning_is_one_sentence_without_code() -> None:
     usual = warnings.formatwarning
     with _plain_warnings():
@@ -358,30 +307,3 @@ def test_a_warning_is_one_sentence_without_code() -> None:
     assert ours == "manyarms: Too wide.\n"
     assert other == usual("Old.", DeprecationWarning, "a.py", 7, "play()")
     assert warnings.formatwarning is usual
-
-
-def test_run_and_show_refuse_in_one_sentence(tmp_path: Path, run: Run) -> None:
-    spec = tmp_path / "bad.toml"
-    spec.write_text(SPEC.replace("beta", "betta").replace("horizon = 60", "horizon = 0"))
-    message = run("run", str(spec), "--out", str(tmp_path / "out"), code=2)
-    assert "Did you mean 'beta'?" in message
-    assert "horizon" in message
-    assert not (tmp_path / "out").exists()
-    for name, why in (("", "it has no provenance.json"), ("nowhere", "there is no such folder")):
-        refused = run("show", str(tmp_path / name), code=1)
-        assert "must hold results of manyarms" in refused
-        assert why in refused
-
-
-def test_replay_reads_a_log(run: Run, tmp_path: Path) -> None:
-    chance = random.Random(1)
-    rows = [(chance.randrange(3), chance.random()) for _ in range(900)]
-    lines = [f"{arm},{int(luck < (arm + 1) / 4)}" for arm, luck in rows]
-    (tmp_path / "log.csv").write_text("\n".join(["item,click", *lines]))
-    words = ["replay", str(tmp_path / "log.csv"), "--arm", "item", "--reward", "click"]
-    out = run(*words, "--policies", "moss,uniform")
-    assert "900 rows, 3 arms" in out
-    assert [line.split()[0] for line in out.splitlines()[2:4]] == ["moss", "uniform"]
-    refused = run(*words[:4], "--policies", "moss", code=2)
-    assert "`LOG` must have a column 'reward', got item, click" in refused
-    assert "Name its columns with --arm and --reward." in refused

@@ -64,8 +64,12 @@ def test_a_policys_own_name_is_shown_as_it_is(
     assert "[red]mine[/]" in capsys.readouterr().out
 
 
-def test_errors_are_shown_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["show", f"no/{NASTY}"]) == 1
+def test_errors_are_shown_as_they_are(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = click.Command("fails", callback=lambda: (_ for _ in ()).throw(FolderError(NASTY)))
+    monkeypatch.setattr("manyarms.cli.app.app", app)
+    assert main([]) == 1
     assert SHOWN in capsys.readouterr().err
 
 
@@ -108,11 +112,11 @@ def test_sentences_and_errors_break_between_words(
     assert code == f"  {'x' * 60}"
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     monkeypatch.setenv("COLUMNS", "50")
-    assert main(["show", "nowhere"]) == 1
+    assert main(["data", "info", "nowhere"]) == 1
     assert max(map(len, capsys.readouterr().err.splitlines())) <= 50
 
 
-@pytest.mark.parametrize("command", ["run", "data"])
+@pytest.mark.parametrize("command", ["data"])
 def test_an_interrupt_says_how_to_go_on(
     command: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,7 +9,6 @@ import pyarrow.parquet
 import pytest
 
 import manyarms as ma
-from manyarms.simulation import parse_spec
 
 ITEMS = {"name": ["a", "b", "c"], "clicks": [1, 0, 3], "views": [4, 8, 4], "rate": [0.5, 0, 1]}
 
@@ -31,11 +30,6 @@ def test_a_column_or_a_quotient(folder: Path, name: str) -> None:
     assert [made.mean(arm) for arm in range(3)] == [0.25, 0.0, 0.75]
     assert made.label == f"{name}:clicks/views(n=3)"
     assert ma.instances.from_means(f"{folder / name}:rate").best_mean == 1.0
-    spec = f"""
-        experiment = {{ name = "own", horizon = 9 }}
-        instance = {{ family = "means", means = '{folder / name}:clicks/views' }}
-        policy = [{{ name = "moss" }}]"""
-    assert parse_spec(spec).cells[0].instance.best_mean == 0.75
 
 
 def test_a_name_with_a_slash_is_a_name(folder: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -14,10 +13,8 @@ import pyarrow.parquet
 import pytest
 
 import manyarms as ma
-from manyarms.errors import SpecError
 from manyarms.instances import reward
 from manyarms.kit import unit
-from manyarms.simulation import experiment_from
 
 
 class Tips(NamedTuple):
@@ -165,32 +162,3 @@ def test_rewards_between_0_and_1_stay_as_they_are() -> None:
 def test_tables_without_rewards_are_refused(table: Any) -> None:
     with pytest.raises(ma.ParameterError, match="`table` must be"):
         ma.instances.from_rewards(table)
-
-
-def test_in_specs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "log.csv").write_text("arm,reward\n1,0\n2,4\n1,1\n")
-    spec: dict[str, Any] = {
-        "experiment": {"name": "own", "horizon": 9},
-        "instance": {"family": "rewards", "table": f"{tmp_path}/log.csv"},
-        "policy": [{"name": "moss"}],
-    }
-    made = experiment_from(spec)
-    assert made.cells[0].instance.best_mean == 4.0
-    assert made.spec is not None
-    assert experiment_from(made.spec) == made
-    monkeypatch.setitem(sys.modules, "my_laws", sys.modules[__name__])
-    model = {"model": "my_laws:Tips", "basket": [8.0, 16.0]}
-    spec["instance"] = {"family": "means", "means": [1.0, 2.0], "rewards": model}
-    cells = experiment_from(spec).cells
-    assert [repr(cell.instance.rewards) for cell in cells] == [
-        "Tips(basket=8.0)",
-        "Tips(basket=16.0)",
-    ]
-    assert len({cell.world_digest for cell in cells}) == 2
-    for wrong, message in (("my_laws:Keep", "that of a reward law"), ("my_laws:spend", "a class")):
-        spec["instance"]["rewards"] = wrong
-        with pytest.raises(SpecError, match=f"must be {message}"):
-            experiment_from(spec)
-    spec["instance"] = {"family": "rewards", "table": f"{tmp_path}/log.csv", "rewards": "beta"}
-    with pytest.raises(SpecError, match="must be left out: the table has the rewards"):
-        experiment_from(spec)

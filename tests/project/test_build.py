@@ -93,7 +93,7 @@ def test_what_the_package_says_of_itself(metadata: Message) -> None:
     assert metadata.get_all("License-File") == ["LICENSE"]
     assert metadata["Requires-Python"] == ">=3.11"
     assert metadata["Description-Content-Type"] == "text/markdown"
-    extras = ["cuda", "dask", "docs", "lab", "postgres", "serve", "sim"]
+    extras = ["cuda", "docs", "lab", "postgres", "serve", "sim"]
     assert sorted(metadata.get_all("Provides-Extra") or ()) == extras
     assert len(metadata.get_all("Project-URL") or ()) >= 2
     assert "Typing :: Typed" in (metadata.get_all("Classifier") or ())

@@ -1,4 +1,4 @@
-"""Policies by "module:Class" and by entry points: in specs and on the command line, never saved."""
+"""Policies by "module:Class" and by entry points: on the command line, never saved."""
 
 from __future__ import annotations
 
@@ -10,9 +10,7 @@ import pytest
 
 import manyarms as ma
 from manyarms.cli.main import main
-from manyarms.errors import SpecError
 from manyarms.protocol import loading, registry
-from manyarms.simulation import parse_spec
 
 MODULE = """
 import manyarms as ma
@@ -48,28 +46,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def spec(policy: str) -> str:
-    return f"""
-        experiment = {{ name = "own", horizon = 9, replications = 2 }}
-        instance = {{ family = "planted", n = 5, m = 2 }}
-        policy = [{policy}]"""
-
-
-def test_in_a_spec(folder: Path) -> None:
-    plain = '{ name = "own_module:First", skip = [0, 4] }'
-    (cell,) = parse_spec(spec(f'{plain}, {{ name = "own_module:Mine", sigma = 0.25 }}')).cells
-    labels = ["First(skip=0)", "First(skip=4)", "mine(sigma=0.25)"]
-    assert [player.label for player in cell.players] == labels
-    assert [player.key for player in cell.players][2] == "own_module:Mine"
-    (folder / "other_module.py").write_text(MODULE)
-    (twins,) = parse_spec(
-        spec('{ name = "own_module:First" }, { name = "other_module:First" }')
-    ).cells
-    assert [player.label for player in twins.players] == ["own_module:First", "other_module:First"]
-    played = ma.simulate(list(cell.players)[:2], cell.instance, horizon=9)  # type: ignore[arg-type]
-    assert played.regret[0].max() == 0.0 < played.regret[1].min()
-
-
 def test_on_the_command_line(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["simulate", "--n", "5", "--m", "2", "--horizon", "9", "--replications", "2"]
     assert main([*words, "--policy", "own_module:First:skip=4", "--policy", "best:arm=1"]) == 0
@@ -93,8 +69,8 @@ def test_on_the_command_line(folder: Path, capsys: pytest.CaptureFixture[str]) -
     ],
 )
 def test_nothing_else_is_called(folder: Path, name: str, message: str) -> None:
-    with pytest.raises(SpecError, match=message):
-        parse_spec(spec(f'{{ name = "{name}" }}'))
+    with pytest.raises(ma.ParameterError, match=message):
+        loading.load_policy(name)
 
 
 def test_a_file_here_does_not_take_the_place_of_a_package(folder: Path) -> None:
@@ -110,7 +86,7 @@ def test_entry_points(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loading, "_offered", lambda: points)
     with pytest.raises(ma.UnknownNameError):  # not before it is named where names are loaded
         ma.policy("theirs")
-    assert parse_spec(spec('{ name = "theirs" }')).cells[0].players[0].label == "theirs"
+    assert loading.load_policy("theirs") == "theirs"
     assert ma.policy("theirs").name == "mine"
     with pytest.raises(ma.ParameterError, match="that can be loaded, got 'broken'. Its entry"):
         loading.load_policy("broken")

@@ -30,10 +30,12 @@ def made_result(
         block["best_pulls"] = times[-1] * (np.arange(len(regret)) >= (missed or {}).get(policy, 0))
         rows.append(block)
     about: dict[str, Any] = {"instance": "made up", "n_arms": 100, "n_best": 10, "seed": 4}
+    about["largest_gap"] = 1.0
     return Result(
         policies=tuple(regrets),
         specifications=tuple(regrets),
         best_mean=1.0,
+        good_mean=1.0,
         horizon=times[-1],
         first_replication=0,
         times=np.array(times),

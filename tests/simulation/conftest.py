@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from manyarms.simulation import Experiment, parse_spec, run
-from tests.simulation.runs import SPEC, final
+from manyarms.simulation import Experiment, run
+from tests.simulation.runs import final, small
 
 
 @pytest.fixture
@@ -16,7 +16,7 @@ def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="module")
 def experiment() -> Experiment:
-    return parse_spec(SPEC)
+    return small()
 
 
 @pytest.fixture(scope="module")

@@ -2,42 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
+import manyarms as ma
 from manyarms.core.jit import jit_enabled
-from manyarms.simulation import Experiment, run
+from manyarms.simulation import Experiment, cell, run
 from manyarms.simulation.progress import ProgressCallback
 
-__all__ = ["CHUNK", "FINAL", "HORIZON", "LARGE", "REPLICATIONS", "SPEC", "Killed"]
-__all__ += ["final", "spec", "stop_after", "stopped", "tree"]
-
-FINAL = ("regret.parquet", "runs.parquet", "spec.toml")
+FINAL = ("regret.parquet", "runs.parquet")
 # a chunk takes some 30 ms, compiled or not
 HORIZON, REPLICATIONS, CHUNK = (20_000, 250, 1_000_000) if jit_enabled() else (100, 100, 2_000)
 
-POLICIES = ('"moss++"\nbeta = [0.5, 0.7]', '"moss"', '"empmoss++"', '"moss-oracle"')
+
+def made(horizon: int, replications: int, seed: int = 5) -> Experiment:
+    """Return an experiment of two cells with five players each."""
+    cells = []
+    for alpha in (0.1, 0.3):
+        policies = [ma.MOSSPlusPlus(), ma.MOSSPlusPlus(beta=0.7), ma.MOSS(), ma.EmpMOSSPlusPlus()]
+        one = cell(
+            [*policies, ma.MOSSOracle(alpha=alpha)],
+            ma.instances.planted(n=500, alpha=alpha, horizon=horizon),
+            horizon=horizon,
+            replications=replications,
+            checkpoints=3,
+            parameters={"alpha": alpha},
+        )
+        cells.append(one)
+    return Experiment("many chunks", tuple(cells), seed)
 
 
-def spec(horizon: int, replications: int, policies: Sequence[str] = POLICIES) -> str:
-    return f"""
-[experiment]
-name = "many chunks"
-horizon = {horizon}
-replications = {replications}
-seed = 5
-checkpoints = 3
-
-[instance]
-family = "planted"
-n = 500
-alpha = [0.1, 0.3]
-""" + "".join(f"\n[[policy]]\nname = {policy}\n" for policy in policies)
+def small(seed: int = 5) -> Experiment:
+    return made(60, 10, seed)
 
 
-SPEC, LARGE = spec(60, 10), spec(HORIZON, REPLICATIONS)
+def large() -> Experiment:
+    return made(HORIZON, REPLICATIONS)
 
 
 def final(folder: Path) -> dict[str, bytes]:

@@ -16,13 +16,11 @@ from manyarms.core import cuda as device
 from manyarms.core.memory import NO_ROOM, SPARSE
 from manyarms.errors import DeviceError
 from manyarms.instances.tape import record_of, rewind, tape
-from manyarms.simulation import Experiment, cell, parse_spec
+from manyarms.simulation import Experiment, cell
 from manyarms.simulation import cuda as engine
-from manyarms.simulation.executors import chosen_engine
 from manyarms.simulation.play import Stretch, play
 from manyarms.simulation.workbench import Workbench, rows_of
 from tests.policies.battery import EVERY_POLICY, label
-from tests.protocol.test_plain_classes import First
 
 ROOT = Path(__file__).parents[2]
 # All of them take minutes: `make gpu` plays this whole file, and so does a job of the workflow.
@@ -179,7 +177,7 @@ import numpy as np
 import manyarms as ma
 from manyarms import simulation
 from manyarms.simulation import device
-from tests.simulation.test_cuda import GAMES, SPEC
+from tests.simulation.test_cuda import GAMES, small
 
 device.FIRST_ARMS = 15  # so few that games begin anew with more room
 
@@ -194,23 +192,9 @@ for policy, options in GAMES:
 written = []
 for engine in ("threads", "cuda"):
     with tempfile.TemporaryDirectory() as folder:
-        spec = simulation.parse_spec(SPEC.format(f"engine = '{engine}'"))
-        simulation.run(spec, folder, progress=False)
+        simulation.run(small(), folder, engine=engine, progress=False)
         written.append((Path(folder) / "regret.parquet").read_bytes())
 assert written[0] == written[1]
-"""
-SPEC = """
-    [experiment]
-    name = "run"
-    horizon = 60
-    replications = 3
-    {}
-    [instance]
-    family = "planted"
-    n = 50
-    m = [2, 5]
-    [[policy]]
-    name = "moss"
 """
 COINS = ma.instances.planted(n=60, m=3)
 MANY = ma.instances.planted(n=10**9, m=10**8)
@@ -220,6 +204,20 @@ GAMES: list[tuple[ma.Policy, dict[str, Any]]] = [
     (ma.MOSSPlusPlus(), {"instance": NOISY, "horizon": 300}),
     (ma.Parallel(), {"instance": COINS, "horizon": 200, "delay": 3}),
 ]
+
+
+def small() -> Experiment:
+    cells = [
+        cell(
+            ma.MOSS(),
+            ma.instances.planted(n=50, m=m),
+            horizon=60,
+            replications=3,
+            parameters={"m": m},
+        )
+        for m in (2, 5)
+    ]
+    return Experiment("run", tuple(cells))
 
 
 @pytest.mark.compiled
@@ -254,7 +252,6 @@ def test_without_a_driver_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(device, "_cuda", lambda: _NoDriver)
     with pytest.raises(DeviceError, match=r"No GPU can be used: no driver\..*engine=\"threads\""):
         device.need_gpu()
-    assert not device.gpu_is_there()
 
 
 class _NoDriver:
@@ -265,27 +262,6 @@ class _NoDriver:
     @staticmethod
     def cuda_error() -> str:
         return "no driver"
-
-
-def test_auto_leaves_small_games_to_threads() -> None:
-    small = Experiment("small", (cell(ma.MOSS(), COINS, horizon=50, replications=3),))
-    assert chosen_engine("auto", small, None) == "threads"
-    assert chosen_engine("cuda", small, None) == "cuda"
-
-
-def test_auto_leaves_plain_classes_to_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(device, "gpu_is_there", lambda: True)
-    for others, who in (([], "cuda"), ([First], "threads")):
-        games = cell([ma.MOSS(), *others], COINS, horizon=10**6, replications=10**6)
-        assert chosen_engine("auto", Experiment("large", (games,)), None) == who
-
-
-def test_who_plays_is_no_part_of_what_is_played() -> None:
-    plain, spec = parse_spec(SPEC.format("")), parse_spec(SPEC.format('engine = "cuda"'))
-    assert (plain.engine, spec.engine) == (None, "cuda")
-    assert plain == spec
-    with pytest.raises(ma.errors.SpecError, match=r"engine.*'auto', 'threads', 'cuda', 'dask'"):
-        parse_spec(SPEC.format('engine = "gpu"'))
 
 
 def test_a_full_tape_says_so() -> None:

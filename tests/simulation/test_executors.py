@@ -15,12 +15,16 @@ from concurrent.futures import (
     ThreadPoolExecutor,
 )
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
 import manyarms as ma
-from manyarms.simulation import Experiment, run
+from manyarms.errors import ExecutorError
+from manyarms.instances import reward
+from manyarms.kit import unit
+from manyarms.simulation import Experiment, cell, run, run_in_memory
+from manyarms.simulation.executors import Pool
 from tests.simulation.runs import Killed, final, stop_after
 
 pytest.importorskip("pyarrow")
@@ -53,7 +57,7 @@ def test_the_same_bytes_as_threads(
         run(
             experiment,
             tmp_path,
-            engine=executor,
+            executor=executor,
             workers=2,
             progress=lambda done, total, note: seen.append(done),
         )
@@ -67,7 +71,7 @@ def test_a_stopped_run_cancels_what_has_not_begun_and_threads_resume_it(
     experiment: Experiment, whole: dict[str, bytes], tmp_path: Path
 ) -> None:
     with ThreadPoolExecutor(1) as executor, pytest.raises(Killed):
-        run(experiment, tmp_path, engine=executor, workers=40, progress=stop_after(3))
+        run(experiment, tmp_path, executor=executor, workers=40, progress=stop_after(3))
     kept = {path: path.stat().st_mtime_ns for path in (tmp_path / "chunks").glob("*.chunk")}
     assert 3 <= len(kept) < 50
     assert final(run(experiment, tmp_path, progress=False).folder) == whole
@@ -86,13 +90,140 @@ def test_a_lost_process_ends_the_run_and_what_was_played_is_kept(
             killed.set()
 
     with _processes() as executor, pytest.raises(BrokenExecutor):
-        run(experiment, tmp_path, engine=executor, workers=1, progress=kill)
+        run(experiment, tmp_path, executor=executor, workers=1, progress=kill)
     assert list((tmp_path / "chunks").glob("*.chunk"))
     with _processes() as executor:
-        assert final(run(experiment, tmp_path, engine=executor, progress=False).folder) == whole
+        assert final(run(experiment, tmp_path, executor=executor, progress=False).folder) == whole
 
 
-def test_an_executor_has_no_scheduler(experiment: Experiment, tmp_path: Path) -> None:
-    with pytest.raises(ma.ParameterError, match="`scheduler` must be left out with"):
-        run(experiment, tmp_path, engine=AtOnce(), scheduler="tcp://127.0.0.1:1")
-    assert list(tmp_path.iterdir()) == []
+@pytest.mark.patient
+def test_dasks_executor_plays_the_same_bytes(
+    experiment: Experiment, whole: dict[str, bytes], tmp_path: Path
+) -> None:
+    distributed = pytest.importorskip("distributed", reason="Dask is not installed")
+    with (
+        distributed.LocalCluster(
+            n_workers=1,
+            threads_per_worker=2,
+            processes=False,
+            protocol="inproc://",
+            dashboard_address=None,
+            scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        executor = client.get_executor()
+        run(experiment, tmp_path, executor=executor, workers=2, progress=False)
+    assert final(tmp_path) == whole
+
+
+def test_results_in_memory_come_from_an_executor_too() -> None:
+    coins = ma.instances.planted(n=50, m=5)
+    options: dict[str, Any] = {"horizon": 30, "replications": 4, "record_arms": True}
+    usual = ma.simulate([ma.MOSS(), ma.MOSSPlusPlus()], coins, **options)
+    with ThreadPoolExecutor(2) as executor:
+        other = ma.simulate([ma.MOSS(), ma.MOSSPlusPlus()], coins, executor=executor, **options)
+    assert (usual.regret == other.regret).all()
+    assert usual.arms is not None
+    assert (usual.arms == other.arms).all()
+
+
+class Coupons(NamedTuple):
+    """Rewards of twice the mean, or 0."""
+
+    most: float
+
+    @property
+    def reward_range(self) -> tuple[float, float]:
+        return 0.0, self.most
+
+
+@reward.register(Coupons)
+def coupon(law: Coupons, arm: int, mean: float, word: int) -> float:
+    return law.most if unit(word) < mean / law.most else 0.0
+
+
+class Listed(NamedTuple):
+    """A law that Numba cannot compile."""
+
+    most: float
+
+    @property
+    def reward_range(self) -> tuple[float, float]:
+        return 0.0, self.most
+
+
+@reward.register(Listed)
+def listed(law: Listed, arm: int, mean: float, word: int) -> float:
+    return float({"most": law.most}["most"]) if unit(word) < mean / law.most else 0.0
+
+
+def _laws(*laws: Any) -> Experiment:
+    cells = [
+        cell(
+            ma.MOSS(),
+            ma.instances.from_means([0.2, 0.6], rewards=law),
+            horizon=40,
+            replications=3,
+            parameters={"law": number},
+        )
+        for number, law in enumerate(laws)
+    ]
+    return Experiment("laws", tuple(cells))
+
+
+LAWS = (ma.instances.Bernoulli(), Coupons(2.0))
+
+
+def test_each_law_is_compiled_before_a_worker_needs_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled: list[str] = []
+    real = Pool.compile
+
+    def counting(self: Pool, chunk: Any) -> None:
+        compiled.append(type(chunk.cell.law).__name__)
+        real(self, chunk)
+
+    monkeypatch.setattr(Pool, "compile", counting)
+    both = run_in_memory(_laws(*LAWS), executor=AtOnce(), progress=False)
+    assert compiled == ["NoLaw", "Coupons"]
+    alone = [run_in_memory(_laws(law), progress=False)[0] for law in LAWS]
+    for result, other in zip(both, alone, strict=True):
+        assert (result.regret == other.regret).all()
+
+
+@pytest.mark.compiled
+@pytest.mark.slow
+@pytest.mark.parametrize("made", [None, AtOnce], ids=["threads", "an executor"])
+def test_a_law_that_does_not_compile_is_one_sentence(made: Callable[[], Executor] | None) -> None:
+    with pytest.raises(
+        ma.CompilationError, match=r"cannot compile moss on Listed\(most=2\.0\) "
+    ) as found:
+        run_in_memory(_laws(LAWS[0], Listed(2.0)), executor=made and made(), progress=False)
+    assert "\n" not in str(found.value)
+
+
+def test_workers_need_the_same_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    digests = iter(["here", "there"])
+    monkeypatch.setattr("manyarms.simulation.executors.digest_of_code", lambda _: next(digests))
+    with pytest.raises(ExecutorError, match="its digest is here, got there from a worker"):
+        run_in_memory(_laws(LAWS[0]), executor=AtOnce(), progress=False)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            {"executor": "dask"},
+            r"`executor` must be an executor of concurrent\.futures, got 'dask'",
+        ),
+        (
+            {"executor": AtOnce(), "engine": "cuda"},
+            '`executor` must be left out with engine="cuda"',
+        ),
+        ({"workers": 2, "engine": "cuda"}, '`workers` must be left out with engine="cuda"'),
+        ({"engine": "gpu"}, "`engine` must be"),
+    ],
+)
+def test_options_that_exclude_each_other(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ma.ParameterError, match=message):
+        run_in_memory(_laws(LAWS[0]), **options)

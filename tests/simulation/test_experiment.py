@@ -9,6 +9,7 @@ import pytest
 
 import manyarms as ma
 from manyarms.simulation import Experiment, Player, cell, run_in_memory
+from manyarms.simulation.chunks import plan
 from manyarms.simulation.executors import Threads
 
 COINS = ma.instances.planted(n=50, m=5)
@@ -62,7 +63,7 @@ def test_equal_content_is_equal() -> None:
 
 
 @pytest.mark.slow
-def test_each_loop_is_compiled_before_threads_need_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_player_is_compiled_before_threads_need_it(monkeypatch: pytest.MonkeyPatch) -> None:
     compiled: list[tuple[str, int]] = []
     real = Threads.compile
 
@@ -73,4 +74,18 @@ def test_each_loop_is_compiled_before_threads_need_it(monkeypatch: pytest.Monkey
     monkeypatch.setattr(Threads, "compile", counting)
     cells = tuple(_cell(delay=delay, parameters={"delay": delay}) for delay in (0, 5, 9))
     run_in_memory(Experiment("late", cells), progress=False)
-    assert compiled == [("moss", 0), ("moss", 5)]  # in turn, and late
+    assert compiled == [("moss", 0), ("moss", 5), ("moss", 9)]
+
+
+def test_chunks_of_plain_policies_are_small() -> None:
+    class Plain:
+        def ask(self) -> int:
+            return 0
+
+        def tell(self, arm: int, reward: float) -> None:
+            pass
+
+    made = cell([ma.MOSS(), Plain], COINS, horizon=10_000, replications=600, checkpoints=1)
+    chunks = list(plan(Experiment("x", (made,))))
+    sizes = {chunk.player.label: chunk.replications for chunk in reversed(chunks)}
+    assert sizes == {"moss": 500, "Plain": 10}

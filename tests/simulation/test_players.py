@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 import manyarms as ma
-from manyarms.simulation import Experiment, cell, parse_spec
-from manyarms.simulation.players import Player
+from manyarms.simulation import cell
 
 COINS = ma.instances.planted(n=50, m=5)
 
@@ -45,40 +44,3 @@ def test_policies_are_found_by_label_name_and_value() -> None:
     both = ma.simulate([wide, ma.MOSSPlusPlus(beta=0.7)], COINS, horizon=40, replications=2)
     with pytest.raises(ma.UnknownNameError):
         both.of("moss++")  # which one?
-
-
-def test_results_on_disk_know_a_player_by_what_it_was_called_before() -> None:
-    (player,) = cell(ma.MOSSPlusPlus(beta=0.6), COINS, horizon=50).players
-    assert (player.label, player.key) == ("moss++(beta=0.6)", "moss++")
-    renamed = Player(player.policy, "another", player.replications, player.parameters, player.key)
-    first, second = (
-        Experiment("x", (cell([each], COINS, horizon=50),)) for each in (player, renamed)
-    )
-    assert first.hash == second.hash
-    both = cell([ma.MOSSPlusPlus(), ma.MOSSPlusPlus(count_late=True, index="kl")], COINS, horizon=9)
-    assert [player.label for player in both.players] == ["moss++", "moss++(count_late, kl)"]
-    assert both.players[1].key == "moss++(count_late=True, index='kl')"
-
-
-def test_specs_show_what_is_swept_and_what_is_not_the_default() -> None:
-    text = """
-        [experiment]
-        name = "x"
-        horizon = 50
-        replications = 2
-        [instance]
-        family = "planted"
-        n = 50
-        m = 5
-        [[policy]]
-        name = "moss++"
-        beta = [0.5, 0.6]
-        sigma = 0.5
-        [[policy]]
-        name = "empmoss++"
-        count_late = true
-    """
-    players = parse_spec(text).cells[0].players
-    labels = [player.label for player in players]
-    assert labels == ["moss++(beta=0.5)", "moss++(beta=0.6)", "empmoss++(count_late)"]
-    assert [player.key for player in players][2] == "empmoss++"

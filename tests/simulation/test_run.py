@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import threading
 import time
 from collections.abc import Callable
@@ -12,12 +11,13 @@ from typing import Any, TypeAlias
 
 import pytest
 
+import manyarms as ma
 from manyarms.errors import FolderError
-from manyarms.simulation import Experiment, parse_spec, read_results, run
+from manyarms.simulation import Experiment, cell, read_results, run
 from manyarms.simulation.chunks import plan
 from manyarms.simulation.tables import assemble
 from manyarms.simulation.workbench import Workbench
-from tests.simulation.runs import FINAL, SPEC, Killed, final, spec, stop_after, stopped, tree
+from tests.simulation.runs import FINAL, Killed, final, made, stop_after, stopped, tree
 
 pytest.importorskip("pyarrow")
 # each plays fifty chunks, which takes CPython ten times as long
@@ -66,11 +66,11 @@ def test_a_stopped_run_goes_on(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("step", [*range(1, 9), 30, 52, 53, 54, 55])
+@pytest.mark.parametrize("step", [*range(1, 9), 30, 51, 52, 53, 54])
 def test_stopped_at_any_file(
     experiment: Experiment, whole: Files, tmp_path: Path, step: int
 ) -> None:
-    # 55 files take their places: provenance, spec, 50 chunks, two tables, provenance
+    # 54 files take their places: provenance, 50 chunks, two tables, provenance
     replace = Path.replace
     steps = 0
 
@@ -95,7 +95,7 @@ def test_stopped_at_any_file(
 def test_a_long_replication_is_stopped_within(tmp_path: Path) -> None:
     begun = time.monotonic()
     with pytest.raises(Killed):
-        run(parse_spec(spec(10**10, 10)), tmp_path, workers=2, progress=stop_after(1))
+        run(made(10**10, 10), tmp_path, workers=2, progress=stop_after(1))
     assert time.monotonic() - begun < 20  # a second; it would take minutes
     assert not [t for t in threading.enumerate() if t.name.startswith("manyarms")]
 
@@ -113,7 +113,6 @@ def test_a_finished_run_is_not_played_again(
     assert seen == [(experiment.pulls, experiment.pulls)]
     # unless its tables are no longer what they were
     (tmp_path / "runs.parquet").write_bytes(b"PAR1")
-    (tmp_path / "spec.toml").unlink()
     assert final(run(experiment, tmp_path, progress=False).folder) == whole
 
 
@@ -166,20 +165,20 @@ def test_chunks_of_other_code_are_played_again(
     assert final(tmp_path) == whole
 
 
-def test_chunks_of_other_data_are_played_again(tmp_path: Path, played: Played) -> None:
+def test_a_folder_of_other_data_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "7.csv"
     head = "caption,votes,not_funny,somewhat_funny,funny\n"
-    lines = f'family = "captions"\ncontest = "{path.as_posix()}"\n'
-    text = SPEC.replace('family = "planted"\nn = 500\nalpha = [0.1, 0.3]\n', lines)
+
+    def captions() -> Experiment:
+        arms = ma.instances.captions(path)
+        return Experiment("x", (cell(ma.MOSS(), arms, horizon=60, replications=10),))
+
     path.write_text(head + "Hi!,9,3,4,2\nNo.,8,7,1,0\n")
-    kept = stopped(parse_spec(text), tmp_path / "out", 10)
+    kept = stopped(captions(), tmp_path / "out", 3)
     path.write_text(head + "Hi!,9,3,4,2\nNo.,8,6,2,0\n")
-    played.clear()
-    run(parse_spec(text), tmp_path / "out", progress=False)
+    with pytest.raises(FolderError, match="which belongs to another one"):
+        run(captions(), tmp_path / "out", progress=False)
     assert kept
-    assert len(played) == 25
-    again = run(parse_spec(text), tmp_path / "again", progress=False)
-    assert final(again.folder) == final(tmp_path / "out")
 
 
 def test_progress(experiment: Experiment, tmp_path: Path) -> None:
@@ -210,15 +209,3 @@ def test_a_chunk_that_vanishes_before_the_end_is_told(
         with pytest.raises(FolderError, match=r"\.chunk was changed\. What is finished is kept"):
             run(experiment, tmp_path, progress=False)
     assert final(run(experiment, tmp_path, progress=False).folder) == whole
-
-
-@pytest.mark.slow
-@pytest.mark.compiled
-def test_the_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("manyarms.simulation.chunks.CHUNK_PULLS", 20_000_000)
-    examples = Path(__file__).parent.parent.parent / "examples"
-    for path in examples.glob("*.toml"):
-        experiment = parse_spec(path.read_text())
-        rows = run(experiment, tmp_path / path.stem).summary_rows()
-        assert len(rows) == sum(len(cell.players) for cell in experiment.cells)
-        shutil.rmtree(tmp_path / path.stem)

@@ -15,41 +15,58 @@ import pytest
 
 import manyarms as ma
 from manyarms.errors import FolderError, OldResultsWarning, ResultsError
-from manyarms.simulation import Experiment, cell, parse_spec, read_results, run
+from manyarms.simulation import Experiment, cell, read_results, run
 from manyarms.simulation.progress import ProgressCallback
 from manyarms.simulation.run import _claimed
 from manyarms.simulation.tables import ResultsFolder
-from tests.simulation.runs import SPEC, Killed, final, stop_after, tree
+from tests.simulation.runs import Killed, final, small, stop_after, stopped, tree
 
 pytest.importorskip("pyarrow")
 pytestmark = pytest.mark.usefixtures("small_chunks")
 
 
-def test_a_folder_of_another_spec_is_refused(experiment: Experiment, tmp_path: Path) -> None:
-    other = parse_spec(SPEC.replace("seed = 5", "seed = 6"))
-    for stopped in (True, False):
+def test_a_folder_of_another_experiment_is_refused(experiment: Experiment, tmp_path: Path) -> None:
+    other = small(seed=6)
+    for early in (True, False):
         with contextlib.suppress(Killed):
-            progress: ProgressCallback | bool = stop_after(10) if stopped else False
+            progress: ProgressCallback | bool = stop_after(10) if early else False
             run(experiment, tmp_path, workers=1, progress=progress)
         before = tree(tmp_path)
         with pytest.raises(FolderError) as caught:
             run(other, tmp_path)
         assert str(caught.value) == (
-            f"`out` must be a folder of this experiment (spec hash {other.hash[:12]}), got "
+            f"`out` must be a folder of this experiment (hash {other.hash[:12]}), got "
             f"'{tmp_path}', which belongs to another one ({experiment.hash[:12]}). Choose another "
             f"folder, or delete that one."
         )
         assert tree(tmp_path) == before
 
 
+@pytest.mark.parametrize("finished", [False, True])
+def test_a_folder_has_the_results_of_one_engine(
+    experiment: Experiment, tmp_path: Path, finished: bool
+) -> None:
+    if finished:
+        run(experiment, tmp_path, progress=False)
+    else:
+        stopped(experiment, tmp_path, 3)
+    note = tmp_path / "provenance.json"
+    said = json.loads(note.read_text())
+    assert said["engine"] == "threads"
+    note.write_text(json.dumps(said | {"engine": "cuda"}))
+    before = tree(tmp_path)
+    with pytest.raises(FolderError, match=r"was played with 'cuda': .* or pass engine='cuda'\."):
+        run(experiment, tmp_path)
+    assert tree(tmp_path) == before
+
+
 @pytest.mark.parametrize(
     "files",
     [
         {"thesis.tex": "years of work"},
-        {"spec.toml": SPEC},
         {"provenance.json": "{}"},
         {"provenance.json": "no JSON"},
-        {"provenance.json": '["spec_hash"]'},
+        {"provenance.json": '["hash"]'},
         {"chunks/000000-0000-0000000000.chunk": "?"},
         {".hidden": ""},
     ],
@@ -85,7 +102,7 @@ def test_places_that_are_no_folders_are_refused(experiment: Experiment, tmp_path
 def test_one_process_at_a_time(
     experiment: Experiment, whole: dict[str, bytes], tmp_path: Path
 ) -> None:
-    with _claimed(tmp_path, experiment.hash):
+    with _claimed(tmp_path, experiment.hash, "threads"):
         with pytest.raises(FolderError) as caught:
             run(experiment, tmp_path)
         assert str(caught.value) == (
@@ -130,8 +147,8 @@ def test_what_the_disk_refuses_is_told_with_the_way_out(
 
 
 def test_bad_arguments(experiment: Experiment, tmp_path: Path) -> None:
-    with pytest.raises(ma.ParameterError, match="`experiment` must be an Experiment such as"):
-        run("spec.toml", tmp_path)  # type: ignore[arg-type]
+    with pytest.raises(ma.ParameterError, match="`experiment` must be an Experiment"):
+        run("an experiment", tmp_path)  # type: ignore[arg-type]
     with pytest.raises(ma.ParameterError, match="`workers` must be an integer >= 1, got 0"):
         run(experiment, tmp_path, workers=0)
     assert list(tmp_path.iterdir()) == []
@@ -160,10 +177,6 @@ def test_a_finished_folder_says_if_the_code_of_a_policy_has_changed(
     with pytest.warns(OldResultsWarning, match="The code of Mine has changed since the run in"):
         again = run(_own(tmp_path, name, 1), out, progress=False)
     assert again.runs == played.runs
-    said = json.loads((out / "provenance.json").read_text())
-    del said["code"]  # of an earlier version: it cannot be known
-    (out / "provenance.json").write_text(json.dumps(said))
-    run(_own(tmp_path, name, 1), out, progress=False)
 
 
 def test_a_folder_is_read_by_its_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

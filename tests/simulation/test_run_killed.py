@@ -14,28 +14,29 @@ from pathlib import Path
 import pytest
 
 from manyarms.errors import FolderError
-from manyarms.simulation import parse_spec, read_results, run
+from manyarms.simulation import read_results, run
 from manyarms.simulation.chunks import plan
-from tests.simulation.runs import CHUNK, FINAL, LARGE, REPLICATIONS, final
+from tests.simulation.runs import CHUNK, FINAL, REPLICATIONS, final, large
 
 pytest.importorskip("pyarrow")
 
 
 CHILD = """
 import sys
-from manyarms.simulation.progress import ProgressCallback
-from manyarms.simulation import chunks, parse_spec, run
-spec, out, chunk, workers = sys.argv[1:]
+from manyarms.simulation import chunks, run
+from tests.simulation.runs import large
+out, chunk, workers = sys.argv[1:]
 chunks.CHUNK_PULLS = int(chunk)
 note = lambda done, total, text: print("playing", flush=True) if done else None
-run(parse_spec(spec), out, workers=int(workers), progress=note)
+run(large(), out, workers=int(workers), progress=note)
 """
 
 
 def _child(folder: Path, workers: int) -> subprocess.Popen[str]:
-    arguments = [LARGE, str(folder), str(CHUNK), str(workers)]
+    arguments = [str(folder), str(CHUNK), str(workers)]
     return subprocess.Popen(
         [sys.executable, "-c", CHILD, *arguments],
+        cwd=Path(__file__).parents[2],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -62,7 +63,7 @@ def _chunk_files(folder: Path) -> dict[str, int]:
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="sends SIGKILL")
 def test_killed_ten_times_and_resumed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("manyarms.simulation.chunks.CHUNK_PULLS", CHUNK)
-    experiment = parse_spec(LARGE)
+    experiment = large()
     assert len(list(plan(experiment))) == 50
     unharmed = final(run(experiment, tmp_path / "unharmed", progress=False).folder)
     folder = tmp_path / "killed"
@@ -101,7 +102,7 @@ def test_ctrl_c(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert not (tmp_path / ".manyarms-lock").exists()
     assert not list(tmp_path.rglob("*.manyarms-part"))
     monkeypatch.setattr("manyarms.simulation.chunks.CHUNK_PULLS", CHUNK)
-    run(parse_spec(LARGE), tmp_path, progress=False)
+    run(large(), tmp_path, progress=False)
     assert read_results(tmp_path).runs.num_rows == 10 * REPLICATIONS
 
 
@@ -110,5 +111,5 @@ def test_a_second_process_is_told(tmp_path: Path) -> None:
     with _child(tmp_path, 1) as child:
         _await_play(child)
         with pytest.raises(FolderError, match=f"where process {child.pid} is at work"):
-            run(parse_spec(LARGE), tmp_path)
+            run(large(), tmp_path)
         child.kill()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-import dataclasses
 import json
 import math
 import os
@@ -16,41 +14,36 @@ import numpy as np
 import pytest
 
 import manyarms as ma
-from manyarms.cli.main import main
 from manyarms.errors import ResultsError
 from manyarms.report import write_report
-from manyarms.simulation import Experiment, parse_spec, read_results, run
-from manyarms.simulation.spec import as_toml
+from manyarms.simulation import Experiment, cell, read_results, run
+from manyarms.simulation.experiment import Objective
 from manyarms.simulation.tables import TidyWriter, sha256_of
 from tests.helpers import run_python
 
 parquet = pytest.importorskip("pyarrow.parquet")
 
-SPEC = """
-[experiment]
-name = "small"
-horizon = [60, 40]
-replications = 7
-seed = 3
-checkpoints = 4
 
-[instance]
-family = "groups"
-sizes = [5, 45]
-means = [[0.9, 0.1], [0.6, 0.5]]
-
-[[policy]]
-name = "moss++"
-beta = [0.5, 0.75]
-
-[[policy]]
-name = "quantile"
-"""
+def made(replications: int = 7, seed: int = 3, objective: Objective = "earn") -> Experiment:
+    """Return four cells of three players."""
+    cells = [
+        cell(
+            [ma.MOSSPlusPlus(beta=0.6), ma.MOSSPlusPlus(beta=0.75), ma.Quantile()],
+            ma.instances.grouped(sizes=[5, 45], means=means),
+            horizon=horizon,
+            replications=replications,
+            checkpoints=4,
+            parameters={"horizon": horizon, "means": json.dumps(means)},
+        )
+        for horizon in (60, 40)
+        for means in ([0.9, 0.1], [0.6, 0.5])
+    ]
+    return Experiment("small", tuple(cells), seed, objective)
 
 
 @pytest.fixture(scope="module")
 def experiment() -> Experiment:
-    return parse_spec(SPEC)
+    return made()
 
 
 @pytest.fixture(scope="module")
@@ -63,12 +56,9 @@ def folder(finished: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(finished, tmp_path / "copy"))
 
 
-def test_the_objective_is_in_the_spec_and_in_the_folder(tmp_path: Path) -> None:
-    text = SPEC.replace("seed = 3", 'seed = 3\nobjective = "find"')
-    experiment = parse_spec(text)
-    assert experiment.objective == "find"
-    assert experiment.hash != parse_spec(SPEC).hash
-    assert parse_spec(as_toml(experiment.spec or {})) == experiment
+def test_the_objective_is_in_the_folder(tmp_path: Path) -> None:
+    experiment = made(objective="find")
+    assert experiment.hash != made().hash
     results = run(experiment, tmp_path / "out", progress=False)
     assert results.objective == "find"
     rows = results.summary_rows("find")
@@ -78,23 +68,6 @@ def test_the_objective_is_in_the_spec_and_in_the_folder(tmp_path: Path) -> None:
     assert [list(row) for row in rows] == [list(row) for row in results.summary_rows()]
     page = write_report(results.folder).read_text()
     assert "simple regret on " in page
-
-
-def test_a_folder_without_means_of_recommended_arms_still_opens(folder: Path) -> None:
-    runs, kept = folder / "runs.parquet", json.loads((folder / "provenance.json").read_text())
-    table = parquet.read_table(runs)
-    parquet.write_table(table.drop_columns(["recommended_mean"]), runs)
-    kept["sha256"]["runs.parquet"] = sha256_of(runs)
-    kept.pop("objective")
-    for about in kept["cells"]:
-        about.pop("good_mean")
-    (folder / "provenance.json").write_text(json.dumps(kept))
-    results = read_results(folder)
-    assert results.objective == "earn"
-    assert np.isnan(results.cells[0].rows[0]["recommended_mean"]).all()
-    assert len(results.summary_rows()) == 12
-    with pytest.raises(ResultsError, match="of an earlier version"):
-        results.summary_rows("find")
 
 
 def test_tables_hold_what_simulate_gives(experiment: Experiment, finished: Path) -> None:
@@ -108,12 +81,12 @@ def test_tables_hold_what_simulate_gives(experiment: Experiment, finished: Path)
     counts = ["best_pulls", "distinct_arms", "recommended", "recommended_mean"]
     assert list(runs) == [*results.parameters, "policy", "replication", "regret", *counts]
     at = run = 0
-    for cell in experiment.cells:
-        for player in cell.players:
+    for game in experiment.cells:
+        for player in game.players:
             alone = ma.simulate(
                 player.policy,
-                cell.instance,
-                horizon=cell.horizon,
+                game.instance,
+                horizon=game.horizon,
                 replications=7,
                 seed=3,
                 checkpoints=4,
@@ -129,9 +102,9 @@ def test_tables_hold_what_simulate_gives(experiment: Experiment, finished: Path)
                 np.testing.assert_array_equal(runs[name][these], getattr(alone, name)[0])
             for table, where in ((regret, rows), (runs, these)):
                 assert set(table["policy"][where]) == {player.label}
-                assert set(table["horizon"][where]) == {cell.horizon}
-                assert set(table["means"][where]) == {cell.parameters["means"]}
-                beta = player.parameters["beta"]
+                assert set(table["horizon"][where]) == {game.horizon}
+                assert set(table["means"][where]) == {game.parameters["means"]}
+                beta = player.parameters.get("beta")
                 expected = math.nan if beta is None else float(beta)
                 np.testing.assert_array_equal(table["beta"][where], expected)
     assert (at, run) == (len(regret["regret"]), len(runs["regret"]))
@@ -163,7 +136,7 @@ def test_others_read_them(finished: Path, library: str) -> None:
         rows = module.read_parquet(path).rows()
     else:
         rows = module.sql(f"select * from '{path}'").fetchall()
-    assert rows[0][:5] == (60, "[0.9, 0.1]", 0.5, "moss++(beta=0.5)", 0)
+    assert rows[0][:5] == (60, "[0.9, 0.1]", 0.6, "moss++(beta=0.6)", 0)
 
 
 def test_summary_rows(experiment: Experiment, finished: Path) -> None:
@@ -181,34 +154,22 @@ def test_summary_rows(experiment: Experiment, finished: Path) -> None:
         assert row["horizon"] == 60
         assert row["means"] == "[0.6, 0.5]"
         assert row | {"policy": ""} == row | wanted._asdict() | {"policy": ""}
-    assert [row["beta"] for row in rows[:3]] == [0.5, 0.75, None]
+    assert [row["beta"] for row in rows[:3]] == [0.6, 0.75, None]
     assert json.loads(json.dumps(rows[0]))["miss_rate"] == rows[0]["miss_rate"]
 
 
 def test_one_replication_has_no_error_bar(tmp_path: Path) -> None:
-    once = parse_spec(SPEC.replace("replications = 7", "replications = 1"))
+    once = made(replications=1)
     rows = run(once, tmp_path, progress=False).summary_rows()
     assert len(rows) == 12
     assert math.isnan(rows[0]["se"])
     assert 0.0 < rows[0]["low"] < rows[0]["mean"] < rows[0]["high"]
 
 
-def test_a_folder_without_the_largest_gap_takes_no_mean_to_be_below_0(finished: Path) -> None:
-    results = read_results(finished)
-    cell = results.cells[0]
-    assert cell.largest_regret[-1] == pytest.approx(0.8 * cell.horizon)
-    old = copy.deepcopy(results.provenance)
-    for about in old["cells"]:
-        del about["largest_gap"]
-    before = dataclasses.replace(results, provenance=old)
-    assert before.cells[0].largest_regret[-1] == 0.9 * cell.horizon
-    assert before.summary_rows()[0]["high"] > results.summary_rows()[0]["high"]
-
-
 def test_provenance(experiment: Experiment, finished: Path) -> None:
     results = read_results(finished)
     said = results.provenance
-    assert said["spec_hash"] == experiment.hash
+    assert said["hash"] == experiment.hash
     assert (said["seed"], said["replications"], said["pulls"]) == (3, 7, experiment.pulls)
     assert set(said["versions"]) == {"python", "manyarms", "numpy", "numba", "pyarrow"}
     assert said["machine"]["processors"] >= 1
@@ -216,15 +177,13 @@ def test_provenance(experiment: Experiment, finished: Path) -> None:
     assert said["seconds"] > 0
     assert said["cells"][0]["instance"] == "grouped(2 groups, n=50)"
     assert said["cells"][0]["policies"]["quantile"] == repr(ma.Quantile())
-    assert experiment.spec is not None
-    assert results.spec == as_toml(experiment.spec)
-    assert parse_spec(results.spec) == experiment
+    assert said["engine"] == "threads"
 
 
 def _table(path: Path, sizes: list[int], monkeypatch: pytest.MonkeyPatch) -> bytes:
     monkeypatch.setattr("manyarms.simulation.tables._GROUP", 100)
     columns = {"alpha": "double", "policy": "string", "regret": "double"}
-    writer = TidyWriter(path, columns, spec_hash="x")
+    writer = TidyWriter(path, columns, experiment="x")
     regret = np.random.default_rng(1).random(sum(sizes))
     first = 0
     for size in sizes:
@@ -261,17 +220,10 @@ DAMAGES: dict[str, Callable[[bytes], bytes]] = {
 def test_damaged_tables(folder: Path, name: str, how: str) -> None:
     path = folder / f"{name}.parquet"
     path.write_bytes(DAMAGES[how](path.read_bytes()))
-    sentence = rf"'{path}' is missing, cut short or damaged: .+\. Run its spec again"
+    sentence = rf"'{path}' is missing, cut short or damaged: .+\. Run it again"
     with pytest.raises(ResultsError, match=sentence) as caught:
         _ = getattr(read_results(folder), name)
     assert "\n" not in str(caught.value)
-
-
-def test_a_spec_that_was_edited_is_not_taken_for_that_of_the_run(folder: Path) -> None:
-    path = folder / "spec.toml"
-    path.write_text(path.read_text().replace("seed = 3", "seed = 4"))
-    with pytest.raises(ResultsError, match="spec.toml' is .*damaged: it has another checksum"):
-        read_results(folder)
 
 
 @pytest.mark.parametrize(
@@ -279,7 +231,7 @@ def test_a_spec_that_was_edited_is_not_taken_for_that_of_the_run(folder: Path) -
     [
         ("sha256", 3),
         ("sha256", None),
-        ("sha256", ["spec.toml"]),
+        ("sha256", ["runs.parquet"]),
         ("cells", 3),
         ("cells", []),
         ("cells", [{}]),
@@ -313,7 +265,7 @@ def test_folders_may_have_names_that_are_no_text(experiment: Experiment, tmp_pat
 
 
 def test_missing_files(folder: Path) -> None:
-    for name in ("runs.parquet", "spec.toml"):
+    for name in ("runs.parquet", "regret.parquet"):
         kept = (folder / name).read_bytes()
         (folder / name).unlink()
         with pytest.raises(ResultsError, match=f"{name}' is missing, .*No such file"):
@@ -323,7 +275,7 @@ def test_missing_files(folder: Path) -> None:
 
 
 def test_a_table_of_another_experiment(folder: Path, tmp_path: Path) -> None:
-    other = parse_spec(SPEC.replace("seed = 3", "seed = 4"))
+    other = made(seed=4)
     theirs = run(other, tmp_path / "other", progress=False).folder
     shutil.copy(theirs / "runs.parquet", folder / "runs.parquet")
     with pytest.raises(ResultsError, match=r"runs.parquet' belongs to another experiment\."):
@@ -335,11 +287,11 @@ def test_a_table_of_another_experiment(folder: Path, tmp_path: Path) -> None:
     [
         ("{", "`folder` must hold results of manyarms, got .*provenance.json cannot be used"),
         ("[]", "`folder` must hold results of manyarms"),
-        ("{}", "`folder` must hold results of manyarms, .* cannot be used \\('spec_hash'\\)"),
-        ('{"spec_hash": "1", "status": "finished", "format": "x 9"}', "another format: 'x 9'"),
+        ("{}", "`folder` must hold results of manyarms, .* cannot be used \\('hash'\\)"),
+        ('{"hash": "1", "status": "finished", "format": "x 9"}', "another format: 'x 9'"),
         (
-            '{"spec_hash": "1", "status": "running", "format": "manyarms results 1"}',
-            "`folder` must hold a finished run, but .*Run the same spec",
+            '{"hash": "1", "status": "running", "format": "manyarms results 1"}',
+            "`folder` must hold a finished run, but .*Run the same experiment",
         ),
     ],
 )
@@ -368,8 +320,9 @@ def test_without_pyarrow_the_extra_is_named(tmp_path: Path) -> None:
     code = (
         "import sys; sys.modules['pyarrow'] = sys.modules['pyarrow.parquet'] = None\n"
         "from manyarms.errors import MissingExtraError\n"
-        "from manyarms.simulation import parse_spec, read_results, run\n"
-        f"experiment = parse_spec({SPEC!r})\n"
+        "from manyarms.simulation import read_results, run\n"
+        "from tests.simulation.runs import small\n"
+        "experiment = small()\n"
         f"out = {str(tmp_path / 'out')!r}\n"
         "for attempt in (lambda: read_results(out), lambda: run(experiment, out)):\n"
         "    try: attempt()\n"
@@ -385,11 +338,11 @@ def test_without_pyarrow_the_extra_is_named(tmp_path: Path) -> None:
 # Folders that somebody has crafted: their checksums are right
 
 
-def _is_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> bool:
-    """Whether every command that reads it says in one sentence what is wrong."""
-    codes = [main([command, str(folder)]) for command in ("show", "plot", "report")]
-    said = capsys.readouterr().err
-    return codes == [1, 1, 1] and said.count("is missing, cut short or damaged") == 3
+def _is_refused(folder: Path) -> bool:
+    """Whether reading all of it raises one sentence that says what is wrong."""
+    with pytest.raises(ResultsError, match="is missing, cut short or damaged") as caught:
+        _ = read_results(folder).cells
+    return "\n" not in str(caught.value)
 
 
 NO_FACTS: dict[str, list[Any]] = {
@@ -409,14 +362,12 @@ NO_FACTS: dict[str, list[Any]] = {
 @pytest.mark.parametrize(
     ("key", "value"), [(key, value) for key, values in NO_FACTS.items() for value in values]
 )
-def test_cells_that_make_no_sense(
-    folder: Path, capsys: pytest.CaptureFixture[str], key: str, value: Any
-) -> None:
+def test_cells_that_make_no_sense(folder: Path, key: str, value: Any) -> None:
     note = folder / "provenance.json"
     said = json.loads(note.read_text())
     said["cells"][0][key] = value
     note.write_text(json.dumps(said))
-    assert _is_refused(folder, capsys)
+    assert _is_refused(folder)
 
 
 def _of(table: Any, name: str, values: Any) -> Any:
@@ -445,9 +396,7 @@ EDITS: dict[str, Callable[[Any], Any]] = {
 
 @pytest.mark.parametrize("name", ["runs.parquet", "regret.parquet"])
 @pytest.mark.parametrize("what", EDITS)
-def test_tables_that_make_no_sense(
-    folder: Path, capsys: pytest.CaptureFixture[str], name: str, what: str
-) -> None:
+def test_tables_that_make_no_sense(folder: Path, name: str, what: str) -> None:
     from pyarrow import parquet
 
     kept = parquet.read_metadata(folder / name).metadata
@@ -457,14 +406,11 @@ def test_tables_that_make_no_sense(
     said = json.loads(note.read_text())
     said["sha256"][name] = sha256_of(folder / name)
     note.write_text(json.dumps(said))
-    assert _is_refused(folder, capsys)
+    assert _is_refused(folder)
 
 
 @pytest.mark.parametrize("times", [[0, 0], [-5, 1], [1, 2**62]])
-def test_times_that_make_no_sense(
-    folder: Path, capsys: pytest.CaptureFixture[str], times: list[int]
-) -> None:
-    """`show` needs none."""
+def test_times_that_make_no_sense(folder: Path, times: list[int]) -> None:
     from pyarrow import parquet
 
     place = folder / "regret.parquet"
@@ -477,5 +423,5 @@ def test_times_that_make_no_sense(
     said = json.loads(note.read_text())
     said["sha256"][place.name] = sha256_of(place)
     note.write_text(json.dumps(said))
-    assert [main([command, str(folder)]) for command in ("plot", "report")] == [1, 1]
-    assert capsys.readouterr().err.count("its times do not grow up to the horizon") == 2
+    with pytest.raises(ResultsError, match="its times do not grow up to the horizon"):
+        _ = read_results(folder).cells

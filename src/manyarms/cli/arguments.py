@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -15,7 +15,6 @@ from manyarms.protocol.loading import load_policy
 from manyarms.protocol.registry import is_registered
 from manyarms.simulation.experiment import Objective
 from manyarms.simulation.results import Result
-from manyarms.simulation.sweep import told
 
 T = TypeVar("T", int, float)
 
@@ -54,7 +53,18 @@ def policy_from(text: str, instance: Instance, alpha: float | None) -> Policy:
             parameters[key.strip()] = ast.literal_eval(value.strip())
         except (SyntaxError, ValueError):
             parameters[key.strip()] = value.strip()  # a word, such as rank=pulled
-    return policy(name, **parameters, **told(name, parameters, instance, alpha))
+    return policy(name, **parameters, **_known(name, parameters, instance, alpha))
+
+
+def _known(
+    name: str, parameters: Mapping[str, Any], instance: Instance, alpha: float | None
+) -> dict[str, Any]:
+    """Return what MOSS Oracle is given unless the option says it: the hardness, or m."""
+    if name != "moss-oracle" or parameters.keys() & {"alpha", "m", "size"}:
+        return {}
+    if alpha is not None:
+        return {"alpha": alpha}
+    return {} if instance.n_best is None else {"m": instance.n_best}
 
 
 def named_policies(text: str) -> list[Policy]:
@@ -106,9 +116,7 @@ def check_json_path(path: str | None) -> None:
         raise ParameterError(f"`--json` must name a file in a folder that exists, got {folder}.")
 
 
-def json_rows(
-    result: Result, wanted: Sequence[int], objective: Objective = "earn"
-) -> list[dict[str, Any]]:
+def json_rows(result: Result, wanted: Sequence[int], objective: Objective) -> list[dict[str, Any]]:
     """Return one object for each policy, with its regret at the times asked for."""
     rows = []
     for row in result.summary(objective=objective).policies:

@@ -13,13 +13,7 @@ from typing import Any
 
 from manyarms.cli.printable import broken, printable
 from manyarms.core.files import fix_for
-from manyarms.errors import (
-    ManyarmsError,
-    ParameterError,
-    SpecError,
-    UnknownNameError,
-    how_to_install,
-)
+from manyarms.errors import ManyarmsError, ParameterError, UnknownNameError, how_to_install
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -44,16 +38,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         error.show()
         return error.exit_code
     except (KeyboardInterrupt, click.Abort):
-        if (rest := _resumption(words)) is not None:
-            _say(f"interrupted.{rest}")
+        _say(f"interrupted.{_resumption(words)}")
         return 130
     except ManyarmsError as error:
         if "--debug" in words:
             raise
-        # keys of a spec are called as in the file
-        _say(str(error) if isinstance(error, SpecError) else _in_options(str(error), app, words))
-        # whether the words of the command, or the spec it names, are at fault
-        return 2 if isinstance(error, ParameterError | UnknownNameError | SpecError) else 1
+        _say(_in_options(str(error), app, words))
+        return 2 if isinstance(error, ParameterError | UnknownNameError) else 1
     except OSError as error:  # a file that cannot be read or written
         if "--debug" in words:
             raise
@@ -101,19 +92,17 @@ def _in_options(text: str, command: Any, words: Sequence[str]) -> str:
     return re.sub(r"`(?P<quoted>\w+)`|\b(?P<given>\w+)=\.\.\.", option, text)
 
 
-def _resumption(words: Sequence[str]) -> str | None:
-    r"""Say how to resume a command that was stopped; None if there is nothing to say.
+def _resumption(words: Sequence[str]) -> str:
+    r"""Say how to resume a command that was stopped.
 
-    >>> _resumption(["run", "a b.toml", "--out", "out"])
-    " What was played is kept. To resume, run:\n  manyarms run 'a b.toml' --out out"
+    >>> _resumption(["data", "get", "652"])
+    ' Contests that were downloaded are kept. To get the rest, run:\n  manyarms data get 652'
     """
     command = next((word for word in words if not word.startswith("-")), "")
-    same = f"run:\n  manyarms {shlex.join(words)}"
-    if command == "run":
-        return f" What was played is kept. To resume, {same}"
     if command == "data" and "get" in words:
+        same = f"run:\n  manyarms {shlex.join(words)}"
         return f" Contests that were downloaded are kept. To get the rest, {same}"
-    return None if command == "watch" else " Nothing was kept."  # one stops watching this way
+    return " Nothing was kept."
 
 
 def _say(text: str) -> None:

@@ -22,8 +22,8 @@ def broken(text: str, width: int) -> str:
 
     Lines with two blanks in a row are code to be copied, or belong to a table: they stay whole.
 
-    >>> broken("To go on, run:\n  manyarms run spec.toml --out out", 10)
-    'To go on,\nrun:\n  manyarms run spec.toml --out out'
+    >>> broken("To go on, run:\n  manyarms data get 652", 10)
+    'To go on,\nrun:\n  manyarms data get 652'
     """
     wrapper = textwrap.TextWrapper(width, break_long_words=False, break_on_hyphens=False)
     lines = text.split("\n")

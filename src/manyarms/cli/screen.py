@@ -31,9 +31,7 @@ from manyarms.cli.printable import broken, printable
 from manyarms.core.files import fix_for, replace_file
 from manyarms.errors import FolderError
 from manyarms.report.text import Table
-from manyarms.simulation.experiment import Objective
-from manyarms.simulation.summary import SAYS, Summary, digits_of
-from manyarms.simulation.tables import ResultsFolder
+from manyarms.simulation.summary import SAYS, Summary
 
 _LINE_EVERY = 10.0  # seconds, in a log or a pipe, at least
 _SELDOMER = 0.25  # of the time since the first line
@@ -156,62 +154,6 @@ def write_json(content: Any, path: str) -> None:
         ) from error
 
 
-def summary_table(results: ResultsFolder, objective: Objective | None = None) -> Table:
-    """Return the final regret of each policy in each cell, or its simple regret, as text."""
-    objective = objective or results.objective
-    finds, digits = objective == "find", digits_of(objective)
-    head = [*results.parameters, "policy", "simple regret" if finds else "mean", "95 % interval"]
-    head += ["median", "99 %", "worst", *(["best"] if finds else ["missed", "mostly missed"])]
-    head.append("runs")
-
-    def shares(row: dict[str, Any]) -> list[float]:
-        return [1.0 - row["miss_rate"]] if finds else [row["miss_rate"], row["mostly_missed"]]
-
-    rows = [
-        [
-            *("" if row[name] is None else f"{row[name]}" for name in results.parameters),
-            row["policy"],
-            f"{row['mean']:.{digits}f}",
-            f"[{row['low']:.{digits}f}, {row['high']:.{digits}f}]",
-            *(f"{row[name]:.{digits}f}" for name in ("median", "q99", "worst")),
-            *(f"{share:.1%}" for share in shares(row)),
-            f"{row['replications']}",
-        ]
-        for row in results.summary_rows(objective)
-    ]
-    policies = [name for name in results.parameters if name not in results.cells[0].parameters]
-    return Table(
-        head,
-        rows,
-        keys=len(results.parameters) + 1,
-        optional=[
-            *policies,
-            "runs",
-            *(["mostly missed"] if not finds else []),
-            "99 %",
-            "worst",
-            "median",
-            "95 % interval",
-        ],
-    )
-
-
-def differences_table(results: ResultsFolder, objective: Objective | None = None) -> Table:
-    """Return how each policy compares with the best one of its cell, run by run, as text."""
-    rows, head = [], [*results.cells[0].parameters, "paired difference"]
-    for each, summary in zip(results.cells, results.summaries(objective), strict=True):
-        best = min(summary.policies, key=lambda row: row.mean).policy
-        pairs = summary.pairs_with(best)
-        for pair, cells in zip(pairs, summary.differences(pairs), strict=True):
-            parameters = (f"{value}" for value in each.parameters.values())
-            rows.append([*parameters, f"{pair.first} - {pair.second}", *cells[1:]])
-        names = summary.differences_head()[1:]
-    keys = len(head)
-    title = "Paired differences with the best policy, and their 95 % intervals"
-    optional = ["first loses more"]
-    return Table([*head, *names], rows, title if rows else "", keys=keys, optional=optional)
-
-
 def summary_parts(summary: Summary) -> list[Table | str]:
     """Return a summary as tables that fit any screen."""
     head, *rows = summary.table()
@@ -223,17 +165,6 @@ def summary_parts(summary: Summary) -> list[Table | str]:
         head = ["paired difference", *summary.differences_head()[1:]]
         parts += ["", Table(head, differences), *SAYS, *summary.undecided()]
     return parts
-
-
-def duration(seconds: float) -> str:
-    """Return an estimate in words.
-
-    >>> duration(0.2), duration(90), duration(9000)
-    ('less than a second', 'about 90 s', 'about 2.5 hours')
-    """
-    if seconds < 1:
-        return "less than a second"
-    return f"about {seconds:.0f} s" if seconds < 3600 else f"about {seconds / 3600:.1f} hours"
 
 
 def _bar(*columns: ProgressColumn | str) -> Progress:
@@ -287,26 +218,22 @@ class Watch:
 
     def __init__(self, bar: Progress) -> None:
         self._bar, self._task = bar, bar.add_task("", total=None, rate="")
-        self._before = 0  # pulls of the runs that are done
-        self._now = 0  # pulls of the current one
-        self._total: int | None = None  # of all runs, where that is known
         self._label = ""
         self._begun = self._said = -math.inf  # when the first and the last line were printed
 
-    def begin(self, label: str, total: int | None = None) -> Watch:
-        """Name the run that follows, and the pulls of all; the result hears of its progress."""
-        self._label, self._total = label, total
+    def begin(self, label: str) -> Watch:
+        """Name the run that follows; the result hears of its progress."""
+        self._label = label
         self._begun = self._said = -math.inf
-        self._before, self._now = self._before + self._now, 0
         return self
 
     def __call__(self, done: int, total: int, note: str) -> None:
         """Show how far the current run is."""
-        speed, self._now = self._bar.tasks[0].speed, done
+        speed = self._bar.tasks[0].speed
         self._bar.update(
             self._task,
-            total=self._total or total,
-            completed=self._before + done if self._total else done,
+            total=total,
+            completed=done,
             description=printable(f"{self._label}  {note}"),
             rate=_rate(speed) if speed else "",
         )

@@ -64,15 +64,6 @@ def need_gpu() -> None:
             )
 
 
-def gpu_is_there() -> bool:
-    """Whether there is a GPU that can be used."""
-    try:
-        need_gpu()
-    except (DeviceError, MissingExtraError):
-        return False
-    return True
-
-
 def _reason(cuda: Any) -> str:
     error = cuda.cuda_error()
     return f"{error}".strip().splitlines()[0].rstrip(".") + "." if error else "none was found."

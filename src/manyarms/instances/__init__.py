@@ -8,17 +8,6 @@ from manyarms.instances.reservoir import BetaMeans, DiscreteMeans, UniformMeans,
 from manyarms.instances.reward_table import from_rewards
 from manyarms.instances.rewards import Bernoulli, BetaRewards, Gaussian, RewardModel, reward
 
-# by the names that specs use
-FAMILIES = {
-    "captions": captions,
-    "groups": grouped,
-    "means": from_means,
-    "planted": planted,
-    "rewards": from_rewards,
-}
-RESERVOIRS = {"beta": BetaMeans, "discrete": DiscreteMeans, "uniform": UniformMeans}
-REWARDS = {"bernoulli": Bernoulli, "beta": BetaRewards, "gaussian": Gaussian}
-
 __all__ = [
     "Bernoulli",
     "BetaMeans",

@@ -17,15 +17,16 @@ from manyarms.core.code_digest import digest, reached
 from manyarms.core.files import replace_file
 from manyarms.core.jit import bodies_of
 from manyarms.core.memory import SPARSE
-from manyarms.protocol.plain_classes import PlainPolicy
+from manyarms.protocol.plain_classes import PlainPolicy, plays_plainly
 from manyarms.protocol.policy import Policy
 from manyarms.protocol.state_dump import classes_in
 from manyarms.simulation.experiment import Cell, Experiment, new_state
-from manyarms.simulation.pace import most_pulls
 from manyarms.simulation.players import Player
 from manyarms.simulation.workbench import Played, Workbench, blocks, row_type
 
-CHUNK_PULLS = 20_000_000  # about half a second; of slow policies fewer
+# What is lost with a chunk if it is killed: less than half a minute if a pull takes less than 6 µs,
+# or 300 µs in plain Python, unless a single replication takes longer.
+CHUNK_PULLS, PLAIN_PULLS = 5_000_000, 100_000
 _CHUNK_ROWS = 1 << 20
 _MOST_CHUNKS = 100_000  # roughly: files in one folder
 _MAGIC = b"manyarms chunk 1\n"
@@ -61,14 +62,15 @@ def plan(experiment: Experiment, *, parts: int = 1) -> Iterator[Chunk]:
     >>> import manyarms as ma
     >>> from manyarms.simulation import Experiment, cell
     >>> coins = ma.instances.planted(n=1000, m=10)
-    >>> long = cell(ma.MOSS(), coins, horizon=1_000_000, replications=50)
+    >>> long = cell(ma.MOSS(), coins, horizon=250_000, replications=50)
     >>> [(chunk.first, chunk.replications) for chunk in plan(Experiment("x", (long,)))]
     [(0, 20), (20, 20), (40, 10)]
     """
     fewest = experiment.pulls // _MOST_CHUNKS
     for number, cell in enumerate(experiment.cells):
         for place, player in enumerate(cell.players):
-            pulls = max(min(CHUNK_PULLS, most_pulls(player.policy)), fewest)
+            most = PLAIN_PULLS if plays_plainly(player.policy) else CHUNK_PULLS
+            pulls = max(most, fewest)
             most = min(pulls // cell.horizon, _CHUNK_ROWS // len(cell.times))
             most = min(most, -(-player.replications // parts))
             for block in blocks(player.replications, most):
@@ -79,14 +81,14 @@ class ChunkStore:
     """The files of an experiment's finished chunks.
 
     A file is a line, a digest of all that the content follows from, the seconds it took, the
-    rows, and a checksum. A file is ignored if it is cut short, or if it belongs to another spec,
-    other data or other code.
+    rows, and a checksum. A file is ignored if it is cut short, or if it belongs to
+    another experiment, other data or other code.
     """
 
     def __init__(self, folder: Path, experiment: Experiment) -> None:
         self._folder = folder
         self._hash = experiment.hash
-        self._codes: dict[str, str] = {}  # by policy
+        self._codes: dict[tuple[str, type], str] = {}  # by policy and reward law
 
     def save(self, chunk: Chunk, played: Played) -> None:
         """Store a finished chunk."""
@@ -108,11 +110,11 @@ class ChunkStore:
         return Played(rows, None, seconds)
 
     def _head(self, chunk: Chunk) -> bytes:
-        policy = repr(chunk.player.policy)
-        if policy not in self._codes:
-            self._codes[policy] = digest_of_code(chunk)
-        world, code, key = chunk.cell.world_digest, self._codes[policy], chunk.player.key
-        parts = [self._hash, world, code, chunk.cell_number, key, chunk.first, chunk.replications]
+        game = repr(chunk.player.policy), type(chunk.cell.law)
+        if game not in self._codes:
+            self._codes[game] = digest_of_code(chunk)
+        world, code, label = chunk.cell.world_digest, self._codes[game], chunk.player.label
+        parts = [self._hash, world, code, chunk.cell_number, label, chunk.first, chunk.replications]
         return _MAGIC + hashlib.sha256(json.dumps(parts).encode()).digest()
 
 
@@ -120,7 +122,8 @@ def digest_of_code(chunk: Chunk) -> str:
     """Digest the code that plays a chunk, ours and the user's: other code, other bits."""
     policy = chunk.player.policy
     state = new_state(policy, chunk.cell.instance, chunk.cell.horizon, SPARSE)
-    return digest((), reached([Workbench, *_makers(policy), *bodies_of(*classes_in(state))]))
+    bodies = bodies_of(*classes_in(state), type(chunk.cell.law))
+    return digest((), reached([Workbench, *_makers(policy), *bodies]))
 
 
 def codes_of(experiment: Experiment) -> dict[str, str]:

@@ -179,7 +179,7 @@ class Bench(Pairing):
 
     def compile(self, place: Place) -> None:
         """Compile the kernel: play no pull of one replication."""
-        with compiling(f"{self.label} for the GPU"):
+        with compiling(f"{self.label} on {self._cell.instance.rewards!r} rewards for the GPU"):
             self.batch(np.zeros(1, np.int64), place, self.lane()).play(0, 0)
 
     def most_lanes(self, place: Place, lane: Workspace | None = None) -> int:

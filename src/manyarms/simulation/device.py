@@ -21,7 +21,7 @@ from manyarms.simulation.executors import ChunkPlayer, Meter
 from manyarms.simulation.workbench import Played
 
 _STREAMS = 2  # batches at a time
-_MOST_QUEUED = 4096  # chunks
+_MOST_QUEUED = 1 << 14  # chunks
 _MOST_BENCHES = 64
 _SHARE = 0.85  # of the free memory
 _COMPILING = 16  # compiling has a place for one lane, and this part of the memory of a batch

@@ -1,4 +1,4 @@
-"""Who plays chunks: threads, a GPU, a cluster or any executor; and the loop that hands them out."""
+"""Who plays chunks: threads, a GPU or any executor; and the loop that hands chunks out."""
 
 from __future__ import annotations
 
@@ -9,19 +9,16 @@ import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
 from dataclasses import replace
-from typing import Protocol, get_args
+from typing import Any, Protocol, get_args
 
 from manyarms.core.checks import check_choice, check_int, refusal
-from manyarms.errors import ClusterError
-from manyarms.protocol.plain_classes import plays_plainly
+from manyarms.errors import ExecutorError
 from manyarms.simulation.chunks import Chunk, digest_of_code
-from manyarms.simulation.experiment import Engine, Experiment
+from manyarms.simulation.experiment import Engine
 from manyarms.simulation.progress import ProgressCallback
 from manyarms.simulation.workbench import Played, Workbench
 
-PULLS_PER_SECOND = 2e7  # of one processor, roughly
-_COMPILING = 20.0  # seconds for the GPU's kernel of a policy, at worst
-CHUNKS_PER_WORKER = 3  # one is played, two are queued: results travel in the meantime
+_CHUNKS_PER_WORKER = 3  # one is played, two are queued: results travel in the meantime
 
 
 class Meter:
@@ -59,10 +56,6 @@ class ChunkPlayer(Protocol):
         """Return what a finished chunk measured, or raise."""
         return future.result()
 
-    def note(self) -> str:
-        """Return what to show beside the progress; mostly nothing."""
-        return ""
-
     def close(self) -> None:
         """Stop what is being played."""
 
@@ -75,22 +68,23 @@ def play_chunks(
 ) -> None:
     """Play chunks and pass each finished one to `keep`, in this thread."""
     pending: dict[Future[Played], Chunk] = {}
-    compiled: set[tuple[str, bool]] = set()
+    compiled: set[tuple[int, int]] = set()
 
     def settle() -> None:
         finished, _ = wait(pending, timeout=0.2, return_when=FIRST_COMPLETED)
         for future in finished:
             chunk = pending.pop(future)
             keep(chunk, player.result(future, chunk))
-        meter.show(player.note())
+        meter.show()
 
     try:
         for chunk in chunks:
-            # rewards in turn and late ones are two loops
-            loop = repr(chunk.player.policy), chunk.cell.delay > 0 or chunk.cell.batch > 1
-            if loop not in compiled:
-                compiled.add(loop)
-                meter.show(player.note())
+            # Compiled code depends on the types of state, law and delay. A cell and a player fix
+            # all of them, and asking for code that exists costs next to nothing.
+            game = chunk.cell_number, chunk.player_number
+            if game not in compiled:
+                compiled.add(game)
+                meter.show()
                 player.compile(chunk)
             pending[player.submit(chunk)] = chunk
             while len(pending) >= player.capacity():
@@ -103,21 +97,17 @@ def play_chunks(
 
 
 def chunk_player(
-    engine: str | Executor,
+    engine: Engine,
+    executor: Executor | None,
     *,
     seed: int,
     workers: int | None,
-    scheduler: str | None = None,
     meter: Meter,
     record_arms: bool = False,
 ) -> ChunkPlayer:
-    """Return who plays; a cluster is started, or connected to."""
-    if isinstance(engine, Executor):
-        return Pool(engine, processors(workers), seed, meter)
-    if engine == "dask":
-        from manyarms.simulation.dask import Cluster
-
-        return Cluster(seed=seed, workers=processors(workers), scheduler=scheduler, meter=meter)
+    """Return who plays."""
+    if executor is not None:
+        return Pool(executor, processors(workers), seed, meter, record_arms=record_arms)
     if engine == "cuda":
         from manyarms.simulation.device import Device
 
@@ -125,41 +115,21 @@ def chunk_player(
     return Threads(processors(workers), seed, meter, record_arms=record_arms)
 
 
-def chosen_engine(
-    engine: str | Executor, experiment: Experiment, workers: int | None
-) -> str | Executor:
-    """Return what "auto" stands for: a GPU, if there is one and it saves more than it costs."""
-    if engine != "auto":
-        return engine
-    policies = {repr(p.policy): p.policy for cell in experiment.cells for p in cell.players}
-    seconds = experiment.pulls / (PULLS_PER_SECOND * processors(workers))
-    if seconds < _COMPILING * len(policies) or any(map(plays_plainly, policies.values())):
-        return "threads"
-    from manyarms.core.cuda import gpu_is_there
-
-    return "cuda" if gpu_is_there() else "threads"
-
-
-def check_engine(engine: str | Executor, scheduler: str | None, workers: int | None) -> None:
-    """Refuse engines that are not there, and options that do not go together."""
-    if not isinstance(engine, Executor):
-        check_choice("engine", engine, get_args(Engine))
-    if engine != "dask" and scheduler is not None:
-        rule, fix = f'left out with the engine "{engine}"', 'Did you mean the engine "dask"?'
-        raise refusal("scheduler", rule, scheduler, fix)
-    if engine == "cuda":
-        from manyarms.core.cuda import need_gpu
-
-        if workers is not None:
-            raise refusal("workers", 'left out with the engine "cuda"', workers)
-        need_gpu()
-    if scheduler is not None and workers is not None:
-        raise refusal("workers", "left out with `scheduler`", workers, "That cluster has its own.")
-    if engine == "dask":
-        from manyarms.simulation.dask import check_scheduler
-
-        check_scheduler(scheduler)  # rather now than when the folder is made
+def check_engine(engine: Any, executor: Any, workers: int | None) -> None:
+    """Refuse engines and executors that cannot play, and options that exclude each other."""
+    check_choice("engine", engine, get_args(Engine))
     processors(workers)
+    if executor is not None and not isinstance(executor, Executor):
+        rule, fix = "an executor of concurrent.futures", "For Dask pass client.get_executor()."
+        raise refusal("executor", rule, executor, fix)
+    if engine != "cuda":
+        return
+    for name, value in (("executor", executor), ("workers", workers)):
+        if value is not None:
+            raise refusal(name, 'left out with engine="cuda"', value)
+    from manyarms.core.cuda import need_gpu
+
+    need_gpu()
 
 
 def processors(workers: int | None) -> int:
@@ -178,7 +148,7 @@ def _compile(bench: Workbench, label: str, meter: Meter) -> None:
 
 
 class Threads(ChunkPlayer):
-    """Plays chunks in threads of this process, and may keep the arm of every pull."""
+    """Plays chunks in threads of this process."""
 
     def __init__(self, workers: int, seed: int, meter: Meter, *, record_arms: bool = False) -> None:
         self._workers, self._seed, self._meter = workers, seed, meter
@@ -214,33 +184,32 @@ class Threads(ChunkPlayer):
         return self._benches[place]
 
 
-def play_alone(
-    chunk: Chunk, seed: int, wanted: str, stopped: Callable[[], bool] = lambda: False
-) -> Played:
+def play_alone(chunk: Chunk, seed: int, wanted: str, record_arms: bool) -> Played:
     """Play a chunk in any process, unless its code is not the `wanted` one."""
     if (code := digest_of_code(chunk)) != wanted:
-        raise ClusterError(
+        raise ExecutorError(
             f"All workers must have the same code as the process that started the run, or results "
             f"would differ. For {chunk.player.label} its digest is {wanted}, got {code} from a "
             f"worker with manyarms {sys.modules['manyarms'].__version__}. Install the same "
             f"versions there."
         )
-    bench = Workbench(chunk.cell, chunk.player, seed=seed)
-    return bench.play(chunk.first, chunk.replications, stopped, lambda pulls: None)
+    bench = Workbench(chunk.cell, chunk.player, seed=seed, record_arms=record_arms)
+    bench.compile()
+    return bench.play(chunk.first, chunk.replications, lambda: False, lambda pulls: None)
 
 
 class Pool(ChunkPlayer):
     """Plays chunks with any executor of `concurrent.futures`, which its owner shuts down."""
 
-    play: Callable[[Chunk, int, str], Played] = staticmethod(play_alone)
-
-    def __init__(self, executor: Executor, workers: int, seed: int, meter: Meter) -> None:
+    def __init__(
+        self, executor: Executor, workers: int, seed: int, meter: Meter, *, record_arms: bool
+    ) -> None:
         self._executor, self._workers = executor, workers
-        self._seed, self._meter = seed, meter
+        self._seed, self._meter, self._record_arms = seed, meter, record_arms
         self._submitted: set[Future[Played]] = set()
 
     def capacity(self) -> int:
-        return CHUNKS_PER_WORKER * self._workers
+        return _CHUNKS_PER_WORKER * self._workers
 
     def compile(self, chunk: Chunk) -> None:
         """Compile here: other processes on this machine find the code in the common cache."""
@@ -250,7 +219,9 @@ class Pool(ChunkPlayer):
     def submit(self, chunk: Chunk) -> Future[Played]:
         """Send a chunk, without the other players of its cell."""
         alone = chunk._replace(cell=replace(chunk.cell, players=()))
-        future = self._executor.submit(self.play, alone, self._seed, digest_of_code(chunk))
+        future = self._executor.submit(
+            play_alone, alone, self._seed, digest_of_code(chunk), self._record_arms
+        )
         self._submitted.add(future)
         return future
 

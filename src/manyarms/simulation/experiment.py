@@ -22,7 +22,7 @@ from manyarms.protocol.policy import Policy, ask, reset, tell
 from manyarms.simulation.players import Player, Scalar, players_of
 from manyarms.simulation.scale import warn_of_scale
 
-Engine: TypeAlias = Literal["auto", "threads", "cuda", "dask"]  # who plays
+Engine: TypeAlias = Literal["threads", "cuda"]  # who plays
 Objective: TypeAlias = Literal["earn", "find"]  # little regret, or a good arm in the end
 
 MOST_PULLS = 1 << 40  # of one replication, and of replications
@@ -87,6 +87,11 @@ class Cell:
     def pulls(self) -> int:
         """The pulls of all players."""
         return self.horizon * sum(player.replications for player in self.players)
+
+    @functools.cached_property
+    def law(self) -> Any:
+        """The reward law, whose class compiled code depends on."""
+        return self.instance.world(self.horizon).law
 
     @functools.cached_property
     def world_digest(self) -> str:
@@ -196,13 +201,9 @@ class Experiment:
         What is played; no two cells have the same parameters.
     seed
         The seed of all random numbers (default: 0).
-    spec
-        The content of the TOML file as plain data, if there is one.
     objective
         What its summary and its page are about: "earn", regret, or "find", simple regret (default:
         "earn"). The tables have both.
-    engine
-        Who plays, if the spec says so. Results, and the hash, do not depend on it.
 
     Examples
     --------
@@ -220,9 +221,7 @@ class Experiment:
     name: str
     cells: tuple[Cell, ...]
     seed: int = 0
-    spec: Mapping[str, Any] | None = field(default=None, repr=False)
     objective: Objective = "earn"
-    engine: Engine | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         check_objective(self.objective)
@@ -258,11 +257,8 @@ class Experiment:
 
     @functools.cached_property
     def hash(self) -> str:
-        """The SHA-256 of the content: equal for equal specs, and for equal cells in Python."""
-        content = self._described() if self.spec is None else self.spec
-        if self.spec is None and self.objective != "earn":
-            content = [content, self.objective]
-        text = json.dumps([_FORMAT, content], sort_keys=True)
+        """The SHA-256 of all that results depend on: equal for equal cells, name and seed."""
+        text = json.dumps([_FORMAT, self.objective, self._described()], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()
 
     @functools.cached_property
@@ -311,7 +307,7 @@ class Experiment:
                     [each.instance.label, each.horizon, each.times],
                     [each.delay, each.batch, each.first_replication],
                     [
-                        [p.key, repr(p.policy), p.replications, dict(p.parameters)]
+                        [p.label, repr(p.policy), p.replications, dict(p.parameters)]
                         for p in each.players
                     ],
                 ]

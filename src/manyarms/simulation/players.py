@@ -25,19 +25,12 @@ class Player:
         it plays.
     parameters
         What tables say of its parameters, each in a column of its own.
-    key
-        What results on disk know it by (default: its label). It does not change with the way in
-        which labels are written, so that runs of earlier versions can be resumed.
     """
 
     policy: Policy
     label: str
     replications: int
     parameters: Mapping[str, Scalar | None] = field(default_factory=dict)
-    key: str = ""
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "key", self.key or self.label)
 
 
 def players_of(policies: Any, replications: int) -> tuple[Player, ...]:
@@ -54,18 +47,11 @@ def players_of(policies: Any, replications: int) -> tuple[Player, ...]:
                 f"{_way_out(policy)}"
             )
     unnamed = [policy for policy in chosen if isinstance(policy, Policy)]
-    names = Counter(policy.name for policy in unnamed)
     labels = iter(table_labels(unnamed))
     players = tuple(
         policy
         if isinstance(policy, Player)
-        else Player(
-            policy,
-            next(labels),
-            replications,
-            _changed(policy),
-            key=policy.name if names[policy.name] == 1 else policy.stored_label,
-        )
+        else Player(policy, next(labels), replications, _changed(policy))
         for policy in chosen
     )
     for label, count in Counter(player.label for player in players).items():

@@ -21,7 +21,7 @@ from manyarms.core.statistics import (
     ratio_interval,
 )
 from manyarms.core.tabular import Library, Tabular, data_frame
-from manyarms.errors import ParameterError, ResultsError
+from manyarms.errors import ParameterError
 from manyarms.protocol.policy import Policy
 from manyarms.simulation.experiment import Cell, Objective, check_objective
 from manyarms.simulation.players import label_of
@@ -63,7 +63,7 @@ class Result(Tabular):
     largest_gap
         The most that a pull can cost: the best mean minus the lowest one.
     good_mean
-        The least mean of a best arm; None in results of earlier versions.
+        The least mean of a best arm.
     objective
         "find" if `by("find")` returned the result, whose regret is then simple regret.
     aliases
@@ -76,6 +76,8 @@ class Result(Tabular):
     instance: str
     n_arms: int
     best_mean: float
+    largest_gap: float
+    good_mean: float
     horizon: int
     seed: int
     first_replication: int
@@ -87,8 +89,6 @@ class Result(Tabular):
     policy_parameters: tuple[Mapping[str, Any], ...] = ()
     n_best: int | None = None
     is_stand_in: bool = False
-    largest_gap: float | None = None  # of a folder that does not say: then no mean is below 0
-    good_mean: float | None = None
     objective: Objective = "earn"
     aliases: Mapping[str, str] = field(default_factory=dict)
 
@@ -168,11 +168,6 @@ class Result(Tabular):
     def _found(self, rows: NDArray[Any]) -> NDArray[Any]:
         """Return rows with simple regret in the place of regret."""
         means = rows["recommended_mean"]
-        if self.good_mean is None or np.isnan(means).any():
-            raise ResultsError(
-                "These results are of an earlier version, which did not keep the means of "
-                "recommended arms. Run the spec again, into another folder."
-            )
         kinds = [(name, rows.dtype[name]) for name in rows.dtype.names or () if name != "regret"]
         found = np.zeros(len(rows), [("regret", "<f8", (1,)), *kinds])
         for name, _ in kinds:
@@ -209,8 +204,8 @@ class Result(Tabular):
     @property
     def largest_regret(self) -> NDArray[np.float64]:
         """By checkpoint, the most that a run can have lost."""
-        gap = self.best_mean if self.largest_gap is None else self.largest_gap
-        return np.asarray(gap * (self.times if self.objective == "earn" else np.ones(1)))
+        pulls = self.times if self.objective == "earn" else np.ones(1)
+        return np.asarray(self.largest_gap * pulls)
 
     def interval(
         self, policy: str | Policy, *, time: int | None = None, confidence: float = 0.95
@@ -477,9 +472,8 @@ def _is_table(value: Any, of: Callable[[Any], bool]) -> bool:
 _FACTS: dict[str, Callable[[Any], bool]] = {
     **dict.fromkeys(("horizon", "n_arms", "batch"), partial(_is_count, least=1)),
     **dict.fromkeys(("delay", "first_replication"), _is_count),
-    **dict.fromkeys(("largest_gap", "good_mean"), lambda it: it is None or _is_number(it)),
     "n_best": lambda it: it is None or _is_count(it),
-    "best_mean": _is_number,
+    **dict.fromkeys(("best_mean", "largest_gap", "good_mean"), _is_number),
     "instance": lambda it: isinstance(it, str),
     "is_stand_in": lambda it: isinstance(it, bool),
     "parameters": partial(_is_table, of=_is_scalar),
@@ -488,15 +482,15 @@ _FACTS: dict[str, Callable[[Any], bool]] = {
 
 
 def check_facts(facts: Mapping[str, Any]) -> None:
-    """Raise a `ValueError` unless it is what `facts_of` returns; earlier versions said less."""
+    """Raise an error unless it is what `facts_of` returns."""
     for name, is_right in _FACTS.items():
-        if name in facts and not is_right(facts[name]):
+        if not is_right(facts[name]):
             raise ValueError(f"`{name}` of a cell is {shown(facts[name])}")
 
 
 def result_of(facts: Mapping[str, Any], **measured: Any) -> Result:
-    """Make the result of a cell from `facts_of`, maybe of an earlier version, and measurements."""
+    """Make the result of a cell from `facts_of` and measurements."""
     policies, known = facts["policies"], {one.name for one in fields(Result)} - {"policies"}
-    own = {"first_replication": 0} | {key: facts[key] for key in facts if key in known}
+    own = {key: facts[key] for key in facts if key in known}
     labels, specifications = tuple(policies), tuple(policies.values())
     return Result(policies=labels, specifications=specifications, **own, **measured)

@@ -1,8 +1,9 @@
 """Play an experiment chunk by chunk, into a folder, so that it may be stopped at any moment.
 
-A finished chunk is a file under `chunks/`; when all are there, they become tables, and go. Every
-file is written as a whole or not at all. What a chunk holds follows from the experiment alone, so
-a run that was killed and resumed ends in the same bytes as one that was not.
+A finished chunk is a file under `chunks/`. When all chunks are finished, they are turned into
+tables and deleted. Every file is written as a whole or not at all. The content of a chunk follows
+from the experiment, so a run that was killed and resumed ends in the same bytes as one that was
+not.
 """
 
 from __future__ import annotations
@@ -26,17 +27,10 @@ from manyarms.core.optional import need_pyarrow
 from manyarms.errors import FolderError, OldResultsWarning
 from manyarms.simulation import tables
 from manyarms.simulation.chunks import ChunkStore, codes_of, plan
-from manyarms.simulation.executors import (
-    Meter,
-    check_engine,
-    chosen_engine,
-    chunk_player,
-    play_chunks,
-)
+from manyarms.simulation.executors import Meter, check_engine, chunk_player, play_chunks
 from manyarms.simulation.experiment import Engine, Experiment
 from manyarms.simulation.progress import ProgressCallback, progress_for
 from manyarms.simulation.results import facts_of
-from manyarms.simulation.spec import as_toml
 
 _LOCK = ".manyarms-lock"
 
@@ -46,33 +40,25 @@ def run(
     out: str | os.PathLike[str],
     *,
     workers: int | None = None,
-    engine: Engine | Executor | None = None,
-    scheduler: str | None = None,
+    engine: Engine = "threads",
+    executor: Executor | None = None,
     progress: bool | ProgressCallback | None = None,
 ) -> tables.ResultsFolder:
     """Play an experiment and write its tables into a folder, or resume a run that was stopped.
 
     A run may be stopped by Ctrl-C, a kill or a power cut. The same call resumes it. At most the
     chunks that were being played are lost (less than half a minute each, or one replication), and
-    the results are the same bytes.
+    the tables are the same bytes.
 
     Parameters
     ----------
     experiment
-        What to play, from `load_spec` or made in Python.
+        What to play.
     out
-        A folder: new, empty, or one of this experiment.
-    workers
-        The number of threads, of processes of a local cluster, or of workers that an executor has
-        (default: all processors). Results do not depend on it.
-    engine
-        Who plays (default: what the spec says, else "threads"): "threads" of this process; "cuda",
-        a GPU (the extra `cuda`); "dask", a Dask cluster (the extra `dask`); or "auto", the GPU if
-        there is one and enough to play. Or an executor of `concurrent.futures`, such as a
-        `ProcessPoolExecutor`, which you shut down yourself. The results are the same, bit for bit.
-    scheduler
-        The address of the cluster's scheduler, such as "tcp://10.0.0.5:8786" (default: a cluster
-        of processes on this machine).
+        A folder: new, empty, or one of this experiment that was played with the same engine.
+    workers, engine, executor
+        As for `simulate`. The tables are the same bytes for any number of workers and any executor
+        on processors of one kind.
     progress
         As for `simulate`.
 
@@ -97,16 +83,14 @@ def run(
     [(5, 'moss++', 3), (10, 'moss++', 3)]
     """
     if not isinstance(experiment, Experiment):
-        raise refusal("experiment", "an Experiment such as load_spec(path)", experiment)
+        raise refusal("experiment", "an Experiment(name, cells)", experiment)
     need_pyarrow()  # rather now than after hours
-    engine = engine or experiment.engine or "threads"
-    check_engine(engine, scheduler, workers)
+    check_engine(engine, executor, workers)
     folder = check_path("out", out)
     meter = Meter(experiment.pulls, progress_for(progress))
-    with _claimed(folder, experiment.hash) as before:
+    with _claimed(folder, experiment.hash, engine) as before:
         try:
-            running = _Run(experiment, folder, meter)
-            running.complete(before, engine=engine, workers=workers, scheduler=scheduler)
+            _Run(experiment, folder, meter, engine).complete(before, executor, workers)
         except FolderError:
             raise
         except OSError as error:
@@ -120,32 +104,28 @@ def run(
 class _Run:
     """A run in a folder that is ours."""
 
-    def __init__(self, experiment: Experiment, folder: Path, meter: Meter) -> None:
-        self._experiment = experiment
+    def __init__(self, experiment: Experiment, folder: Path, meter: Meter, engine: Engine) -> None:
+        self._experiment, self._engine = experiment, engine
         self._folder = folder
         self._chunks = folder / "chunks"
         self._store = ChunkStore(self._chunks, experiment)
         self._meter = meter
 
     def complete(
-        self,
-        before: dict[str, Any],
-        *,
-        engine: str | Executor,
-        workers: int | None,
-        scheduler: str | None,
+        self, before: dict[str, Any], executor: Executor | None, workers: int | None
     ) -> None:
         """Play what is missing and write the tables, unless the run is finished."""
         finished = before.get("status") == "finished"
         if not finished or before.get("sha256") != self._checksums():
             started, sessions = before.get("started", _now()), before.get("sessions", 0) + 1
-            provenance = _provenance(self._experiment, started=started, sessions=sessions)
+            provenance = _provenance(self._experiment) | {
+                "engine": self._engine,
+                "started": started,
+                "sessions": sessions,
+            }
             self._note(provenance)  # first: from now on the folder is ours
-            if self._experiment.spec is not None:
-                text = as_toml(self._experiment.spec)
-                replace_file(self._folder / tables.SPEC, text.encode())
             self._chunks.mkdir(exist_ok=True)
-            self._play(engine, workers, scheduler)
+            self._play(executor, workers)
             provenance["seconds"] = tables.assemble(self._experiment, self._folder, self._store)
             provenance |= {"sha256": self._checksums(), "status": "finished", "finished": _now()}
             self._note(provenance)
@@ -160,9 +140,7 @@ class _Run:
 
     def _compare_code(self, before: dict[str, Any]) -> None:
         """Say so if a policy that was played has other code now."""
-        then, now = before.get("code"), codes_of(self._experiment)
-        if not isinstance(then, dict):  # of an earlier version, which did not note it
-            return
+        then, now = before["code"], codes_of(self._experiment)
         players = (player for cell in self._experiment.cells for player in cell.players)
         labels = {repr(player.policy): player.label for player in players}
         changed = sorted(labels[one] for one in now if then.get(one, now[one]) != now[one])
@@ -175,17 +153,14 @@ class _Run:
             warnings.warn(text, OldResultsWarning, stacklevel=4)
 
     def _checksums(self) -> dict[str, str]:
-        names = [tables.REGRET, tables.RUNS]
-        if self._experiment.spec is not None:
-            names.append(tables.SPEC)
-        paths = (self._folder / name for name in names)
+        paths = (self._folder / name for name in (tables.REGRET, tables.RUNS))
         return {path.name: tables.sha256_of(path) if path.is_file() else "" for path in paths}
 
     def _note(self, provenance: dict[str, Any]) -> None:
         text = json.dumps(provenance, indent=2) + "\n"
         replace_file(self._folder / tables.PROVENANCE, text.encode())
 
-    def _play(self, engine: str | Executor, workers: int | None, scheduler: str | None) -> None:
+    def _play(self, executor: Executor | None, workers: int | None) -> None:
         missing = []
         for chunk in plan(self._experiment):
             if self._store.load(chunk) is None:
@@ -194,10 +169,10 @@ class _Run:
                 self._meter.add(chunk.pulls)
         if missing:
             player = chunk_player(
-                chosen_engine(engine, self._experiment, workers),
+                self._engine,
+                executor,
                 seed=self._experiment.seed,
                 workers=workers,
-                scheduler=scheduler,
                 meter=self._meter,
             )
             play_chunks(missing, player, self._meter, self._store.save)
@@ -207,19 +182,17 @@ def _now() -> str:
     return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
 
 
-def _provenance(experiment: Experiment, *, started: str, sessions: int) -> dict[str, Any]:
+def _provenance(experiment: Experiment) -> dict[str, Any]:
     """Return what is known about a run when it starts or resumes."""
     return {
         "format": tables.FORMAT,
         "status": "running",
         "name": experiment.name,
-        "spec_hash": experiment.hash,
+        "hash": experiment.hash,
         "seed": experiment.seed,
         "objective": experiment.objective,
         "replications": experiment.replications,
         "pulls": experiment.pulls,
-        "started": started,
-        "sessions": sessions,
         "versions": {
             "python": platform.python_version(),
             "manyarms": sys.modules["manyarms"].__version__,  # an import would go up
@@ -236,7 +209,7 @@ def _provenance(experiment: Experiment, *, started: str, sessions: int) -> dict[
 
 
 @contextlib.contextmanager
-def _claimed(folder: Path, spec_hash: str) -> Iterator[dict[str, Any]]:
+def _claimed(folder: Path, wanted: str, engine: Engine) -> Iterator[dict[str, Any]]:
     """Hold a folder for one process, if it is empty or belongs to the experiment.
 
     Yields
@@ -245,7 +218,7 @@ def _claimed(folder: Path, spec_hash: str) -> Iterator[dict[str, Any]]:
         What its provenance says; nothing where there is none yet.
     """
     try:
-        _owned(folder, spec_hash)  # before the lock file is made: nothing is touched
+        _owned(folder, wanted, engine)  # before the lock file is made: nothing is touched
         folder.mkdir(parents=True, exist_ok=True)
         lock = FileLock(folder / _LOCK, remove=True)
     except LockedError as error:
@@ -260,12 +233,12 @@ def _claimed(folder: Path, spec_hash: str) -> Iterator[dict[str, Any]]:
             f"`out` cannot be used: {error}. {fix_for(error)}, or choose another folder."
         ) from error
     try:
-        yield _owned(folder, spec_hash)  # again: another process may have been here
+        yield _owned(folder, wanted, engine)  # again: another process may have been here
     finally:
         lock.release()
 
 
-def _owned(folder: Path, spec_hash: str) -> dict[str, Any]:
+def _owned(folder: Path, wanted: str, engine: Engine) -> dict[str, Any]:
     """Return the folder's provenance, or raise if the folder is not for this experiment."""
     if not folder.exists():
         return {}
@@ -273,8 +246,8 @@ def _owned(folder: Path, spec_hash: str) -> dict[str, Any]:
         raise FolderError(f"`out` must be a folder, got the file '{folder}'. Choose another name.")
     try:
         found = json.loads((folder / tables.PROVENANCE).read_text(encoding="utf-8"))
-        theirs = found["spec_hash"]
-        found["sessions"] = int(found.get("sessions", 0))
+        theirs, played = found["hash"], found["engine"]
+        found |= {"sessions": int(found["sessions"]), "code": dict(found["code"])}
     except FileNotFoundError:
         if all(entry.name.endswith((_LOCK, PART)) for entry in folder.iterdir()):
             return {}
@@ -286,10 +259,16 @@ def _owned(folder: Path, spec_hash: str) -> dict[str, Any]:
             f"`out` must be an empty folder or one of this experiment, got '{folder}', which "
             f"holds other files. Choose another folder."
         )
-    if theirs != spec_hash:
+    if theirs != wanted:
         raise FolderError(
-            f"`out` must be a folder of this experiment (spec hash {spec_hash[:12]}), got "
-            f"'{folder}', which belongs to another one ({theirs[:12]}). Choose another folder, "
-            f"or delete that one."
+            f"`out` must be a folder of this experiment (hash {wanted[:12]}), got '{folder}', "
+            f"which belongs to another one ({theirs[:12]}). Choose another folder, or delete that "
+            f"one."
+        )
+    if played != engine:
+        raise FolderError(
+            f"`out` must be a folder that was played with engine={engine!r}, got '{folder}', which "
+            f"was played with {played!r}: a GPU may round a logarithm differently, and one folder "
+            f"has the results of one engine. Choose another folder, or pass engine={played!r}."
         )
     return dict(found)

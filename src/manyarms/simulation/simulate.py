@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal
+from concurrent.futures import Executor
+from typing import Any
 
 import numpy as np
 
-from manyarms.core.checks import refusal
 from manyarms.errors import ParameterError
 from manyarms.instances.instance import Instance
 from manyarms.protocol.policy import Policy
@@ -16,12 +16,11 @@ from manyarms.simulation.chunks import Chunk, plan
 from manyarms.simulation.executors import (
     Meter,
     check_engine,
-    chosen_engine,
     chunk_player,
     play_chunks,
     processors,
 )
-from manyarms.simulation.experiment import Cell, Experiment, cell
+from manyarms.simulation.experiment import Cell, Engine, Experiment, cell
 from manyarms.simulation.players import aliases_of
 from manyarms.simulation.progress import ProgressCallback, progress_for
 from manyarms.simulation.results import Result, facts_of, result_of
@@ -40,7 +39,8 @@ def simulate(
     first_replication: int = 0,
     seed: int = 0,
     workers: int | None = None,
-    engine: Literal["auto", "threads", "cuda"] = "threads",
+    engine: Engine = "threads",
+    executor: Executor | None = None,
     checkpoints: int | Iterable[int] | None = None,
     delay: int = 0,
     batch: int = 1,
@@ -50,8 +50,10 @@ def simulate(
     """Play every policy on the instance, `replications` times.
 
     The k-th reward of an arm is the same for all policies of a replication, so differences
-    between policies are paired. The result is the same, bit for bit, for any number of workers,
-    and a policy's regret does not depend on which others are played beside it.
+    between policies are paired. The result is the same, bit for bit, for any number of workers and
+    any executor on processors of one kind, and a policy's regret does not depend on which others
+    are played beside it. Another processor, a GPU or another C library may round a logarithm
+    differently in its last bit; then a run may go another way where a choice depends on that bit.
 
     Parameters
     ----------
@@ -69,10 +71,14 @@ def simulate(
     seed
         The seed of all random numbers (default: 0).
     workers
-        The number of threads (default: all processors).
+        The number of threads, or of workers that the executor has (default: all processors).
     engine
-        Who plays (default: "threads"): "threads" of this process; "cuda", a GPU, with the same
-        bits (the extra `cuda`); or "auto", the GPU if there is one and enough to play.
+        "threads" of this process, or "cuda", a GPU, which needs the extra `cuda` (default:
+        "threads").
+    executor
+        An executor of `concurrent.futures` that plays instead of threads of this process, such as
+        a `ProcessPoolExecutor` or Dask's `client.get_executor()` (default: none). You shut it down
+        yourself.
     checkpoints
         The times at which regret is recorded, or their number, spread evenly (default: 100). The
         horizon is always one of them.
@@ -107,15 +113,16 @@ def simulate(
         batch=batch,
     )
     experiment = Experiment("simulation", (game,), seed)
-    options: dict[str, Any] = {"workers": workers, "engine": engine, "record_arms": record_arms}
-    return run_in_memory(experiment, **options, progress=progress)[0]
+    who: dict[str, Any] = {"workers": workers, "engine": engine, "executor": executor}
+    return run_in_memory(experiment, **who, record_arms=record_arms, progress=progress)[0]
 
 
 def run_in_memory(
     experiment: Experiment,
     *,
     workers: int | None = None,
-    engine: Literal["auto", "threads", "cuda"] = "threads",
+    engine: Engine = "threads",
+    executor: Executor | None = None,
     record_arms: bool = False,
     progress: bool | ProgressCallback | None = None,
 ) -> list[Result]:
@@ -125,7 +132,7 @@ def run_in_memory(
     ----------
     experiment
         What to play.
-    workers, engine, record_arms, progress
+    workers, engine, executor, record_arms, progress
         As for `simulate`.
 
     Examples
@@ -136,7 +143,7 @@ def run_in_memory(
     >>> [result.regret.shape for result in run_in_memory(Experiment("short", (short,)))]
     [(1, 3, 50)]
     """
-    _check_engine(engine, workers)
+    check_engine(engine, executor, workers)
     _check_room(experiment, record_arms)
     meter = Meter(experiment.pulls, progress_for(progress))
     played: defaultdict[tuple[int, int], dict[int, Played]] = defaultdict(dict)
@@ -145,7 +152,8 @@ def run_in_memory(
         played[chunk.cell_number, chunk.player_number][chunk.first] = part
 
     player = chunk_player(
-        chosen_engine(engine, experiment, workers),
+        engine,
+        executor,
         seed=experiment.seed,
         workers=workers,
         meter=meter,
@@ -176,13 +184,6 @@ def _check_room(experiment: Experiment, record_arms: bool) -> None:
             f"replications or `checkpoints`, or let `simulation.run` write them into a folder.",
             parameter="replications",
         )
-
-
-def _check_engine(engine: str, workers: int | None) -> None:
-    if engine == "dask":
-        fix = "A cluster plays into a folder: take `simulation.run`."
-        raise refusal("engine", "'auto', 'threads' or 'cuda'", engine, fix)
-    check_engine(engine, None, workers)
 
 
 def _gather(game: Cell, seed: int, played: list[dict[int, Played]]) -> Result:

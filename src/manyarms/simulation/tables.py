@@ -1,15 +1,15 @@
-"""Results on disk: tidy Parquet tables, with the spec and its provenance beside them.
+"""Results on disk: tidy Parquet tables, with their provenance beside them.
 
 A folder of results holds
 
 * `regret.parquet`: the parameters, policy, replication, time, regret;
 * `runs.parquet`: the parameters, policy, replication, regret (at the end), best_pulls,
   distinct_arms, recommended, recommended_mean (the true mean of the recommended arm);
-* `spec.toml`: the experiment, in canonical form, where it was read from a spec;
-* `provenance.json`: its hash and seed, what each cell is, versions, machine, times.
+* `provenance.json`: hash and seed of the experiment, what each cell is, engine, versions, machine,
+  times.
 
-The parameters are those in which cells and policies differ. The first three files are the same
-bytes whenever the same versions write them.
+The parameters are those in which cells and policies differ. The tables are the same bytes whenever
+the same versions write them on processors of one kind.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ from manyarms.simulation.workbench import row_type
 
 FORMAT = "manyarms results 1"
 REGRET, RUNS = "regret.parquet", "runs.parquet"
-SPEC, PROVENANCE = "spec.toml", "provenance.json"
+PROVENANCE = "provenance.json"
 
-_HASH = "manyarms_spec_hash"
+_HASH = "manyarms_hash"
 _COUNTS = ("best_pulls", "distinct_arms", "recommended")
-_KEPT = "recommended_mean"  # tables of earlier versions do not have it
+_KEPT = "recommended_mean"
 # what reading raises where a file is not what it should be
 _MALFORMED = (
     *(OSError, ValueError, RuntimeError, LookupError, TypeError, AttributeError),
@@ -61,11 +61,11 @@ _GROUP = 1 << 18  # rows written, and read, as one
 class TidyWriter:
     """Writes a tidy table; the bytes do not depend on how the rows are handed over.
 
-    `columns` are names with "int64", "double" or "string".
+    `columns` are names with "int64", "double" or "string"; `experiment` is its hash.
     """
 
     def __init__(
-        self, file: Path | BinaryIO, columns: Mapping[str, str], *, spec_hash: str
+        self, file: Path | BinaryIO, columns: Mapping[str, str], *, experiment: str
     ) -> None:
         arrow = self._arrow = need_pyarrow()
         kinds = {"int64": arrow.int64(), "double": arrow.float64(), "string": arrow.string()}
@@ -82,7 +82,7 @@ class TidyWriter:
             write_page_checksum=True,
             store_schema=False,
         )
-        self._writer.add_key_value_metadata({_HASH: spec_hash})
+        self._writer.add_key_value_metadata({_HASH: experiment})
 
     def write(self, rows: int, values: Mapping[str, Any]) -> None:
         """Add rows; a value that is no array stands in all of them, None for a missing one."""
@@ -126,7 +126,7 @@ def assemble(experiment: Experiment, folder: Path, store: ChunkStore) -> float:
         for name, columns in own.items():
             part = stack.enter_context(replacing(folder / name))
             file = stack.enter_context(open_part(part))
-            writer = TidyWriter(file, keys | columns, spec_hash=experiment.hash)
+            writer = TidyWriter(file, keys | columns, experiment=experiment.hash)
             writers.append(stack.enter_context(contextlib.closing(writer)))
         for chunk in plan(experiment):
             stored = store.load(chunk)
@@ -149,25 +149,17 @@ class ResultsFolder:
     ----------
     folder, provenance
         Where it was read from, and what `provenance.json` says.
-    spec
-        The experiment as TOML; None where it was made in Python.
     """
 
     folder: Path
     provenance: dict[str, Any] = field(repr=False)
-    spec: str | None = field(repr=False)
 
     def __init__(
-        self,
-        folder: str | os.PathLike[str],
-        provenance: dict[str, Any] | None = None,
-        spec: str | None = None,
+        self, folder: str | os.PathLike[str], provenance: dict[str, Any] | None = None
     ) -> None:
         path = check_path("folder", folder)
-        if provenance is None:
-            provenance, spec = _read(path)
-        for name, value in (("folder", path), ("provenance", provenance), ("spec", spec)):
-            object.__setattr__(self, name, value)
+        object.__setattr__(self, "folder", path)
+        object.__setattr__(self, "provenance", provenance or _read(path))
 
     @functools.cached_property
     def regret(self) -> Any:
@@ -190,7 +182,7 @@ class ResultsFolder:
     def objective(self) -> Objective:
         """What the experiment is about: "earn", or "find"."""
         with damage(self.folder / PROVENANCE):
-            return check_objective(self.provenance.get("objective", "earn"))
+            return check_objective(self.provenance["objective"])
 
     def summary_rows(self, objective: Objective = "earn") -> list[dict[str, Any]]:
         """Summarise the final regret of each policy in each cell, or its simple regret.
@@ -252,10 +244,7 @@ class ResultsFolder:
         table = self.regret if over_time else self.runs
         regret = table.column("regret").to_numpy()
         time = table.column("time").to_numpy() if over_time else None
-        runs = {name: self.runs.column(name).to_numpy() for name in _COUNTS}
-        runs[_KEPT] = np.full(self.runs.num_rows, np.nan)
-        if _KEPT in self.runs.column_names:
-            runs[_KEPT] = self.runs.column(_KEPT).to_numpy()
+        runs = {name: self.runs.column(name).to_numpy() for name in (*_COUNTS, _KEPT)}
         players = zip(self._groups(self.runs), self._groups(table), strict=True)
         for about in self.provenance["cells"]:
             check_facts(about)
@@ -342,8 +331,8 @@ def read_results(folder: str | os.PathLike[str]) -> ResultsFolder:
     Parameters
     ----------
     folder
-        The folder that was given to `run`, or to `manyarms run` as --out. Its run must be finished:
-        the same call resumes one that was stopped.
+        The folder that was given to `run`. Its run must be finished: the same call resumes one
+        that was stopped.
 
     Examples
     --------
@@ -354,12 +343,12 @@ def read_results(folder: str | os.PathLike[str]) -> ResultsFolder:
     return ResultsFolder(folder)
 
 
-def _read(path: Path) -> tuple[dict[str, Any], str | None]:
-    """Read the provenance and the spec of a folder, and check all of it."""
+def _read(path: Path) -> dict[str, Any]:
+    """Read the provenance of a folder, and check that its tables are there."""
     arrow = need_pyarrow()
     try:
-        provenance = json.loads((path / PROVENANCE).read_text(encoding="utf-8"))
-        spec_hash, status = str(provenance["spec_hash"]), provenance["status"]
+        provenance: dict[str, Any] = json.loads((path / PROVENANCE).read_text(encoding="utf-8"))
+        wanted, status = str(provenance["hash"]), provenance["status"]
         if provenance["format"] != FORMAT:
             raise ValueError(f"{PROVENANCE} is of another format: {shown(provenance['format'])}")
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
@@ -371,25 +360,19 @@ def _read(path: Path) -> tuple[dict[str, Any], str | None]:
             reason = f"{PROVENANCE} cannot be used ({getattr(error, 'strerror', None) or error})"
         raise ResultsError(
             f"`folder` must hold results of manyarms, got '{path}': {reason}. Name the folder that "
-            f"was given to `run` as --out."
+            f"was given to `run`."
         ) from error
     if status != "finished":
         raise ResultsError(
             f"`folder` must hold a finished run, but the one in '{path}' is not finished. Run the "
-            f"same spec with the same folder again to resume it."
+            f"same experiment with the same folder again to resume it."
         )
     for name in (REGRET, RUNS):
         with _opened(path / name) as file:
             stored = arrow.parquet.read_metadata(file).metadata or {}
-        if stored.get(_HASH.encode()) != spec_hash.encode():
+        if stored.get(_HASH.encode()) != wanted.encode():
             raise ResultsError(f"'{path / name}' belongs to another experiment.")
-    with damage(path / PROVENANCE):
-        if SPEC not in provenance["sha256"]:
-            return provenance, None
-    with _opened(path / SPEC) as file:
-        data = file.read()
-        _check_sum(provenance, SPEC, hashlib.sha256(data).hexdigest())
-        return provenance, data.decode()
+    return provenance
 
 
 def sha256_of(path: Path) -> str:
@@ -411,7 +394,7 @@ def _opened(path: Path) -> Iterator[BufferedReader]:
 
 
 @contextlib.contextmanager
-def damage(path: Path, fix: str = "Run its spec again, or get another copy.") -> Iterator[None]:
+def damage(path: Path, fix: str = "Run it again, or get another copy.") -> Iterator[None]:
     """Turn any error that a damaged file causes into a `ResultsError` of one sentence."""
     try:
         yield

@@ -96,7 +96,7 @@ class Workbench(Pairing):
         self._idle: list[Workspace] = [self.new_workspace(self._memory)]
         self._loop: Any = play
         if self._compiles:
-            self._classes = classes_in(self._idle[0].state) | {type(self._world.law)}
+            self._classes = classes_in(self._idle[0].state) | {type(cell.law)}
             self._loop = compiled(play, *self._classes)
 
     @property
@@ -107,7 +107,7 @@ class Workbench(Pairing):
     def compile(self) -> None:
         """Compile the loop, before threads wait for it."""
         if self._compiles:
-            with compiling(self.label):
+            with compiling(f"{self.label} on {self._cell.instance.rewards!r} rewards"):
                 self._call(self._idle[0], self._new_recorder(0), 0, 0, 0)
 
     def play(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import Any
 
 import pytest
 
@@ -14,7 +13,6 @@ from manyarms.policies.parts.kl import switch_at
 from manyarms.policies.parts.moss_slots import moss_index
 from manyarms.protocol import ask, reset, tell
 from manyarms.protocol.registry import described_policy, policy_from
-from manyarms.simulation import experiment_from
 from tests.reference.field.kl import divergence
 
 
@@ -95,22 +93,6 @@ def test_labels_name_the_index() -> None:
     assert ma.EmpMOSSPlusPlus(index="kl", beta=0.6).label == "empmoss++(kl, beta=0.6)"
     assert ma.Doubling(ma.MOSSPlusPlus(index="kl++")).label == "anytime-moss++(kl++)"
     assert ma.policy("guarded-empmoss++", index="kl").label == "guarded-empmoss++(kl)"
-
-
-def test_specs_name_the_index_too() -> None:
-    spec: dict[str, Any] = {
-        "experiment": {"name": "kl", "horizon": 9},
-        "instance": {"family": "planted", "n": 9, "m": 1},
-        "policy": [
-            {"name": "moss", "index": ["moss", "kl"]},
-            {"name": "quantile", "index": "kl++"},
-        ],
-    }
-    labels = [player.label for player in experiment_from(spec).cells[0].players]
-    assert labels == ["moss", "moss(kl)", "quantile(kl++)"]
-    spec["policy"] = [{"name": "moss++", "index": "kl", "beta": [0.5, 0.6]}]
-    labels = [player.label for player in experiment_from(spec).cells[0].players]
-    assert labels == ["moss++(beta=0.5, kl)", "moss++(beta=0.6, kl)"]
 
 
 def test_hybrid_takes_the_kl_index_where_told() -> None:
