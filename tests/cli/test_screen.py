@@ -150,14 +150,3 @@ def test_json_is_what_was_meant(tmp_path: Path, capsys: pytest.CaptureFixture[st
 def test_a_file_that_cannot_be_written_is_told(tmp_path: Path, path: str) -> None:
     with pytest.raises(FolderError, match="`--json` must name a file .*, or choose another"):
         write_json(1, str(tmp_path / path))
-
-
-def test_the_bar_counts_each_run_once() -> None:
-    total = 0
-    with watching() as watch:
-        for _ in range(3):
-            begun = watch.begin("a run")
-            for done in (0, 2000, 4000, 4000):  # the end may be told twice
-                begun(done, 4000, "")
-            total += 4000
-            assert watch._before + watch._now == total

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any, Literal
 
 import click
@@ -16,7 +15,6 @@ from manyarms.cli.warm import warm
 
 Objective = Literal["earn", "find"]
 
-_path = click.Path(path_type=Path)
 _horizon = click.option("--horizon", type=int, required=True, help="The number of pulls.")
 _as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 _json = click.option(
@@ -32,12 +30,6 @@ _objective = click.option(
 _seed = click.option("--seed", type=int, default=0, help="The seed of all random numbers.")
 _threads = click.option(
     "--workers", type=int, help="The number of threads (default: all processors)."
-)
-_engine = click.option(
-    "--engine",
-    type=click.Choice(("threads", "cuda")),
-    default="threads",
-    help="Play in threads, or on a GPU.",
 )
 
 

@@ -99,8 +99,8 @@ def _resumption(words: Sequence[str]) -> str:
     ' Contests that were downloaded are kept. To get the rest, run:\n  manyarms data get 652'
     """
     command = next((word for word in words if not word.startswith("-")), "")
-    same = f"run:\n  manyarms {shlex.join(words)}"
     if command == "data" and "get" in words:
+        same = f"run:\n  manyarms {shlex.join(words)}"
         return f" Contests that were downloaded are kept. To get the rest, {same}"
     return " Nothing was kept."
 

@@ -218,26 +218,22 @@ class Watch:
 
     def __init__(self, bar: Progress) -> None:
         self._bar, self._task = bar, bar.add_task("", total=None, rate="")
-        self._before = 0  # pulls of the runs that are done
-        self._now = 0  # pulls of the current one
-        self._total: int | None = None  # of all runs, where that is known
         self._label = ""
         self._begun = self._said = -math.inf  # when the first and the last line were printed
 
-    def begin(self, label: str, total: int | None = None) -> Watch:
-        """Name the run that follows, and the pulls of all; the result hears of its progress."""
-        self._label, self._total = label, total
+    def begin(self, label: str) -> Watch:
+        """Name the run that follows; the result hears of its progress."""
+        self._label = label
         self._begun = self._said = -math.inf
-        self._before, self._now = self._before + self._now, 0
         return self
 
     def __call__(self, done: int, total: int, note: str) -> None:
         """Show how far the current run is."""
-        speed, self._now = self._bar.tasks[0].speed, done
+        speed = self._bar.tasks[0].speed
         self._bar.update(
             self._task,
-            total=self._total or total,
-            completed=self._before + done if self._total else done,
+            total=total,
+            completed=done,
             description=printable(f"{self._label}  {note}"),
             rate=_rate(speed) if speed else "",
         )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -19,7 +18,6 @@ from manyarms.report.drawing import (
     MaxNLocator,
     MultipleLocator,
     drawing,
-    save_figure,
 )
 from manyarms.report.frame import (
     Band,
@@ -49,7 +47,6 @@ from manyarms.report.style import (
     thousands,
 )
 from manyarms.simulation.results import Result
-from manyarms.simulation.tables import ResultsFolder
 from manyarms.theory.pareto import Rate, rate_on_grid
 from manyarms.theory.rates import minimax_rate, moss_plus_plus_rate, quantile_rate, subset_rate
 
@@ -181,14 +178,13 @@ def regret_over_time(
     return figure
 
 
-def figures_of(cells: Sequence[Result]) -> tuple[list[tuple[str, str, Figure]], int]:
+def figures_of(cells: Sequence[Result]) -> tuple[list[tuple[str, Figure]], int]:
     """Draw the cells of a sweep: against hardness if only that differs, and over time.
 
     Returns
     -------
     tuple
-        A title, a name for files and a figure for each, and the number of cells that were too many
-        to draw over time.
+        A title and a figure for each, and the number of cells that were too many to draw over time.
     """
     found = []
     by_alpha: dict[Any, Result] = {
@@ -196,21 +192,13 @@ def figures_of(cells: Sequence[Result]) -> tuple[list[tuple[str, str, Figure]], 
     }
     same_horizon = len({each.horizon for each in cells}) == 1
     if len(by_alpha) == len(cells) and all(map(_is_hardness, by_alpha)) and same_horizon:
-        found.append(("Regret against hardness", "hardness", regret_against_hardness(by_alpha)))
+        found.append(("Regret against hardness", regret_against_hardness(by_alpha)))
     over_time = [each for each in cells if len(each.times) > 1]
-    for number, each in enumerate(over_time[:_CELLS], 1):
+    for each in over_time[:_CELLS]:
         where = ", ".join(f"{name} = {value}" for name, value in each.parameters.items())
         title = f"Regret over time, {where}" if where else "Regret over time"
-        figure = regret_over_time(each, title=where or None)
-        found.append((title, f"over_time_{number}", figure))
+        found.append((title, regret_over_time(each, title=where or None)))
     return found, max(0, len(over_time) - _CELLS)
-
-
-def draw_cells(results: ResultsFolder, folder: Path) -> tuple[list[Path], int]:
-    """Save what `figures_of` draws, and return the files and the number of cells left out."""
-    figures, left_out = figures_of(results.cells)
-    files = [path for _, name, figure in figures for path in save_figure(figure, folder / name)]
-    return files, left_out
 
 
 def _is_hardness(alpha: Any) -> bool:

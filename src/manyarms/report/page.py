@@ -156,7 +156,7 @@ def write_report(folder: str | os.PathLike[str]) -> Path:
     results = read_results(folder)
     cells = [cell.by(results.objective) for cell in results.cells]
     figures, left_out = figures_of(cells)
-    sections = [Section(title, figures=[figure]) for title, _, figure in figures]
+    sections = [Section(title, figures=[figure]) for title, figure in figures]
     tables = [_summary(each) for each in cells]
     note = [f"{count_of(left_out, 'further problem')}: tables only."] if left_out else []
     sections.append(Section("Numbers", note, tables=tables))
