@@ -12,10 +12,10 @@ ROOT = Path(__file__).parent
 # Fast tests and examples of these rooms say the same with the JIT as without it, so they run once:
 # without it, where nothing waits for the compiler, a wrong index raises, and coverage counts.
 ONCE = {"advice", "attack", "cli", "live", "project", "protocol", "remote", "report", "serve"}
-ONCE |= {"learn", "studies", "theory"}
+ONCE |= {"advice.py", "learn", "studies", "theory"}
 ONCE |= {"test_bad_specs.py", "test_players.py", "test_spec.py"}
 # Examples in these files play more games than CPython should.
-PLAYED = {"advise.py", "contests.py", "finding.py"}
+PLAYED = {"contests.py", "finding.py"}
 
 # Slipcover has a copy of a process write its lines to a file when it ends. The service's copies
 # close all files: their end would fail, and they would go on with the tests.
