@@ -84,7 +84,7 @@ class Advice:
     >>> names = ["moss", "ss-greedy"]
     >>> advice = ma.advise(n_arms=500, horizon=100, policies=names, replications=5)
     >>> print(str(advice).splitlines()[0])
-    Use ma.policy("ss-greedy"): it loses least, 46 % on average over 8 problems.
+    Use ma.policy("ss-greedy"): it loses least, 46 % on average.
     """
 
     policy: Policy
@@ -115,7 +115,7 @@ class Advice:
         notes = [
             f"0 %: a best arm {kept}. 100 %: the worst arm is.",
             f"{self.n_arms:,} arms, {self.horizon:,} pulls{late}; {self.replications} replications "
-            f"of each of these problems: {', '.join(self.problems)}.",
+            f"of {_count(len(self.problems), 'problem')}: {', '.join(self.problems)}.",
         ]
         table = aligned([head, *cells])
         return "\n".join([*map(_filled, self._answer()), "", *table, "", *map(_filled, notes)])
@@ -124,8 +124,7 @@ class Advice:
         (own,) = (row for row in self.rows if row.policy == self.label)
         share = f"{own.mean:.2g} % on average"
         if not self.alike:
-            over = _count(len(self.problems), "problem")
-            yield f"Use {self.code}: it loses least, {share} over {over}."
+            yield f"Use {self.code}: it loses least, {share}."
             return
         yield f"Use {self.code}: it loses {share}; none is clearly better."
         yield f"Not distinguishable from it: {', '.join(self.alike)}."

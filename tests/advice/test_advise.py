@@ -148,7 +148,7 @@ def test_the_first_line_is_the_answer_and_lines_fit() -> None:
     assert eval(advice.code, {"ma": ma}) == advice.policy
     first, empty, head, *_ = str(advice).splitlines()
     lost = f"{advice.rows[0].mean:.2g} % on average"
-    assert first == f'Use ma.policy("ss-greedy"): it loses least, {lost} over 8 problems.'
+    assert first == f'Use ma.policy("ss-greedy"): it loses least, {lost}.'
     assert empty == ""
     assert head.startswith("loss in %  mean  ± error")
     assert max(map(len, str(advice).splitlines())) <= 80
@@ -238,7 +238,10 @@ def test_an_unknown_policy_is_refused() -> None:
         ({"n_arms": 20_000, "horizon": 10_000}, "prospector"),
         ({"n_arms": 20_000, "horizon": 10_000, "objective": "find"}, "scout"),
         # many good arms, all far below 1: a greedy choice among sqrt(T) arms (docs/prospector.md)
-        ({"n_arms": 5000, "horizon": 20_000, "m_at_least": 1500, "best_mean": 0.5}, "ss-greedy"),
+        (
+            {"n_arms": 5000, "horizon": 20_000, "m_at_least": 1500, "best_mean": (0.4, 0.5)},
+            "ss-greedy",
+        ),
     ],
 )
 def test_it_recommends_what_is_known_to_be_best(given: dict[str, Any], name: str) -> None:
