@@ -1,6 +1,6 @@
-"""`manyarms policies`, and the tables of docs/choosing.md.
+"""`manyarms policies`, and the tables of docs/policies/index.md.
 
-`python -m manyarms.cli.listing docs/choosing.md` updates the tables of that page.
+`python -m manyarms.cli.listing docs/policies/index.md` updates the tables of that page.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from manyarms.protocol import About, described, policy_names
 from manyarms.protocol.loading import load_installed
 from manyarms.protocol.registry import maker
 
-BEGIN = "<!-- made by `python -m manyarms.cli.listing docs/choosing.md` -->"
+BEGIN = "<!-- made by `python -m manyarms.cli.listing docs/policies/index.md` -->"
 END = "<!-- end of what is made -->"
 
 _TITLES = {"paper": "The paper's", "ours": "Our own", "field": "The field"}
@@ -60,7 +60,7 @@ def policies_as_markdown() -> str:
     for kind, title in _TITLES.items():
         rows = [
             [
-                f"[`{name}`]({about.page.removeprefix('docs/')})",
+                f"[`{name}`]({about.page.removeprefix('docs/policies/')})",
                 _needs(about),
                 about.guarantee,
                 about.good_at,
@@ -69,7 +69,7 @@ def policies_as_markdown() -> str:
             if about.kind == kind
         ]
         head = ["policy", "needs to know", "guarantee", "good at"]
-        parts.append(f"### {title}\n\n{markdown_table(head, rows)}")
+        parts.append(f"## {title}\n\n{markdown_table(head, rows)}")
     return "\n\n".join(parts)
 
 
