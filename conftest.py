@@ -12,10 +12,7 @@ ROOT = Path(__file__).parent
 # Fast tests and examples of these rooms say the same with the JIT as without it, so they run once:
 # without it, where nothing waits for the compiler, a wrong index raises, and coverage counts.
 ONCE = {"advice", "attack", "cli", "live", "project", "protocol", "remote", "report", "serve"}
-ONCE |= {"benchmarks", "learn", "paper", "theory"}
-ONCE |= {"test_bad_specs.py", "test_players.py", "test_spec.py"}
-# Examples in these files play more games than CPython should.
-PLAYED = {"advise.py"}
+ONCE |= {"advice.py", "benchmarks", "learn", "paper", "test_players.py", "theory"}
 
 # Slipcover has a copy of a process write its lines to a file when it ends. The service's copies
 # close all files: their end would fail, and they would go on with the tests.
@@ -35,9 +32,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 )
             continue
         place, *rooms = item.path.relative_to(ROOT).parts
-        if place == "src" and PLAYED.intersection(rooms):
-            item.add_marker("compiled")
-        elif place == "paper" or (place in ("src", "tests") and ONCE.intersection(rooms)):
+        if place == "paper" or (place in ("src", "tests") and ONCE.intersection(rooms)):
             item.add_marker("interpreted")
 
 

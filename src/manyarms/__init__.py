@@ -14,7 +14,6 @@ __version__ = "0.1.0"
 # The room of each name; errors are in `errors`. A room is loaded on first use: `import manyarms`
 # costs next to nothing, and never imports numba.
 _ROOM = {
-    "Advice": "advice",
     "advise": "advice",
     "Result": "simulation",
     "Summary": "simulation",
@@ -56,7 +55,6 @@ _ROOM = {
 
 __all__ = [
     "MOSS",
-    "Advice",
     "ArmEstimate",
     "AsyncRemote",
     "CompilationError",
@@ -119,7 +117,7 @@ __all__ = [
 
 if TYPE_CHECKING:
     from manyarms import instances, kit, policies, theory
-    from manyarms.advice import Advice, advise
+    from manyarms.advice import advise
     from manyarms.errors import (
         CompilationError,
         ContestFileError,

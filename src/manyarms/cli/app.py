@@ -1,37 +1,28 @@
-"""The commands: options and body side by side. Each one imports what it needs when it runs."""
+"""The commands, each with its options. Each one imports what it needs when it runs."""
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from manyarms import __version__
-from manyarms.cli.completion import complete_policies
+from manyarms.cli.arguments import (
+    Objective,
+    complete_policies,
+    horizon_option,
+    json_option,
+    objective_option,
+    seed_option,
+    workers_option,
+)
 from manyarms.cli.data import data
 from manyarms.cli.serve import serve, token
 from manyarms.cli.upkeep import backup, check
 from manyarms.cli.warm import warm
 
-Objective = Literal["earn", "find"]
-
-_horizon = click.option("--horizon", type=int, required=True, help="The number of pulls.")
-_as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-_json = click.option(
-    "--json", "json_path", help="Write JSON to this file; - means standard output."
-)
-_objective = click.option(
-    "--objective",
-    type=click.Choice(("earn", "find")),
-    default="earn",
-    help="What to judge policies by: earn means little regret on the way, find means a good arm "
-    "in the end.",
-)
-_seed = click.option("--seed", type=int, default=0, help="The seed of all random numbers.")
-_threads = click.option(
-    "--workers", type=int, help="The number of threads (default: all processors)."
-)
-
+if TYPE_CHECKING:
+    from manyarms.simulation import Result, Summary
 
 _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100, "show_default": True}
 
@@ -44,96 +35,66 @@ def app(debug: bool) -> None:
 
 
 @app.command()
-@_horizon
-@click.option("--n", type=int, help="The number of arms.")
-@click.option("--contest", help="Use the captions of this contest (a file or a number) as arms.")
+@horizon_option
+@click.option("--n", "n_arms", type=int, help="The number of arms.")
 @click.option(
-    "--means",
-    help="Use means of your own, from a CSV or Parquet file: FILE:COLUMN or FILE:COLUMN/COLUMN, "
-    "such as items.csv:clicks/views (default column: mean).",
+    "--instance",
+    help="Data like yours, instead of --n: captions:CONTEST (a file or a number), "
+    "means:FILE:COLUMN such as means:items.csv:clicks/views, or rewards:FILE:ARM,REWARD.",
 )
 @click.option("--m-at-least", type=int, help="At least this many arms are best.")
 @click.option(
-    "--alpha-at-most",
-    type=float,
-    help="The largest hardness, from 0 (easy) to 1; instead of --m-at-least.",
+    "--best-mean",
+    help="The best mean, rounded down; or two numbers that it is between, such as 0.01,0.05.",
 )
-@click.option("--best-mean", type=float, help="The best mean, if you know it; round it down.")
 @click.option(
-    "--best-between", help="The smallest and largest best mean you expect, such as 0.01,0.05."
-)
-@click.option("--others", help="Means of the other arms, such as 0.1,0.3,0.5.")
-@click.option(
-    "--in-flight",
+    "--pending",
     type=int,
     default=0,
-    help="The number of pulls that wait for their reward.",
+    help="The number of further pulls before the reward of a pull is known.",
 )
-@_objective
+@objective_option
 @click.option(
     "--policies",
-    help="Consider only these policies, such as moss,my_module:Mine.",
+    help="Simulate these policies only, such as moss,my_module:Mine.",
     shell_complete=complete_policies,
 )
 @click.option(
     "--replications",
     type=int,
-    help="Runs of each finalist (default: as many as fit into about ten seconds).",
+    help="Replications of each problem (default: as many as take about ten seconds on one core).",
 )
-@click.option(
-    "--why", is_flag=True, help="Show the table, all reasons, and what would change the advice."
-)
-@click.option(
-    "--all",
-    "everyone",
-    is_flag=True,
-    help="Play and show the whole catalogue. The first time, this takes a minute or two.",
-)
-@_seed
-@_threads
-@_json
+@seed_option
+@workers_option
+@json_option
 def advise(
-    horizon: int,
-    contest: str | None,
-    means: str | None,
-    best_between: str | None,
-    others: str | None,
-    objective: Objective,
+    instance: str | None,
+    best_mean: str | None,
     policies: str | None,
-    why: bool,
-    everyone: bool,
     json_path: str | None,
     **given: Any,
 ) -> None:
-    """Say which policy to take for your problem, and why.
+    """Recommend a policy for problems of your size.
 
-    With --why it also says how hard the problem is, and what each policy would lose on it. Policies
-    that need to know more than you do are left out.
+    Six policies are simulated on problems with your numbers of arms and pulls. The first line of
+    the answer is the policy to use; the table shows what each of them loses.
 
     Example: manyarms advise --n 1000000 --horizon 20000 --m-at-least 50
     """
     from manyarms.advice import advise as ask
-    from manyarms.cli.arguments import as_options, check_json_path, numbers, own_arms
-    from manyarms.cli.screen import show, watching, write_json
-    from manyarms.protocol.loading import load_policy
+    from manyarms.cli.arguments import instance_from, named_policies, numbers
+    from manyarms.cli.screen import check_json_path, show, write_json
 
     check_json_path(json_path)
-    chosen = [load_policy(name) for name in policies.split(",")] if policies else None
-    with watching() as watch:
-        advice = ask(
-            horizon=horizon,
-            instance=own_arms(contest, means),
-            best_between=numbers("best-between", best_between, "0.01,0.05", float) or None,
-            others=numbers("others", others, "0.1,0.3,0.5", float) or None,
-            objective=objective,
-            policies="all" if everyone and chosen is None else chosen,
-            progress=watch.begin(f"candidates play games of {horizon} pulls"),
-            **given,
-        )
+    means = numbers("best-mean", best_mean, "0.9 or 0.01,0.05", float)
+    advice = ask(
+        instance=None if instance is None else instance_from(instance),
+        best_mean=means[0] if len(means) == 1 else means or None,
+        policies=named_policies(policies) if policies else None,
+        **given,
+    )
     if json_path is None:
-        show(as_options(advice.text(why=why, everyone=everyone)))
-        if not (why or everyone):
-            show("\nThe same command with --why shows the table, and what would change the advice.")
+        show(str(advice))
     else:
         write_json(advice.to_json(), json_path)
 
@@ -147,7 +108,7 @@ def advise(
     help="A name, or name:key=value,key=value; module:Class is one of your own. Repeatable.",
     shell_complete=complete_policies,
 )
-@_horizon
+@horizon_option
 @click.option(
     "--instance",
     default="planted",
@@ -158,11 +119,11 @@ def advise(
 @click.option("--alpha", type=float, help="The hardness (planted).")
 @click.option("--m", type=int, help="The number of best arms (planted), instead of alpha.")
 @click.option("--replications", type=int, default=100, help="Independent repetitions.")
-@_seed
-@_threads
+@seed_option
+@workers_option
 @click.option("--checkpoints", help="Also report regret at these times, such as 12500,25000.")
-@_objective
-@_json
+@objective_option
+@json_option
 def simulate(
     policies: tuple[str, ...],
     horizon: int,
@@ -170,54 +131,75 @@ def simulate(
     n: int | None,
     alpha: float | None,
     m: int | None,
-    replications: int,
-    seed: int,
-    workers: int | None,
     checkpoints: str | None,
     objective: Objective,
     json_path: str | None,
+    **given: Any,
 ) -> None:
-    """Play policies on one instance and print the summary.
+    """Simulate policies on one instance and print a summary.
 
     Example: manyarms simulate --policy moss++ --n 20000 --m 132 --horizon 50000
     """
-    from manyarms.cli.arguments import (
-        check_json_path,
-        instance_from,
-        json_rows,
-        numbers,
-        policy_from,
-    )
-    from manyarms.cli.screen import show, summary_parts, watching, write_json
+    from manyarms.cli.arguments import instance_from, numbers, policy_from
+    from manyarms.cli.screen import check_json_path, write_json
+    from manyarms.errors import ParameterError
+    from manyarms.instances import planted
     from manyarms.simulation import simulate as play
 
     check_json_path(json_path)
-    arms = instance_from(instance, n=n, alpha=alpha, m=m, horizon=horizon)
-    chosen = [policy_from(text, arms, alpha) for text in policies]
-    wanted = numbers("checkpoints", checkpoints or None, "12500,25000,50000", int)
-    with watching() as watch:
-        result = play(
-            chosen,
-            arms,
-            horizon=horizon,
-            replications=replications,
-            seed=seed,
-            workers=workers,
-            checkpoints=wanted or 1,
-            progress=watch.begin(f"{replications} replications on {arms.label}"),
-        )
-    if json_path is None:
-        show(*summary_parts(result.summary(objective=objective)))
+    if instance != "planted":
+        arms = instance_from(instance)
+    elif n is None:
+        raise ParameterError("`--n` is required for planted arms.")
     else:
-        write_json(json_rows(result, wanted, objective), json_path)
+        arms = planted(n=n, alpha=alpha, horizon=horizon, m=m)
+    chosen = [policy_from(text, arms, alpha) for text in policies]
+    times = numbers("checkpoints", checkpoints, "12500,25000,50000", int)
+    result = play(chosen, arms, horizon=horizon, checkpoints=times or 1, **given)
+    if json_path is None:
+        _show_summary(result.summary(objective=objective))
+    else:
+        write_json(_json_rows(result, times, objective), json_path)
+
+
+def _show_summary(summary: Summary) -> None:
+    """Print a summary without the columns that do not fit into 80 characters."""
+    from manyarms.cli.screen import show, show_table
+    from manyarms.simulation.summary import SAYS
+
+    head, *rows = summary.table()
+    kept = [k for k, name in enumerate(head) if name not in ("5 %", "95 %", "99 %")]
+    show(summary.title)
+    show_table([head[k] for k in kept], [[row[k] for k in kept] for row in rows])
+    for note in summary.notes():
+        show(note)
+    if summary.pairs:
+        names = [f"{pair.first} - {pair.second}" for pair in summary.pairs]
+        cells = [row[1:] for row in summary.differences()]
+        show("\npaired differences")
+        show_table(summary.differences_head(), [[n, *c] for n, c in zip(names, cells, strict=True)])
+        for note in (*SAYS, *summary.undecided()):
+            show(note)
+
+
+def _json_rows(result: Result, times: list[int], objective: Objective) -> list[dict[str, Any]]:
+    """Return one object for each policy, with its regret at the times asked for."""
+    rows = []
+    for row in result.summary(objective=objective).policies:
+        entry: dict[str, Any] = {**row._asdict(), "seconds": round(result.seconds[row.policy], 6)}
+        if times:
+            at = {time: result.summary(time=time)[row.policy].mean for time in times}
+            entry["regret_at"] = {str(time): mean for time, mean in at.items()}
+        rows.append(entry)
+    return rows
 
 
 @app.command()
-@_as_json
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def policies(as_json: bool) -> None:
     """List the policies and what is known about them.
 
-    For each: what it needs to know, its guarantee, its cost, and what it is good at.
+    For each: what it is good at, what it needs to know, its guarantee and its cost.
 
     Example: manyarms policies
     """
@@ -226,9 +208,5 @@ def policies(as_json: bool) -> None:
     list_policies(as_json=as_json)
 
 
-app.add_command(warm)
-app.add_command(data)
-app.add_command(serve)
-app.add_command(token)
-app.add_command(backup)
-app.add_command(check)
+for command in (warm, data, serve, token, backup, check):
+    app.add_command(command)

@@ -1,45 +1,56 @@
-"""Words of the command line into numbers, policies and instances."""
+"""Options that several commands share, and texts of options as numbers, policies and instances."""
 
 from __future__ import annotations
 
 import ast
-import re
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
-from typing import Any, TypeVar
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+import click
 
 from manyarms.errors import ParameterError
-from manyarms.instances import Instance, captions, from_means, from_rewards, planted
-from manyarms.protocol import Policy, policy
-from manyarms.protocol.loading import load_policy
-from manyarms.protocol.registry import is_registered
-from manyarms.simulation.experiment import Objective
-from manyarms.simulation.results import Result
+
+if TYPE_CHECKING:
+    from manyarms.instances import Instance
+    from manyarms.protocol import Policy
 
 T = TypeVar("T", int, float)
+Objective = Literal["earn", "find"]
 
-_OPTIONS = {"policies='all'": "all", "instance": "means"}  # that have other names than in Python
+horizon_option = click.option("--horizon", type=int, required=True, help="The number of pulls.")
+json_option = click.option(
+    "--json", "json_path", help="Write JSON to this file; - means standard output."
+)
+objective_option = click.option(
+    "--objective",
+    type=click.Choice(("earn", "find")),
+    default="earn",
+    help="earn: every reward counts. find: only the arm counts that is recommended at the end.",
+)
+seed_option = click.option("--seed", type=int, default=0, help="The seed of all random numbers.")
+workers_option = click.option(
+    "--workers", type=int, help="The number of threads (default: all processors)."
+)
 
 
-def as_options(text: str) -> str:
-    """Return advice with parameters of Python as options of the command line.
+def complete_policies(context: click.Context, option: click.Parameter, begun: str) -> list[str]:
+    """Complete names of policies for the shell; after a comma another name begins."""
+    from manyarms.protocol import policy_names
 
-    >>> as_options("give `m_at_least`, `alpha_at_most=0.9` or `policies='all'`")
-    'give --m-at-least, --alpha-at-most=0.9 or --all'
-    """
-
-    def option(found: re.Match[str]) -> str:
-        return f"--{_OPTIONS.get(found[1], found[1].replace('_', '-'))}"
-
-    return re.sub("`([a-z_]+(?:=[^`]+)?)`", option, text)
+    before, comma, last = begun.rpartition(",")
+    return [f"{before}{comma}{name}" for name in policy_names() if name.startswith(last)]
 
 
 def policy_from(text: str, instance: Instance, alpha: float | None) -> Policy:
     """Make a policy from "name" or "name:key=value,key=value"; a name may be "module:Class"."""
+    from manyarms.protocol import policy
+    from manyarms.protocol.loading import load_policy
+    from manyarms.protocol.registry import is_registered
+
     name, _, rest = text.partition(":")
     second, _, after = rest.partition(":")
     if second and "=" not in second and not is_registered(name):
-        name, rest = load_policy(f"{name}:{second}"), after
+        name, rest = f"{name}:{second}", after
     load_policy(name)
     parameters: dict[str, Any] = {}
     for pair in filter(None, rest.split(",")):
@@ -59,7 +70,7 @@ def policy_from(text: str, instance: Instance, alpha: float | None) -> Policy:
 def _known(
     name: str, parameters: Mapping[str, Any], instance: Instance, alpha: float | None
 ) -> dict[str, Any]:
-    """Return what MOSS Oracle is given unless the option says it: the hardness, or m."""
+    """Return the hardness, or the number of best arms, for MOSS Oracle if it was given neither."""
     if name != "moss-oracle" or parameters.keys() & {"alpha", "m", "size"}:
         return {}
     if alpha is not None:
@@ -69,35 +80,25 @@ def _known(
 
 def named_policies(text: str) -> list[Policy]:
     """Make the policies of an option, such as "moss,my_module:Mine"."""
+    from manyarms.protocol import policy
+    from manyarms.protocol.loading import load_policy
+
     return [policy(load_policy(name.strip())) for name in text.split(",")]
 
 
-def instance_from(
-    text: str, *, n: int | None, alpha: float | None, m: int | None, horizon: int
-) -> Instance:
-    """Make an instance from "planted" and its options, or from data: "means:FILE:COLUMN"."""
+def instance_from(text: str) -> Instance:
+    """Make an instance from data, such as "means:FILE:COLUMN"."""
+    from manyarms.instances import captions, from_means, from_rewards
+
     family, _, argument = text.partition(":")
-    if family == "planted":
-        if n is None:
-            raise ParameterError("`--n` is required for planted arms.")
-        return planted(n=n, alpha=alpha, horizon=horizon, m=m)
     data: dict[str, Callable[[str], Instance]]
     data = {"captions": captions, "means": from_means, "rewards": from_rewards}
     if family in data and argument:
         return data[family](argument)
     raise ParameterError(
-        f"`--instance` must be planted, captions:CONTEST (a file or a number), means:FILE:COLUMN "
-        f"or rewards:FILE:ARM,REWARD, got {text!r}."
+        f"`--instance` must be captions:CONTEST (a file or a number), means:FILE:COLUMN or "
+        f"rewards:FILE:ARM,REWARD, got {text!r}."
     )
-
-
-def own_arms(contest: str | None, means: str | None) -> Instance | None:
-    """Make an instance of a contest, or of a column of a file; None if neither is given."""
-    if contest is not None and means is not None:
-        raise ParameterError("`--means` must be left out with `--contest`. Give one of them.")
-    if means is not None:
-        return from_means(means)
-    return None if contest is None else captions(contest)
 
 
 def numbers(name: str, text: str | None, such_as: str, kind: type[T]) -> list[T]:
@@ -105,24 +106,5 @@ def numbers(name: str, text: str | None, such_as: str, kind: type[T]) -> list[T]
     try:
         return [] if text is None else [kind(word) for word in text.split(",")]
     except ValueError:
-        what = "times" if kind is int else "numbers"
-        wrong = f"`--{name}` must be {what} such as {such_as}, got {text!r}."
+        wrong = f"`--{name}` must be numbers such as {such_as}, got {text!r}."
         raise ParameterError(wrong) from None
-
-
-def check_json_path(path: str | None) -> None:
-    """Refuse a file in a folder that does not exist, before anything is played."""
-    if path is not None and not (folder := Path(path).parent).is_dir():
-        raise ParameterError(f"`--json` must name a file in a folder that exists, got {folder}.")
-
-
-def json_rows(result: Result, wanted: Sequence[int], objective: Objective) -> list[dict[str, Any]]:
-    """Return one object for each policy, with its regret at the times asked for."""
-    rows = []
-    for row in result.summary(objective=objective).policies:
-        entry: dict[str, Any] = {**row._asdict(), "seconds": round(result.seconds[row.policy], 6)}
-        if wanted:
-            at = {time: result.summary(time=time)[row.policy] for time in wanted}
-            entry["regret_at"] = {str(time): summary.mean for time, summary in at.items()}
-        rows.append(entry)
-    return rows

@@ -19,19 +19,22 @@ def list_contests() -> None:
 
     Example: manyarms data list
     """
-    from manyarms.cli.screen import show
+    from manyarms.cli.screen import show, show_table
     from manyarms.instances import local_contests, read_contest
-    from manyarms.report.text import Table
 
-    rows = []
+    rows, folders = [], {}
     for name, path in local_contests().items():
         facts = read_contest(path).info()
-        rows.append([name, str(facts["captions"]), str(facts["best_arms"]), str(path)])
-    none = (
-        "No contest files here. Get one with `manyarms data get 652`, or set MANYARMS_DATA to a "
-        "folder that holds some."
-    )
-    show(Table(["contest", "captions", "best arms", "file"], rows) if rows else none)
+        rows.append([name, str(facts["captions"]), str(facts["best_arms"])])
+        folders[path.parent] = None
+    if rows:
+        show_table(["contest", "captions", "best arms"], rows)
+        show(f"in {', '.join(map(str, folders))}")
+    else:
+        show(
+            "No contest files here. Get one with `manyarms data get 652`, or set MANYARMS_DATA to "
+            "a folder that has some."
+        )
 
 
 @data.command("get")
@@ -67,29 +70,34 @@ def get_contests(contests: tuple[str, ...], every: bool) -> None:
 
 
 def _get_all() -> None:
-    """Download every published contest; verify those that are there; go on where it stopped."""
+    """Download every published contest, and verify those that are there."""
+    import sys
     from collections import Counter
 
-    from manyarms.cli.screen import counting, show
+    from manyarms.cli.screen import show
     from manyarms.errors import DownloadError
     from manyarms.instances.contests import cache_folder, get_every_contest, published_contests
 
     published = published_contests()
     count: Counter[str] = Counter()
-    with counting(len(published)) as advance:
-        for one in get_every_contest(published):
+    notes = []
+    with click.progressbar(
+        get_every_contest(published), length=len(published), file=sys.stderr
+    ) as tried:
+        for one in tried:
             count[one.state] += 1
-            advance(one.name)
             if one.state in ("failed", "other"):
-                note = one.why or "the file in MANYARMS_DATA is not the published one; it is kept"
-                show(f"{one.name}: {note}")
+                kept = "the file in MANYARMS_DATA is not the published one; it is kept"
+                notes.append(f"{one.name}: {one.why or kept}")
+    for note in notes:
+        show(note)
     show(
         f"{len(published)} published: {count['there']} were here, {count['downloaded']} "
         f"downloaded, {count['other']} of your own, {count['failed']} failed, "
         f"{len(published) - count.total()} not tried. Cache: {cache_folder()}"
     )
     if count["failed"]:
-        raise DownloadError("Some contests could not be downloaded. Run the same again to go on.")
+        raise DownloadError("Some contests could not be downloaded. Run the same command again.")
 
 
 @data.command("info")

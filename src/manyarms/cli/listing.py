@@ -1,6 +1,6 @@
-"""`manyarms policies`, and the table of docs/choosing.md.
+"""`manyarms policies`, and the tables of docs/policies/index.md.
 
-`python -m manyarms.cli.listing docs/choosing.md` writes the table of that page anew.
+`python -m manyarms.cli.listing docs/policies/index.md` updates the tables of that page.
 """
 
 from __future__ import annotations
@@ -8,54 +8,73 @@ from __future__ import annotations
 import inspect
 import json
 import sys
+import textwrap
 from dataclasses import asdict
 from pathlib import Path
 
-from manyarms.cli.screen import show
+from manyarms.cli.screen import WIDTH, show
+from manyarms.core.tabular import markdown_table
 from manyarms.errors import ParameterError
 from manyarms.protocol import About, described, policy_names
 from manyarms.protocol.loading import load_installed
 from manyarms.protocol.registry import maker
-from manyarms.report.text import Table
 
-BEGIN = "<!-- made by `python -m manyarms.cli.listing docs/choosing.md` -->"
+BEGIN = "<!-- made by `python -m manyarms.cli.listing docs/policies/index.md` -->"
 END = "<!-- end of what is made -->"
 
-_HEAD = ["name", "needs to know", "guarantee", "good at", "cost grows with"]
 _TITLES = {"paper": "The paper's", "ours": "Our own", "field": "The field"}
 
 
 def list_policies(*, as_json: bool = False) -> None:
-    """Print what each policy needs to know, its guarantee, its cost, and what it is good at."""
+    """Print what each policy is good at, what it needs to know, its guarantee and its cost."""
     load_installed()
-    said = described()
-    others = [name for name in policy_names() if name not in said]  # registered by users
+    about = described()
+    others = [name for name in policy_names() if name not in about]  # registered by users
     if as_json:
-        facts = {name: asdict(about) for name, about in said.items()} | {n: {} for n in others}
-        listed = [{"name": n, **f, "parameters": _parameters(n)} for n, f in facts.items()]
-        sys.stdout.write(json.dumps(listed, indent=1, ensure_ascii=False) + "\n")
+        facts = {name: asdict(one) for name, one in about.items()} | {name: {} for name in others}
+        rows = [{"name": n, **known, "parameters": _parameters(n)} for n, known in facts.items()]
+        sys.stdout.write(json.dumps(rows, indent=1, ensure_ascii=False) + "\n")
         return
-    rows = [
-        [name, about.needs, about.guarantee, about.good_at, about.scaling]
-        for name, about in said.items()
-    ]
-    first_lines = {name: (inspect.getdoc(maker(name)) or "").split("\n")[0] for name in others}
-    rows += [[name, "", "", line, ""] for name, line in first_lines.items()]
-    show(Table(_HEAD, rows, optional=_HEAD[:-2:-1]))
+    for name, one in about.items():
+        show(name)
+        for title, text in (
+            ("good at", one.good_at),
+            ("needs", _needs(one)),
+            ("guarantee", one.guarantee),
+            ("cost", f"grows with {one.scaling}" if one.scaling != "constant" else "constant"),
+        ):
+            show(_item(title, text))
+    for name in others:
+        show(name)
+        if line := (inspect.getdoc(maker(name)) or "").split("\n")[0]:
+            show(_item("about", line))
+
+
+def _item(title: str, text: str) -> str:
+    return textwrap.fill(text, WIDTH, initial_indent=f"    {title:<11}", subsequent_indent=" " * 15)
 
 
 def policies_as_markdown() -> str:
-    """Return what is said about policies as Markdown: a table for each kind."""
-    head = ["policy", "needs to know", "guarantee", "good at", "cost grows with", "source"]
+    """Return a Markdown table for each kind of policy."""
     parts = []
     for kind, title in _TITLES.items():
-        rows = [_row(name, about) for name, about in described().items() if about.kind == kind]
-        parts.append(f"### {title}\n\n{Table(head, rows).markdown()}")
+        rows = [
+            [
+                f"[`{name}`]({about.page.removeprefix('docs/policies/')})",
+                _needs(about),
+                about.guarantee,
+                about.good_at,
+            ]
+            for name, about in described().items()
+            if about.kind == kind
+        ]
+        head = ["policy", "needs to know", "guarantee", "good at"]
+        parts.append(f"## {title}\n\n{markdown_table(head, rows)}")
     return "\n\n".join(parts)
 
 
 def with_table(page: str) -> str:
-    """Return a page with its table made anew, between the two marks."""
+    """Return a page with new tables between the two marks."""
     before, begin, rest = page.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not (begin and end):
@@ -63,10 +82,8 @@ def with_table(page: str) -> str:
     return f"{before}{BEGIN}\n\n{policies_as_markdown()}\n\n{END}{after}"
 
 
-def _row(name: str, about: About) -> list[str]:
-    needs = about.needs + (" (rewards in [0, 1])" if about.rewards != "any" else "")
-    linked = f"[`{name}`]({about.page.removeprefix('docs/')})"
-    return [linked, needs, about.guarantee, about.good_at, about.scaling, about.source]
+def _needs(about: About) -> str:
+    return about.needs + (" (rewards in [0, 1])" if about.rewards != "any" else "")
 
 
 def _parameters(name: str) -> dict[str, str]:

@@ -11,13 +11,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from manyarms.cli.printable import broken, printable
+from manyarms.cli.screen import broken, printable
 from manyarms.core.files import fix_for
 from manyarms.errors import ManyarmsError, ParameterError, UnknownNameError, how_to_install
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; return the exit code: 0, 1 for a failed run, 2 for bad usage."""
+    """Run a command and return the exit code: 0, 1 if it failed, 2 for bad usage."""
     try:
         import click
 
@@ -55,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 @contextmanager
 def _plain_warnings() -> Iterator[None]:
-    """Show our warnings as we show errors: without a line of code."""
+    """Show our warnings in the format of errors, without a line of code."""
     usual = warnings.formatwarning
 
     def plain(message: Any, category: type[Warning], *place: Any, **more: Any) -> str:

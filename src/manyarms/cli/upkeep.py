@@ -17,14 +17,13 @@ def backup(store: str, file: Path) -> None:
 
     Example: manyarms backup sqlite:///shop.db shop-monday.db
     """
-    from manyarms.cli.screen import working
     from manyarms.core.optional import need
 
     need("msgspec", "to back up a service", "serve")
     from manyarms.serve.upkeep import back_up
 
-    with working(f"copying {store}"):
-        size = back_up(store, file)
+    click.echo(f"copying {store} ...", err=True)
+    size = back_up(store, file)
     click.echo(f"{file} is a copy of {store}, {size / 1e6:.1f} MB. It contains secrets.")
 
 
@@ -38,18 +37,16 @@ def check(store: str) -> None:
 
     Example: manyarms check sqlite:///shop.db
     """
-    from manyarms.cli.screen import working
     from manyarms.core.optional import need
 
     need("msgspec", "to check a service", "serve")
     from manyarms.serve.upkeep import check_logs
 
     wrong = 0
-    with working(f"replaying {store}"):
-        for one in check_logs(store):
-            wrong += bool(one.trouble)
-            said = one.trouble or one.skipped or "every arm is the one that was recorded"
-            click.echo(f"{one.name}: {one.events} events; {said}")
+    for one in check_logs(store):
+        wrong += bool(one.trouble)
+        said = one.trouble or one.skipped or "every arm is the one that was recorded"
+        click.echo(f"{one.name}: {one.events} events; {said}")
     if wrong:
         click.echo(f"{wrong} of the experiments cannot go on with this version.", err=True)
         raise SystemExit(1)

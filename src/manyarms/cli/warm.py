@@ -1,4 +1,4 @@
-"""`manyarms warm`: compile now what would be compiled later."""
+"""`manyarms warm`: compile policies before they are needed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import time
 
 import click
 
-from manyarms.cli.completion import complete_policies
+from manyarms.cli.arguments import complete_policies
 
 
 @click.command()
@@ -23,17 +23,12 @@ def warm(policies: str | None) -> None:
     Example: manyarms warm --policies prospector
     """
     from manyarms.cli.arguments import named_policies
-    from manyarms.cli.screen import show, watching
+    from manyarms.cli.screen import show
     from manyarms.instances import planted
     from manyarms.policies import PAPER_POLICIES
-    from manyarms.report.text import count_of
     from manyarms.simulation import simulate as play
 
     begun = time.perf_counter()
     chosen = named_policies(policies) if policies else PAPER_POLICIES
-    with watching() as watch:
-        for policy in chosen:
-            heard = watch.begin(policy.label)
-            play(policy, planted(n=10, m=1), horizon=1, replications=1, progress=heard)
-    ready = count_of(len(chosen), "policy", "policies")
-    show(f"{ready} ready, {time.perf_counter() - begun:.1f} s")
+    play(chosen, planted(n=10, m=1), horizon=1, replications=1)
+    show(f"{len(chosen)} policies compiled, {time.perf_counter() - begun:.1f} s")

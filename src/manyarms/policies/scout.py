@@ -345,7 +345,7 @@ class Scout(Policy):
         guarantee="none: measured only",
         page="docs/policies/scout.md",
         scaling="log of arms opened",
-        good_at="keeping one good arm of very many; many pulls in flight",
+        good_at="keeping one good arm of very many; many pending pulls",
         finds=True,
         rewards="[0, 1]",
     )

@@ -18,9 +18,6 @@ from manyarms.report.style import thousands
 class Table:
     r"""A head, rows and a title, all text.
 
-    On a narrow screen the `optional` columns are left out, the first of them first. If that is not
-    enough, there are several tables, each with the first `keys` columns.
-
     >>> print(Table(["policy", "regret"], [["moss", "12"], ["a|b", "7"]]).markdown())
     | policy | regret |
     | --- | --- |
@@ -31,8 +28,6 @@ class Table:
     head: Sequence[str]
     rows: Sequence[Sequence[str]]
     title: str = ""
-    keys: int = 1
-    optional: Sequence[str] = ()
 
     def markdown(self) -> str:
         """Return the table as Markdown, without the title."""
