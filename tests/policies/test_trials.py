@@ -15,7 +15,7 @@ import pytest
 
 import manyarms as ma
 from manyarms.core.jit import compiled
-from manyarms.core.memory import ENDLESS, changing
+from manyarms.core.memory import SPARSE, changing
 from manyarms.core.rng import draw, unit
 from manyarms.policies.parts.guard_slots import TRIAL, has_fresh, open_newcomer, open_next
 from manyarms.policies.prospector import ProspectState
@@ -101,7 +101,7 @@ def test_the_reference_picks_the_same_arms(traffic: str) -> None:
 
 
 def new_state(n: int, seed: int = 1, *, trials: float = 0.02) -> ProspectState:
-    state: ProspectState = ma.Prospector(trials=trials).new_state(ENDLESS, n_arms=n, pulls=1 << 40)
+    state: ProspectState = ma.Prospector(trials=trials).new_state(SPARSE, n_arms=n, pulls=1 << 40)
     reset(state, seed, 0)
     return state
 
@@ -280,7 +280,7 @@ def sequence(state: Any, key: int, arms: Any, changes: Any) -> None:
 @pytest.mark.slow
 def test_compiled_trials_pick_the_same_arms() -> None:
     policy, changes = ma.Prospector(trials=0.1), [3, 40, 1, 200, 2] * 6
-    interpreted = policy.new_state(ENDLESS, n_arms=300, pulls=1 << 40)
+    interpreted = policy.new_state(SPARSE, n_arms=300, pulls=1 << 40)
     expected = [0] * 3000
     sequence(interpreted, 7, expected, changes)
     memory = changing(sum(changes))
