@@ -86,7 +86,7 @@ unit-no-jit: $(STAMP)
 
 # The site, into site/; a warning is an error. (The variable silences a notice of the theme's makers.)
 docs: $(STAMP)
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 # What is published, the sdist too: built, checked, and tried in environments with nothing else in them.
 build: $(STAMP)
