@@ -48,8 +48,8 @@ _ROOM = {
     "policy": "protocol",
     "policy_names": "protocol",
     "register": "protocol",
-    "AsyncRemote": "remote",
-    "Remote": "remote",
+    "AsyncRemote": "client",
+    "Remote": "client",
     "Problem": "theory",
     "best_arms": "theory",
     "hardness": "theory",
@@ -124,6 +124,7 @@ __all__ = [
 if TYPE_CHECKING:
     from manyarms import instances, kit, policies, theory
     from manyarms.advice import Advice, advise
+    from manyarms.client import AsyncRemote, Remote
     from manyarms.errors import (
         CompilationError,
         ContestFileError,
@@ -173,7 +174,6 @@ if TYPE_CHECKING:
         Scout,
     )
     from manyarms.protocol import Policy, plain_policy, policy, policy_names, register
-    from manyarms.remote import AsyncRemote, Remote
     from manyarms.theory import Problem, best_arms, hardness, miss_probability
 
 

@@ -19,7 +19,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 import manyarms as ma
 from manyarms.policies import field
-from tests.remote.same import plain
+from tests.client.same import plain
 
 __all__ = ["LONG", "SHORT", "Game", "LocalGame"]
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from manyarms.remote import Remote
-from manyarms.remote.verdict import verdict
+from manyarms.client import Remote
+from manyarms.client.verdict import verdict
 from manyarms.serve import messages as m
 from manyarms.serve.dashboard import panels
 from manyarms.serve.dashboard.pages import _Panels

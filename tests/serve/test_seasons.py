@@ -15,7 +15,7 @@ from manyarms.serve import experiment
 from manyarms.serve.game import Game, ReplayError
 from manyarms.serve.leader import Leader
 from manyarms.serve.upkeep import check_logs
-from tests.remote.same import plain, play
+from tests.client.same import plain, play
 from tests.serve.machines import (
     TOKEN,
     InThread,

@@ -75,8 +75,8 @@ def _all(url: str, _: str | None, token: str | None) -> list[Any]:
     """Return what is shown of all experiments: a table."""
     from rich.table import Table
 
-    from manyarms.remote import Remote
-    from manyarms.remote.verdict import verdict
+    from manyarms.client import Remote
+    from manyarms.client.verdict import verdict
 
     table = Table("experiment", "state", "pulls", "last hour", "best so far", "verdict", box=None)
     for summary in Remote.experiments(url, token=token):
@@ -97,9 +97,9 @@ def _one(url: str, name: str | None, token: str | None) -> list[Any]:
     """Return what is shown of one experiment: lines, and the table of the leaders."""
     from rich.table import Table
 
+    from manyarms.client import Remote
+    from manyarms.client.verdict import thousands, verdict
     from manyarms.errors import TurnError
-    from manyarms.remote import Remote
-    from manyarms.remote.verdict import thousands, verdict
 
     assert name is not None
     with Remote(url, name, token=token, patience=5.0) as remote:
@@ -150,7 +150,7 @@ def _text(text: str, *, at_most: int = 60) -> Any:
 
 
 def _pulls(about: Any) -> str:
-    from manyarms.remote.verdict import thousands
+    from manyarms.client.verdict import thousands
 
     of = "" if about.horizon is None else f" of {thousands(about.horizon)}"
     return f"{thousands(about.pulls)}{of}"

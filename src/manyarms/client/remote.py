@@ -12,6 +12,10 @@ import weakref
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
+from manyarms.client.answers import Answer
+from manyarms.client.calls import Call, Plan, spec_of
+from manyarms.client.client import Client, Lost, Run
+from manyarms.client.fallback import check_fallback
 from manyarms.core.checks import by_name
 from manyarms.errors import ServiceError
 from manyarms.live.estimates import ArmEstimate, Progress, count
@@ -22,10 +26,6 @@ from manyarms.live.syncing import SyncedArms
 from manyarms.live.uplift import Uplift
 from manyarms.live.verdict import StopVerdict
 from manyarms.protocol.policy import Policy
-from manyarms.remote.answers import Answer
-from manyarms.remote.calls import Call, Plan, spec_of
-from manyarms.remote.client import Client, Lost, Run
-from manyarms.remote.fallback import check_fallback
 
 if TYPE_CHECKING:
     import pandas

@@ -9,6 +9,10 @@ import time
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from typing import Any, ParamSpec, TypeVar, overload
 
+from manyarms.client.answers import Answer
+from manyarms.client.calls import Call, Plan
+from manyarms.client.client import Address, Client, Lost, Run
+from manyarms.client.fallback import check_fallback
 from manyarms.core.checks import by_name
 from manyarms.errors import MissingExtraError, ServiceError
 from manyarms.live.estimates import ArmEstimate, Progress
@@ -18,10 +22,6 @@ from manyarms.live.syncing import SyncedArms
 from manyarms.live.uplift import Uplift
 from manyarms.live.verdict import StopVerdict
 from manyarms.protocol.policy import Policy
-from manyarms.remote.answers import Answer
-from manyarms.remote.calls import Call, Plan
-from manyarms.remote.client import Address, Client, Lost, Run
-from manyarms.remote.fallback import check_fallback
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, TypeVar
 from urllib.parse import quote, urlencode
 
+from manyarms.client.answers import Answer, arm_of, limit_of, refused_in, told_before, told_in_words
 from manyarms.core.checks import check_choice, check_int
 from manyarms.errors import (
     DuplicateNameError,
@@ -28,7 +29,6 @@ from manyarms.live.uplift import Uplift, check_confidence
 from manyarms.live.verdict import StopVerdict
 from manyarms.protocol.policy import Policy
 from manyarms.protocol.registry import described_policy
-from manyarms.remote.answers import Answer, arm_of, limit_of, refused_in, told_before, told_in_words
 
 T = TypeVar("T")
 MOST_PULLS = 10_000  # of one request

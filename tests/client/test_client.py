@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 
 import manyarms as ma
-from manyarms.remote.answers import Answer
-from manyarms.remote.client import Run
-from tests.remote.cutting import bad_line
-from tests.remote.same import plain, play
+from manyarms.client.answers import Answer
+from manyarms.client.client import Run
+from tests.client.cutting import bad_line
+from tests.client.same import plain, play
 from tests.serve.machines import TOKEN, Node, node
 
 pytestmark = pytest.mark.interpreted

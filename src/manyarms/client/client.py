@@ -13,11 +13,11 @@ from dataclasses import replace
 from typing import Any, Generic, NamedTuple, NoReturn, Self, TypeVar
 from urllib.parse import urlsplit
 
+from manyarms.client.answers import Answer, error_of
+from manyarms.client.calls import Call, Calls, Plan
+from manyarms.client.fallback import Fallback
 from manyarms.core.checks import check_number
 from manyarms.errors import ManyarmsError, ParameterError, ServiceError
-from manyarms.remote.answers import Answer, error_of
-from manyarms.remote.calls import Call, Calls, Plan
-from manyarms.remote.fallback import Fallback
 
 T = TypeVar("T")
 _AGAIN = frozenset({429, 502, 503, 504})  # answers after which a request is sent again

@@ -16,10 +16,10 @@ from typing import Any
 import pytest
 
 import manyarms as ma
-from manyarms.remote.answers import Answer
-from manyarms.remote.calls import Call, Plan
-from manyarms.remote.client import Addresses, Lost, Run
-from tests.remote.same import plain, play
+from manyarms.client.answers import Answer
+from manyarms.client.calls import Call, Plan
+from manyarms.client.client import Addresses, Lost, Run
+from tests.client.same import plain, play
 from tests.serve.machines import TOKEN, Node, new_name, shared_postgres, wait
 
 pytestmark = pytest.mark.interpreted
