@@ -48,7 +48,6 @@ _ROOM = {
     "policy": "protocol",
     "policy_names": "protocol",
     "register": "protocol",
-    "AsyncRemote": "client",
     "Remote": "client",
     "Problem": "theory",
     "best_arms": "theory",
@@ -60,7 +59,6 @@ __all__ = [
     "MOSS",
     "Advice",
     "ArmEstimate",
-    "AsyncRemote",
     "CompilationError",
     "ContestFileError",
     "ContestNotFoundError",
@@ -124,7 +122,7 @@ __all__ = [
 if TYPE_CHECKING:
     from manyarms import instances, kit, policies, theory
     from manyarms.advice import Advice, advise
-    from manyarms.client import AsyncRemote, Remote
+    from manyarms.client import Remote
     from manyarms.errors import (
         CompilationError,
         ContestFileError,

@@ -1,96 +1,193 @@
-"""What an ask returns when the service cannot be reached in time; nobody hears of its reward."""
+"""What an ask returns if the service gives no pull, and what becomes of its reward."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import socket
-import time
-from collections.abc import Iterator
+import logging
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import manyarms as ma
+from manyarms.client import AsyncRemote
+from manyarms.client.answers import Answer
+from manyarms.client.base import Lost
 from manyarms.live.game import NO_PULL
-from tests.serve.machines import TOKEN, call, free_port, in_thread, new_name, path_of
+from tests.client.scripted import BUSY, GIVEN, REFUSED, SILENT, STANDBY, UNKNOWN, Script
+from tests.serve.machines import TOKEN, in_thread, new_name
 
 pytestmark = pytest.mark.interpreted
 
-
-@contextlib.contextmanager
-def silent() -> Iterator[str]:
-    """A service that takes requests and never answers."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        listener.listen()
-        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
-
-
-def closed() -> contextlib.AbstractContextManager[str]:
-    return contextlib.nullcontext(f"http://127.0.0.1:{free_port()}")
-
-
-@pytest.mark.parametrize("place", [closed, silent])
-def test_the_arm_that_was_given(place: Any) -> None:
-    with place() as url, ma.Remote(url, "x", token="t") as remote:
-        begun = time.monotonic()
-        pull = remote.ask(timeout=0.2, fallback="current")
-        assert time.monotonic() - begun < 20  # and not the usual minute
-        assert pull == ma.Pull("current", NO_PULL)
-        assert pull.is_fallback
-        assert remote.ask(2, timeout=0.1, fallback=7) == [ma.Pull(7, NO_PULL)] * 2
-        remote.tell(pull, 1.0)  # is nobody's
-        remote.tell_many([(pull, 1.0), (pull.id, 1.0)])
-        remote.abandon(pull)
-        remote.tell(pull.id, 1.0)  # a page may keep no more of it
-        remote.abandon(pull.id)
-        with pytest.raises(ma.ParameterError, match="`pull` must be"):
-            remote.tell(-2, 1.0)
-        with pytest.raises(ma.ParameterError, match="reward"):
-            remote.tell(pull, "much")  # type: ignore[arg-type]
-        for fallback in (None, False, True):  # no arm was ever recommended
-            with pytest.raises(ma.ServiceError, match="did not answer"):
-                remote.ask(timeout=0.1, fallback=fallback)
+BEST = {
+    "arm": "blue", "estimate": 0.5, "low": 0.4, "high": 0.6, "pulls": 9, "told": 9,
+    "retired": False, "rate": True,
+}  # fmt: skip
+STOPPED = Answer(409, {"code": "stopped", "message": "x was stopped.", "recommended": BEST})
+FINISHED = Answer(409, {"code": "horizon", "message": "No pulls left.", "recommended": BEST})
+PAUSED = Answer(409, {"code": "paused", "message": "x is paused."})
+FULL = Answer(409, {"code": "in_flight", "message": "There is no room."})
+NO_REPLAY = Answer(503, {"code": "replay", "message": "x cannot be replayed."})
+BROKEN = Answer(500, {"code": "failed", "message": "This failed."})
+DENIED = Answer(401, {"code": "token", "message": "Unknown token."})
+NOT_THERE = Answer(404, {"code": "unknown_experiment", "message": "There is no experiment."})
+FOREIGN = Answer(200, {})
+ALL = [
+    REFUSED, SILENT, STANDBY, UNKNOWN, BUSY, STOPPED, FINISHED, PAUSED, FULL, NO_REPLAY, BROKEN,
+    DENIED, NOT_THERE, FOREIGN, Answer(502, {}),
+]  # fmt: skip
+LEADERS = Answer(200, {"arms": [BEST]})
 
 
-def test_the_last_recommended_arm(tmp_path: Path) -> None:
-    store, name = f"sqlite:///{tmp_path}/serve.db?sync=never", new_name()
-    with in_thread(store) as one:
-        url = f"http://127.0.0.1:{one.port}"
-        game = ma.Remote.create(url, name, "moss", token=TOKEN, arms=["a", "b"], horizon=99)
-        for pull in game.ask(20):
-            game.tell(pull, float(pull.arm == "b"))
-        pull = game.ask(timeout=20, fallback=True)
-        assert not pull.is_fallback
-        assert call(one.port, "POST", f"{path_of(name)}/pause")[0] == 200
-        with pytest.raises(ma.TurnError, match="paused"):  # it was reached, and refused
-            game.ask(timeout=20, fallback=True)
-    assert game.ask(timeout=0.2, fallback=True) == ma.Pull("b", NO_PULL)
-    game.close()
+def times(outcome: Answer | Lost) -> list[Answer | Lost]:
+    return [outcome] * 100
 
 
-def test_with_an_event_loop(tmp_path: Path) -> None:
-    async def main() -> None:
-        with silent() as url:
-            async with ma.AsyncRemote(url, "x", token="t") as remote:
-                pull = await remote.ask(timeout=0.1, fallback="current")
-                assert pull == ma.Pull("current", NO_PULL)
-                await remote.tell(pull, 1.0)
-                with pytest.raises(ma.ServiceError, match="did not answer"):
-                    await remote.ask(2, timeout=0.1)
+@pytest.mark.parametrize("outcome", ALL)
+def test_the_arm_that_was_given(outcome: Answer | Lost) -> None:
+    script = Script(times(outcome))
+    remote = script.remote()
+    pull = remote.ask(fallback="current")
+    assert pull == ma.Pull("current", NO_PULL)
+    assert pull.is_fallback
+    assert script.now <= 3.0  # seconds, by the defaults
+    assert remote.ask(2, fallback=7) == [ma.Pull(7, NO_PULL)] * 2
+    for fallback in (None, False):
+        with pytest.raises(ma.ManyarmsError):
+            remote.ask(fallback=fallback)
 
-    asyncio.run(main())
+    async def ask() -> ma.Pull:
+        async with Script(times(outcome)).async_remote() as other:
+            return await other.ask(fallback="current")
+
+    assert asyncio.run(ask()) == pull
+
+
+def test_limits_of_an_ask_with_a_fallback() -> None:
+    script = Script(times(SILENT))
+    remote = script.remote(timeout=4.0)
+    remote.ask(timeout=0.2, retry_for=0.0, fallback="current")
+    assert script.now == 0.2
+    script.play(*times(SILENT))
+    remote.ask(fallback="current")
+    assert {one.timeout for one in script.attempts} == {4.0}, "what the user has set"
+
+
+@pytest.mark.parametrize("outcome", [STOPPED, FINISHED])
+def test_the_arm_of_a_stopped_experiment(outcome: Answer) -> None:
+    remote = Script([outcome] * 3).remote()
+    assert remote.ask(fallback=True) == ma.Pull("blue", NO_PULL)
+    assert remote.ask(fallback="current") == ma.Pull("current", NO_PULL)
+    with pytest.raises(ma.StoppedError) as caught:
+        remote.ask()
+    assert caught.value.recommended.arm == "blue"
+
+
+@pytest.mark.parametrize("outcome", ALL)
+def test_the_recommended_arm(outcome: Answer | Lost) -> None:
+    script = Script([GIVEN, LEADERS, GIVEN])
+    remote = script.remote()
+    assert remote.ask(fallback=True) == ma.Pull("red", 4)
+    assert remote.ask(fallback=True) == ma.Pull("red", 4)  # within a minute: one request
+    script.play(*times(outcome))
+    assert remote.ask(fallback=True) == ma.Pull("blue", NO_PULL)
+
+
+def test_the_recommended_arm_is_requested_once_a_minute() -> None:
+    script = Script([GIVEN, BROKEN, GIVEN, GIVEN, LEADERS, GIVEN])
+    remote = script.remote()
+    for wait in (0.0, 59.0, 2.0, 0.0):
+        script.now += wait
+        assert not remote.ask(fallback=True).is_fallback  # also if that request fails
+    paths = [one.call.path.rpartition("/")[2] for one in script.attempts]
+    assert paths == ["asks", "leaders?k=1", "asks", "asks", "leaders?k=1", "asks"]
+
+
+def test_no_arm_is_known() -> None:
+    with pytest.raises(ma.TurnError, match="paused"):
+        Script([PAUSED]).remote().ask(fallback=True)
+    unknown = Answer(409, STOPPED.body | {"recommended": None})
+    with pytest.raises(ma.StoppedError):
+        Script([unknown]).remote().ask(fallback=True)
+    script = Script([LEADERS, PAUSED])
+    remote = script.remote()
+    remote.recommend()
+    assert remote.ask(fallback=True).arm == "blue"
+
+
+def test_its_reward_is_ignored(caplog: pytest.LogCaptureFixture) -> None:
+    script = Script([PAUSED, PAUSED, GIVEN, PAUSED])
+    remote = script.remote()
+    pull = remote.ask(fallback="current")
+    remote.ask(fallback="current")
+    assert [one.getMessage() for one in caplog.records] == [
+        "Asks return the fallback, arm 'current': x is paused."
+    ]
+    assert caplog.records[0].name == "manyarms.client"
+    assert caplog.records[0].levelno == logging.WARNING
+    assert remote.ask(fallback="current").arm == "red"
+    remote.ask(fallback="current")
+    assert len(caplog.records) == 2, "another outage is logged again"
+    caplog.clear()
+    remote.tell(pull, 1.0)
+    remote.tell(pull.id, 1.0)  # a page may keep no more of it
+    remote.tell_many([(pull, 1.0), (pull.id, 1.0)])
+    remote.abandon(pull)
+    remote.abandon(pull.id)
+    assert len(script.attempts) == 4, "nothing was sent"
+    assert len(caplog.records) == 1, "it is logged once"
+    assert "which does nothing" in caplog.records[0].getMessage()
+    with pytest.raises(ma.ParameterError, match="`pull` must be"):
+        remote.tell(-2, 1.0)
+    with pytest.raises(ma.ParameterError, match="reward"):
+        remote.tell(pull, "much")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
     ("given", "said"),
-    [({"timeout": 0}, "`timeout` must be"), ({"fallback": 1.5}, "`fallback` must be")],
+    [
+        ({"fallback": 1.5}, "`fallback` must be"),
+        ({"fallback": "current", "timeout": 0}, "`timeout` must be"),
+        ({"fallback": "current", "k": 0}, "`k` must be"),
+    ],
 )
-def test_what_is_refused(given: dict[str, Any], said: str) -> None:
+def test_wrong_calls_raise(given: dict[str, Any], said: str) -> None:
     with pytest.raises(ma.ParameterError, match=said):
-        ma.Remote("http://127.0.0.1:1", "x", token="t").ask(**given)
+        Script([]).remote().ask(**given)
+    refused = Answer(422, {"code": "key_reused", "message": "Use a new key."})
+    with pytest.raises(ma.ParameterError, match="Use a new key"):
+        Script([refused]).remote().ask(fallback="current")
+
+
+def test_the_states_of_a_real_experiment(tmp_path: Path) -> None:
+    with in_thread(f"sqlite:///{tmp_path}/serve.db?sync=never") as one:
+        url, name = f"http://127.0.0.1:{one.port}", new_name()
+        admin = ma.Remote.create(url, name, "moss", token=TOKEN, arms=["a", "b"], horizon=99)
+        for pull in admin.ask(20):
+            admin.tell(pull, float(pull.arm == "b"))
+        with ma.Remote(url, name, token=TOKEN, timeout=20) as fresh:
+            admin.pause()
+            assert fresh.ask(fallback="current") == ma.Pull("current", NO_PULL)
+            with pytest.raises(ma.TurnError, match="paused"):
+                fresh.ask(fallback=True)  # it has not heard of an arm
+            admin.resume()
+            assert not fresh.ask(fallback=True).is_fallback
+            admin.pause()
+            assert fresh.ask(fallback=True) == ma.Pull("b", NO_PULL)
+            admin.resume()
+        with ma.Remote(url, name, token=TOKEN, timeout=20) as fresh:
+            admin.ask(78)
+            assert fresh.ask(fallback=True) == ma.Pull("b", NO_PULL)  # finished
+        with ma.Remote(url, name, token=TOKEN, timeout=20) as fresh:
+            admin.stop()
+            assert fresh.ask(fallback=True) == ma.Pull("b", NO_PULL)
+
+        async def ask() -> ma.Pull:
+            async with AsyncRemote(url, name, token=TOKEN, timeout=20) as remote:
+                return await remote.ask(fallback=True)
+
+        assert asyncio.run(ask()) == ma.Pull("b", NO_PULL)
+        admin.close()
 
 
 def test_a_handle_knows_no_fallback() -> None:

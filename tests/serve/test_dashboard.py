@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from manyarms.client import Remote
-from manyarms.client.verdict import verdict
+from manyarms.serve.dashboard.judgement import verdict
 from manyarms.serve import messages as m
 from manyarms.serve.dashboard import panels
 from manyarms.serve.dashboard.pages import _Panels

@@ -76,7 +76,7 @@ def _all(url: str, _: str | None, token: str | None) -> list[Any]:
     from rich.table import Table
 
     from manyarms.client import Remote
-    from manyarms.client.verdict import verdict
+    from manyarms.serve.dashboard.judgement import verdict
 
     table = Table("experiment", "state", "pulls", "last hour", "best so far", "verdict", box=None)
     for summary in Remote.experiments(url, token=token):
@@ -98,11 +98,11 @@ def _one(url: str, name: str | None, token: str | None) -> list[Any]:
     from rich.table import Table
 
     from manyarms.client import Remote
-    from manyarms.client.verdict import thousands, verdict
+    from manyarms.serve.dashboard.judgement import thousands, verdict
     from manyarms.errors import TurnError
 
     assert name is not None
-    with Remote(url, name, token=token, patience=5.0) as remote:
+    with Remote(url, name, token=token, retry_for=5.0) as remote:
         about = SimpleNamespace(**remote.summary())
         try:
             leaders = remote.top(_LEADERS)
@@ -150,7 +150,7 @@ def _text(text: str, *, at_most: int = 60) -> Any:
 
 
 def _pulls(about: Any) -> str:
-    from manyarms.client.verdict import thousands
+    from manyarms.serve.dashboard.judgement import thousands
 
     of = "" if about.horizon is None else f" of {thousands(about.horizon)}"
     return f"{thousands(about.pulls)}{of}"

@@ -1,4 +1,4 @@
-"""Games that a service plays: the same methods as a handle's, over HTTP."""
+"""Clients of the service, with the methods of a handle."""
 
 from manyarms.client.async_remote import AsyncRemote
 from manyarms.client.remote import Remote

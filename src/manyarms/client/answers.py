@@ -1,11 +1,11 @@
-"""What comes back from a service: from JSON to what handles return and raise."""
+"""Convert the service's answers from JSON to what a handle returns or raises."""
 
 from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, fields
+from typing import Any, TypeVar
 
 from manyarms.errors import (
     DuplicateNameError,
@@ -16,20 +16,25 @@ from manyarms.errors import (
     TurnError,
     UnknownArmError,
 )
-from manyarms.live.estimates import ArmEstimate
+from manyarms.live.estimates import ArmEstimate, Progress
+from manyarms.live.game import Pull
+from manyarms.live.uplift import Uplift
+from manyarms.live.verdict import StopVerdict
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What came back."""
+    """The answer to a request."""
 
     status: int
     body: Any
-    repeated: bool = False  # whether the request was sent before, and that answer was lost
+    repeated: bool = False  # an earlier attempt may have been carried out
 
     @classmethod
     def of(cls, status: int, data: bytes, retry_after: str | None) -> Answer:
-        """Read a body; one that is not of the service is {}."""
+        """Parse a body; one that is not a JSON object becomes {}."""
         try:
             body = json.loads(data) if data else {}
         except ValueError:
@@ -40,49 +45,104 @@ class Answer:
         return cls(status, body)
 
 
-def arm_of(seen: dict[str, Any]) -> ArmEstimate:
-    """Return what is known of an arm."""
-    low, high = seen["low"], seen["high"]
-    return ArmEstimate(
-        arm=seen["arm"],
-        estimate=math.nan if seen["estimate"] is None else seen["estimate"],
-        interval=(-math.inf if low is None else low, math.inf if high is None else high),
-        pulls=seen["pulls"],
-        told=seen["told"],
-        retired=seen["retired"],
-        rate=seen["rate"],
+def pulls_in(seen: list[dict[str, Any]]) -> list[Pull]:
+    """Return pulls."""
+    return [Pull(pull["arm"], pull["pull"]) for pull in seen]
+
+
+def read_arm(seen: dict[str, Any]) -> ArmEstimate:
+    """Return the estimate of an arm."""
+    return _filled(
+        ArmEstimate,
+        seen,
+        estimate=_or(seen["estimate"], math.nan),
+        interval=_interval(seen["low"], seen["high"]),
     )
 
 
-def limit_of(seen: float | None, endless: float) -> float:
-    """Return a limit; JSON has none that is infinite."""
-    return endless if seen is None else seen
+def read_progress(seen: dict[str, Any]) -> Progress:
+    """Return an experiment's progress from its summary."""
+    return _filled(
+        Progress,
+        seen,
+        mean_reward=_or(seen["mean_reward"], math.nan),
+        reward_name=seen["spec"]["reward"] or "",
+        control=seen["spec"]["control"],
+        control_mean=_or(seen["control_mean"], math.nan),
+    )
+
+
+def read_verdict(seen: dict[str, Any]) -> StopVerdict:
+    """Return a verdict."""
+    return _filled(StopVerdict, seen, limit=_or(seen["limit"], -math.inf))
+
+
+def read_uplift(seen: dict[str, Any]) -> Uplift:
+    """Return an uplift, or raise if there is nothing to compare yet."""
+    if seen["missing"]:
+        raise TurnError(f"Cannot compare with a control: {seen['missing']}")
+    return _filled(
+        Uplift,
+        seen,
+        interval=_interval(seen["low"], seen["high"]),
+        ratio=_or(seen["ratio"], math.nan),
+        ratio_interval=_interval(seen["ratio_low"], seen["ratio_high"]),
+    )
+
+
+def _filled(kind: type[T], seen: dict[str, Any], **others: Any) -> T:
+    """Return a dataclass whose fields are taken from a JSON object, except those given."""
+    names = {one.name for one in fields(kind)}  # type: ignore[arg-type]  # all are dataclasses
+    return kind(**{name: seen[name] for name in names & seen.keys()} | others)
+
+
+def _or(value: float | None, missing: float) -> float:
+    """Return a number, for which JSON has null if it is infinite or not known."""
+    return missing if value is None else value
+
+
+def _interval(low: float | None, high: float | None) -> tuple[float, float]:
+    return _or(low, -math.inf), _or(high, math.inf)
 
 
 def error_of(answer: Answer) -> ManyarmsError:
     """Return the error that a handle would have raised."""
-    body = answer.body
-    code, message = body.get("code", ""), str(body.get("message") or f"HTTP {answer.status}.")
+    body, status = answer.body, answer.status
+    code, message = body.get("code", ""), str(body.get("message") or f"HTTP {status}.")
+    if status == 413 and not code:
+        return ServiceError(
+            "A proxy in front of the service refused the request with HTTP 413: its body is "
+            "larger than the proxy allows. Raise the proxy's limit (nginx: "
+            "`client_max_body_size 64m;`), or send fewer arms or rewards at a time.",
+            status=status,
+            code="proxy_limit",
+        )
     if "recommended" in body:
-        return StoppedError(message, body["recommended"] and arm_of(body["recommended"]))
+        return StoppedError(message, body["recommended"] and read_arm(body["recommended"]))
     if code == "unknown_arm":
         return UnknownArmError(message)
     if code == "exists":
         return DuplicateNameError(message)
-    if answer.status in (409, 410) or code == "unknown_pull":
+    if status in (409, 410) or code == "unknown_pull":
         return TurnError(message)
-    if answer.status in (400, 413, 422):
+    if status in (400, 413, 422):
         return ParameterError(message, parameter=body.get("parameter"))
-    return ServiceError(message, status=answer.status, code=code)
+    return ServiceError(message, status=status, code=code)
+
+
+def not_a_service() -> ServiceError:
+    """Return the error for an answer that lacks what the service's answers have."""
+    said = "What answers at this address is not a manyarms service, or a much newer one."
+    return ServiceError(said, status=200, code="foreign")
 
 
 def refused_in(answer: Answer, verb: str, again: str) -> list[tuple[int, ManyarmsError]]:
-    """Return which tells or abandons were refused, by their place, and why."""
+    """Return which tells or abandons were refused, by position, and why."""
     found = []
     for place, result in enumerate(answer.body["results"]):
         code, pull = result.get("code", ""), result["pull"]
         if result["applied"] or (answer.repeated and not code):
-            continue  # done by this request, or by one whose answer was lost
+            continue  # applied by this request, or by an attempt whose answer was lost
         if code and code not in ("told", "abandoned"):
             found.append((place, error_of(Answer(result["status"], result))))
         elif again == "refuse":
@@ -93,7 +153,7 @@ def refused_in(answer: Answer, verb: str, again: str) -> list[tuple[int, Manyarm
     return found
 
 
-def told_in_words(tells: list[dict[str, Any]], wrong: list[tuple[int, ManyarmsError]]) -> str:
+def refusals_in_words(tells: list[dict[str, Any]], wrong: list[tuple[int, ManyarmsError]]) -> str:
     """Return how many tells were refused, and why the first was."""
     place, first = wrong[0]
     return (
@@ -103,9 +163,10 @@ def told_in_words(tells: list[dict[str, Any]], wrong: list[tuple[int, ManyarmsEr
 
 
 def told_before(tells: list[dict[str, Any]], wrong: list[tuple[int, ManyarmsError]]) -> str:
-    """Return what became of the tells that were answered before something failed."""
+    """Return what became of the tells that were answered before a request failed."""
     if not tells:
         return ""
     if not wrong:
         return f" The first {len(tells)} rewards were told before."
-    return f" The first {len(tells)} rewards were answered before. {told_in_words(tells, wrong)}"
+    words = refusals_in_words(tells, wrong)
+    return f" The first {len(tells)} rewards were answered before. {words}"

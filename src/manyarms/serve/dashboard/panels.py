@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from manyarms.client.verdict import Judgement, thousands, verdict
+from manyarms.serve.dashboard.judgement import Judgement, thousands, verdict
 from manyarms.core import theme
 from manyarms.core.tabular import plain
 from manyarms.serve import messages as m
