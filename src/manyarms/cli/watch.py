@@ -98,8 +98,8 @@ def _one(url: str, name: str | None, token: str | None) -> list[Any]:
     from rich.table import Table
 
     from manyarms.client import Remote
-    from manyarms.serve.dashboard.judgement import thousands, verdict
     from manyarms.errors import TurnError
+    from manyarms.serve.dashboard.judgement import thousands, verdict
 
     assert name is not None
     with Remote(url, name, token=token, retry_for=5.0) as remote:

@@ -5,22 +5,26 @@ Sockets and waiting are left to the two clients.
 
 from __future__ import annotations
 
+import functools
+import inspect
 import math
 import os
 import random
 import time
-from collections.abc import Generator, Iterable
+from collections.abc import Callable, Generator, Iterable
 from dataclasses import replace
-from typing import Any, ClassVar, NamedTuple, Self, TypeVar
+from typing import Any, ClassVar, Concatenate, NamedTuple, ParamSpec, Self, TypeVar
 from urllib.parse import urlsplit
 
 from manyarms.client.answers import Answer, error_of, not_a_service
 from manyarms.client.calls import Call, Calls, Limits, Plan
 from manyarms.client.fallback import Fallback
 from manyarms.core.checks import check_number
-from manyarms.errors import ManyarmsError, ParameterError, ServiceError
+from manyarms.errors import ManyarmsError, ParameterError, ServiceError, UnknownNameError
 
+P = ParamSpec("P")
 T = TypeVar("T")
+_NAMES = ("timeout", "retry_for")
 _AGAIN = frozenset({429, 502, 503, 504})  # answers after which a request is sent again
 
 
@@ -182,6 +186,26 @@ class Client:
             if hopeless or (call.once and unsure) or self._clock() + pause >= end:
                 raise _failed(came, failures, count, doubt and call.method != "GET")
             yield pause
+
+
+def carried_out(
+    plan: Callable[Concatenate[Client, P], Plan[T]],
+) -> Callable[Concatenate[Client, P], T]:
+    """Turn a plan into a method that carries it out, within `timeout` and `retry_for`.
+
+    A plan sees a `Client`, so that it is one for both clients.
+    """
+    known = inspect.signature(plan).parameters
+
+    def method(self: Client, /, *values: P.args, **given: P.kwargs) -> T:
+        limits: Any = {name: given.pop(name) for name in _NAMES if name in given}
+        for name in given.keys() - known.keys() if "limits" in known else ():
+            names = [*[*known][1:-1], *_NAMES]
+            raise UnknownNameError(f"parameter of `{plan.__name__}`:", name, names)
+        result: T = self._run(plan(self, *values, **given), limits)
+        return result
+
+    return functools.update_wrapper(method, plan)
 
 
 def _failed(

@@ -8,13 +8,15 @@ from dataclasses import dataclass, field
 from typing import Any, TypedDict, TypeVar
 from urllib.parse import quote, urlencode
 
-from manyarms.client.answers import Answer
-from manyarms.errors import ParameterError
+from manyarms.client.answers import Answer, read_arm
+from manyarms.errors import ParameterError, TurnError
+from manyarms.live.estimates import ArmEstimate
 from manyarms.protocol.policy import Policy
 from manyarms.protocol.registry import described_policy
 
 T = TypeVar("T")
 _ALL = "/v1/experiments"
+PAGE = 1000  # arms of a page
 
 
 @dataclass(frozen=True)
@@ -67,9 +69,20 @@ class Calls:
         """Return the request that retires an arm."""
         return Call("DELETE", f"{self._path}/arms/{quote(str(arm), safe='')}")
 
-    def arms(self, **query: Any) -> Plan[list[dict[str, Any]]]:
-        """Read all pages of arms."""
-        return (yield from _pages(f"{self._path}/arms", "arms", query))
+    def arms(self) -> Plan[list[ArmEstimate]]:
+        """Read all arms that were pulled."""
+        query = {"sort": "pulls", "limit": PAGE}
+        seen = yield from _pages(f"{self._path}/arms", "arms", query)
+        return [read_arm(arm) for arm in seen]
+
+    def leaders(self, k: int) -> Plan[list[ArmEstimate]]:
+        """Read the best arms."""
+        seen = (yield self.get("/leaders", k=k)).body["arms"]
+        if not seen:
+            raise TurnError(
+                "Cannot recommend an arm: no reward has been told yet for any arm in play."
+            )
+        return [read_arm(arm) for arm in seen]
 
 
 def experiments() -> Plan[list[dict[str, Any]]]:

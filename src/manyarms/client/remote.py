@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-import functools
-import inspect
 import json
 import secrets
 import time
-from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, Unpack, overload
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
 from manyarms.client.answers import (
     not_a_service,
     pulls_in,
-    read_arm,
     read_progress,
     read_uplift,
     read_verdict,
@@ -22,8 +19,8 @@ from manyarms.client.answers import (
     refused_in,
     told_before,
 )
-from manyarms.client.base import Attempt, Client
-from manyarms.client.calls import Calls, Limits, Plan, experiments, spec_of
+from manyarms.client.base import Attempt, Client, carried_out
+from manyarms.client.calls import PAGE, Limits, Plan, experiments, spec_of
 from manyarms.client.connections import Connections
 from manyarms.client.fallback import check_fallback
 from manyarms.core.checks import check_choice, check_int
@@ -31,7 +28,6 @@ from manyarms.errors import (
     ManyarmsError,
     ParameterError,
     TurnError,
-    UnknownNameError,
 )
 from manyarms.live.commands import check_reward, in_list, pairs_of
 from manyarms.live.estimates import ArmEstimate, Progress
@@ -46,31 +42,8 @@ from manyarms.protocol.policy import Policy
 if TYPE_CHECKING:
     import pandas
 
-P = ParamSpec("P")
 T = TypeVar("T")
 _MOST = 10_000  # pulls or rewards of one request
-_PAGE = 1000  # arms of a page
-_LIMITS = ("timeout", "retry_for")
-
-
-def _method(
-    plan: Callable[Concatenate[Client, P], Plan[T]],
-) -> Callable[Concatenate[Client, P], T]:
-    """Turn a plan into a method that carries it out, within `timeout` and `retry_for`.
-
-    A plan sees a `Client`, so that it is one for both clients.
-    """
-    known = inspect.signature(plan).parameters
-
-    def method(self: Client, /, *values: P.args, **given: P.kwargs) -> T:
-        limits: Any = {name: given.pop(name) for name in _LIMITS if name in given}
-        for name in given.keys() - known.keys() if "limits" in known else ():
-            names = [*[*known][1:-1], *_LIMITS]
-            raise UnknownNameError(f"parameter of `{plan.__name__}`:", name, names)
-        result: T = self._run(plan(self, *values, **given), limits)
-        return result
-
-    return functools.update_wrapper(method, plan)
 
 
 class Remote(Client):
@@ -180,7 +153,7 @@ class Remote(Client):
         remote._create(spec_of(policy, n_arms, **spec), arms)
         return remote
 
-    @_method
+    @carried_out
     def _create(self: Client, spec: dict[str, Any], arms: Iterable[str | int] | None) -> Plan[None]:
         if isinstance(arms, int):
             raise ParameterError(
@@ -237,7 +210,7 @@ class Remote(Client):
         self._season(experiment, policy, horizon, seed, **limits)
         return self._beside(experiment)
 
-    @_method
+    @carried_out
     def _season(
         self: Client,
         experiment: str,
@@ -250,22 +223,22 @@ class Remote(Client):
         body = {"name": experiment, "policy": named, "horizon": horizon, "seed": seed}
         yield self._calls.send("POST", "/season", body, timeout=60.0)
 
-    @_method
+    @carried_out
     def pause(self: Client, **limits: Unpack[Limits]) -> Plan[None]:
         """Refuse asks until `resume`; rewards can still be told. It needs the role admin."""
         yield self._calls.send("POST", "/pause", {})
 
-    @_method
+    @carried_out
     def resume(self: Client, **limits: Unpack[Limits]) -> Plan[None]:
         """Answer asks again after a pause. It needs the role admin."""
         yield self._calls.send("POST", "/resume", {})
 
-    @_method
+    @carried_out
     def stop(self: Client, **limits: Unpack[Limits]) -> Plan[None]:
         """Refuse asks from now on. It cannot be undone, and needs the role admin."""
         yield self._calls.send("POST", "/stop", {})
 
-    @_method
+    @carried_out
     def change(
         self: Client,
         /,
@@ -329,7 +302,7 @@ class Remote(Client):
         """
         return self._ask(k, fallback, **limits)
 
-    @_method
+    @carried_out
     def _ask(self: Client, k: int | None, fallback: Any, **limits: Unpack[Limits]) -> Plan[Any]:
         """Ask for pulls. The key is the same in all attempts, so that one ask pulls once."""
         instead = check_fallback(fallback)
@@ -351,10 +324,10 @@ class Remote(Client):
         if instead is True and self._fallback.stale:
             self._fallback.remember(None)  # if this fails, it is tried again in a minute
             with contextlib.suppress(ManyarmsError):
-                self._fallback.remember((yield from _leaders(self._calls, 1))[0].arm)
+                self._fallback.remember((yield from self._calls.leaders(1))[0].arm)
         return pulls[0] if k is None else pulls
 
-    @_method
+    @carried_out
     def tell(
         self: Client,
         pull: Pull | int,
@@ -382,7 +355,7 @@ class Remote(Client):
             for _, error in refused_in(answer, "tell", again):
                 raise error
 
-    @_method
+    @carried_out
     def tell_many(
         self: Client,
         rewards: Iterable[tuple[Pull | int, float]],
@@ -421,7 +394,7 @@ class Remote(Client):
         if wrong:
             raise type(wrong[0][1])(refusals_in_words(tells, wrong))
 
-    @_method
+    @carried_out
     def abandon(
         self: Client, pull: Pull | int, *, again: str = "refuse", **limits: Unpack[Limits]
     ) -> Plan[None]:
@@ -440,7 +413,7 @@ class Remote(Client):
             for _, error in refused_in(answer, "abandon", again):
                 raise error
 
-    @_method
+    @carried_out
     def observe(
         self: Client, arm: str | int, rewards: float | Iterable[float], **limits: Unpack[Limits]
     ) -> Plan[None]:
@@ -470,7 +443,7 @@ class Remote(Client):
 
     # Arms
 
-    @_method
+    @carried_out
     def add_arms(
         self: Client, arms: int | Iterable[str | int], **limits: Unpack[Limits]
     ) -> Plan[Sequence[Any]]:
@@ -493,7 +466,7 @@ class Remote(Client):
         yield self._calls.send_names("POST", names)
         return names
 
-    @_method
+    @carried_out
     def sync_arms(
         self: Client, names: Iterable[str | int], **limits: Unpack[Limits]
     ) -> Plan[SyncedArms]:
@@ -514,7 +487,7 @@ class Remote(Client):
         seen = (yield self._calls.send_names("PUT", map(str, names))).body
         return SyncedArms(seen["added"], seen["restored"], seen["retired"], seen["n_arms"])
 
-    @_method
+    @carried_out
     def retire(self: Client, arm: str | int, **limits: Unpack[Limits]) -> Plan[None]:
         """Retire an arm, as `Live.retire`. The token needs the role admin.
 
@@ -529,7 +502,7 @@ class Remote(Client):
         if not (answer.body["applied"] or answer.repeated):
             raise TurnError(f"Cannot retire arm {arm!r}: it is retired already.")
 
-    @_method
+    @carried_out
     def restore(self: Client, arm: str | int, **limits: Unpack[Limits]) -> Plan[None]:
         """Restore a retired arm, as `Live.restore`. The token needs the role admin.
 
@@ -561,19 +534,19 @@ class Remote(Client):
         """The first 10,000 pulls whose reward was not told yet, in the order of their asks."""
         return self._pending()
 
-    @_method
+    @carried_out
     def _pending(self: Client, **limits: Unpack[Limits]) -> Plan[list[Pull]]:
         """Return the first 10,000 pulls whose reward was not told yet."""
         return pulls_in((yield self._calls.get("/in-flight", limit=_MOST)).body["oldest"])
 
-    @_method
+    @carried_out
     def recommend(self: Client, **limits: Unpack[Limits]) -> Plan[ArmEstimate]:
         """Return the arm to deploy, as `Live.recommend` does."""
-        best = (yield from _leaders(self._calls, 1))[0]
+        best = (yield from self._calls.leaders(1))[0]
         self._fallback.remember(best.arm)
         return best
 
-    @_method
+    @carried_out
     def top(self: Client, k: int, **limits: Unpack[Limits]) -> Plan[list[ArmEstimate]]:
         """Return the `k` best arms, or fewer if fewer are known, as `Live.top` does.
 
@@ -584,10 +557,10 @@ class Remote(Client):
         limits
             `timeout` and `retry_for`, as for the class.
         """
-        check_int("k", k, at_least=1, at_most=_PAGE)
-        return (yield from _leaders(self._calls, k))
+        check_int("k", k, at_least=1, at_most=PAGE)
+        return (yield from self._calls.leaders(k))
 
-    @_method
+    @carried_out
     def verdict(
         self: Client,
         *,
@@ -619,7 +592,7 @@ class Remote(Client):
         given = {name: value for name, value in asked.items() if value is not None}
         return read_verdict((yield self._calls.get("/verdict", **given)).body)
 
-    @_method
+    @carried_out
     def uplift(
         self: Client, *, confidence: float = CONFIDENCE, **limits: Unpack[Limits]
     ) -> Plan[Uplift]:
@@ -635,18 +608,17 @@ class Remote(Client):
         call = self._calls.get("/uplift", confidence=check_confidence(confidence))
         return read_uplift((yield call).body)
 
-    @_method
+    @carried_out
     def arms(self: Client, **limits: Unpack[Limits]) -> Plan[list[ArmEstimate]]:
         """Return the estimates of all arms that were pulled, those with most pulls first."""
-        seen = yield from self._calls.arms(sort="pulls", limit=_PAGE)
-        return [read_arm(arm) for arm in seen]
+        return (yield from self._calls.arms())
 
-    @_method
+    @carried_out
     def progress(self: Client, **limits: Unpack[Limits]) -> Plan[Progress]:
         """Return how many pulls were asked for and told, and what they earned."""
         return read_progress((yield self._calls.get("")).body)
 
-    @_method
+    @carried_out
     def summary(self: Client, **limits: Unpack[Limits]) -> Plan[dict[str, Any]]:
         """Return the service's summary of the experiment, as JSON."""
         return dict((yield self._calls.get("")).body)
@@ -654,13 +626,6 @@ class Remote(Client):
     def to_dataframe(self) -> pandas.DataFrame:
         """Return the estimates of all arms that were pulled as a pandas table."""
         return Live.to_dataframe(self)  # type: ignore[arg-type]  # it looks at arms() only
-
-
-def _leaders(calls: Calls, k: int) -> Plan[list[ArmEstimate]]:
-    seen = (yield calls.get("/leaders", k=k)).body["arms"]
-    if not seen:
-        raise TurnError("Cannot recommend an arm: no reward has been told yet for any arm in play.")
-    return [read_arm(arm) for arm in seen]
 
 
 def _number(pull: Pull | int) -> int:

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from manyarms.serve.dashboard.judgement import Judgement, thousands, verdict
 from manyarms.core import theme
 from manyarms.core.tabular import plain
 from manyarms.serve import messages as m
 from manyarms.serve.dashboard import charts
+from manyarms.serve.dashboard.judgement import Judgement, thousands, verdict
 from manyarms.serve.losses import ERROR
 from manyarms.serve.uplift import UpliftView
 from manyarms.serve.views import SORTS
