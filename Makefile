@@ -16,7 +16,7 @@ reproduce: $(PAPER_STAMP)
 	$(BIN)/python -m paper
 
 RULES := tests/policies tests/simulation tests/core
-SERVE := tests/serve tests/remote
+SERVE := tests/serve tests/client
 
 # Two processors have work all the time: the longest runs begin first, and a third one waits for
 # servers and browsers most of the time. The rooms come after the rules, which compile for them too.

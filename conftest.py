@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).parent
 # Fast tests and examples of these rooms say the same with the JIT as without it, so they run once:
 # without it, where nothing waits for the compiler, a wrong index raises, and coverage counts.
-ONCE = {"advice", "attack", "cli", "live", "project", "protocol", "remote", "report", "serve"}
+ONCE = {"advice", "attack", "cli", "live", "project", "protocol", "client", "report", "serve"}
 ONCE |= {"advice.py", "benchmarks", "learn", "paper", "test_players.py", "theory"}
 
 # Slipcover has a copy of a process write its lines to a file when it ends. The service's copies

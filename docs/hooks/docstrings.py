@@ -2,6 +2,7 @@
 
 Parameters that share a text (`sigma, exploration`) are given one entry each: all of them would be
 shown with the type and default of the first. Examples that stand without a heading get a fence.
+Methods of the client are written as plans, and shown with the type that callers get.
 """
 
 from __future__ import annotations
@@ -45,3 +46,8 @@ class Rewrite(griffe.Extension):
         """Rewrite one docstring, before it is parsed."""
         if obj.docstring:
             obj.docstring.value = rewritten(obj.docstring.value)
+
+    def on_function(self, *, func: griffe.Function, **kwargs: Any) -> None:
+        """Show `Plan[T]`, which a decorator turns into T, as T."""
+        if isinstance(func.returns, griffe.ExprSubscript) and str(func.returns.left) == "Plan":
+            func.returns = func.returns.slice

@@ -45,8 +45,7 @@ _ROOM = {
     "policy": "protocol",
     "policy_names": "protocol",
     "register": "protocol",
-    "AsyncRemote": "remote",
-    "Remote": "remote",
+    "Remote": "client",
     "Problem": "theory",
     "best_arms": "theory",
     "hardness": "theory",
@@ -56,7 +55,6 @@ _ROOM = {
 __all__ = [
     "MOSS",
     "ArmEstimate",
-    "AsyncRemote",
     "CompilationError",
     "ContestFileError",
     "ContestNotFoundError",
@@ -118,6 +116,7 @@ __all__ = [
 if TYPE_CHECKING:
     from manyarms import instances, kit, policies, theory
     from manyarms.advice import advise
+    from manyarms.client import Remote
     from manyarms.errors import (
         CompilationError,
         ContestFileError,
@@ -165,7 +164,6 @@ if TYPE_CHECKING:
         Scout,
     )
     from manyarms.protocol import Policy, plain_policy, policy, policy_names, register
-    from manyarms.remote import AsyncRemote, Remote
     from manyarms.simulation import Result, Summary, simulate
     from manyarms.theory import Problem, best_arms, hardness, miss_probability
 

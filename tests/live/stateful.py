@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 import manyarms as ma
-from tests.remote.same import plain
+from tests.client.same import plain
 
 __all__ = ["LONG", "SHORT", "Game", "LocalGame"]
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import manyarms as ma
-from manyarms.remote.calls import spec_of
+from manyarms.client.calls import spec_of
 from manyarms.serve.routes import ROUTES
 from tests.helpers import ALL_POLICIES, label
 from tests.serve.machines import TOKEN, InThread, call

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from manyarms.remote import Remote
-from manyarms.remote.verdict import verdict
+from manyarms.client import Remote
 from manyarms.serve import messages as m
 from manyarms.serve.dashboard import panels
+from manyarms.serve.dashboard.judgement import verdict
 from manyarms.serve.dashboard.pages import _Panels
 from tests.serve.gallery import fill
 from tests.serve.machines import TOKEN, InThread, call, in_thread, made_token, request

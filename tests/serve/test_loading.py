@@ -125,7 +125,7 @@ def test_a_log_that_cannot_be_played_is_not_played_on(store: str, damage: str) -
         status, answer = call(one.port, "POST", f"{path_of(name)}/asks", {})
         assert (status, answer["code"]) == (503, "replay")
         with ma.Remote(f"http://127.0.0.1:{one.port}", name, token=TOKEN) as remote:
-            assert remote.ask(timeout=20, fallback="current").is_fallback
+            assert remote.ask(timeout=20, retry_for=20, fallback="current").is_fallback
             with pytest.raises(ma.ServiceError):
                 remote.ask()
         if damage == "arm":

@@ -11,11 +11,12 @@ from typing import Any
 import pytest
 
 import manyarms as ma
+from manyarms.client import AsyncRemote
 from manyarms.serve import experiment
 from manyarms.serve.game import Game, ReplayError
 from manyarms.serve.leader import Leader
 from manyarms.serve.upkeep import check_logs
-from tests.remote.same import plain, play
+from tests.client.same import plain, play
 from tests.serve.machines import (
     TOKEN,
     InThread,
@@ -223,7 +224,7 @@ def test_with_an_event_loop(served: InThread) -> None:
     name, url = begun(served).experiment, f"http://127.0.0.1:{served.port}"
 
     async def go() -> None:
-        async with ma.AsyncRemote(url, name, token=TOKEN) as remote:
+        async with AsyncRemote(url, name, token=TOKEN) as remote:
             pull = await remote.ask()
             await remote.tell(pull, 1.0)
             async with await remote.season(new_name(), seed=4) as there:

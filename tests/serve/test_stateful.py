@@ -11,8 +11,8 @@ from hypothesis import settings
 from hypothesis.stateful import run_state_machine_as_test
 
 import manyarms as ma
+from tests.client.same import plain
 from tests.live.stateful import LONG, SHORT, Game
-from tests.remote.same import plain
 from tests.serve.machines import TOKEN, InThread, new_name
 
 

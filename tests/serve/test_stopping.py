@@ -66,7 +66,10 @@ def test_targets_over_http(served: InThread) -> None:
     better = remote.verdict(target="7", margin="20%")
     assert (better.stop, better.target, better.margin) == (True, "7", "20%")
     assert not remote.verdict(target="green").stop
-    for query in ("target=x", "target_arm=nobody", "target=0.5&epsilon=0.1", "epsilon=x%25"):
+    for name in ("green", '"green"', "%22green%22"):
+        assert call(served.port, "GET", f"{path}/verdict?target={name}")[1]["target"] == "green"
+    assert call(served.port, "GET", f"{path}/verdict?target=%227%22")[1]["target"] == "7"
+    for query in ("target=nobody", "target=7", "target=0.5&epsilon=0.1", "epsilon=x%25"):
         assert call(served.port, "GET", f"{path}/verdict?{query}")[0] == 422
     status, answer = call(served.port, "GET", f"{path}/verdict?epsilon=lots")
     said = "`epsilon` must be a number, or a percentage such as 10%, got 'lots'."
@@ -140,10 +143,10 @@ def test_a_control_is_a_target(served: InThread) -> None:
         tells = [{"pull": p["pull"], "reward": float(p["arm"] != "today")} for p in pulls]
         assert call(port, "POST", f"{path}/tells", {"tells": tells})[0] == 200
     for name in ("control", "today"):
-        said = call(port, "GET", f"{path}/verdict?target_arm={name}&margin=0.5")[1]
+        said = call(port, "GET", f"{path}/verdict?target={name}&margin=0.5")[1]
         assert said["stop"]
         assert "it is better than 'today' by more than 0.5, 95 % sure." in said["headline"]
-    assert call(port, "GET", f"{path}/verdict?target_arm=yesterday")[0] == 422
+    assert call(port, "GET", f"{path}/verdict?target=yesterday")[0] == 422
     # as a setting
     seen = call(port, "PATCH", path, {"target": "control"})[1]
     assert (seen["spec"]["target"], seen["may_stop"]) == ("control", True)
@@ -171,6 +174,6 @@ def test_a_question_that_is_misspelt_is_no_other_question(served: InThread) -> N
     status, answer = call(port, "GET", f"{path}/verdict?tarjet=0.5")
     assert (status, answer["code"]) == (422, "parameter")
     assert "`tarjet`" in answer["message"]
-    assert "target_arm" in answer["message"]
-    for wrong in ("target=control", "target=0.5&target_arm=3", "target=70"):
+    assert "confidence, target, margin" in answer["message"]
+    for wrong in ("target=control", "target_arm=3", "target=70"):
         assert call(port, "GET", f"{path}/verdict?{wrong}")[0] == 422, wrong

@@ -47,7 +47,7 @@ class Pull(NamedTuple):
 
     @property
     def is_fallback(self) -> bool:
-        """Whether no game gave it: `Remote.ask` could not reach the service in time."""
+        """Whether `Remote.ask` returned its fallback: telling it does nothing."""
         return self.id == NO_PULL
 
 

@@ -143,7 +143,7 @@ def check_confidence(confidence: Any) -> float:
 def why_no_uplift(game: LiveGame, best: int | None) -> str:
     """Return why the recommended arm cannot be compared with the control; empty if it can."""
     if game.control is None:
-        return "this game has no control. Start it with live(..., control=NAME)."
+        return "this experiment has no control. Name one as `control` when you create it."
     if best is None:
         return "no reward has been told yet for any arm in play."
     if game.control.told == 0:

@@ -225,14 +225,14 @@ def _number(name: str, text: str) -> float:
         raise invalid(said) from None
 
 
-def _target(name: str, text: str) -> float:
-    try:
+def _target(name: str, text: str) -> float | str:
+    """Read a number or the name of an arm; in double quotes, "7" is a name."""
+    with contextlib.suppress(ValueError):
         return float(text)
-    except ValueError:
-        raise invalid(
-            f"`{name}` must be a number, got {text[:100]!r}. To compare with an arm, or with the "
-            f"control, name it as `target_arm`."
-        ) from None
+    if text.startswith('"'):
+        with contextlib.suppress(ValueError):
+            return str(json.loads(text))
+    return text
 
 
 def _slack(name: str, text: str) -> float | str:
@@ -265,7 +265,7 @@ async def arm(service: Service, request: Request) -> Response:
 
 _QUESTION: dict[str, Callable[[str, str], Any]] = {
     "epsilon": _slack, "quantile": _number, "confidence": _number, "target": _target,
-    "target_arm": _text, "margin": _slack,
+    "margin": _slack,
 }  # fmt: skip
 
 
@@ -275,8 +275,6 @@ async def verdict(service: Service, request: Request) -> Response:
     chosen = {
         field: read(field, query[field]) for field, read in _QUESTION.items() if field in query
     }
-    if "target" in chosen and "target_arm" in chosen:
-        raise invalid("`target` must be left out where `target_arm` is given.")
     said = await service.view("verdict", name, **chosen)
     if said is None:
         raise refuse(409, "no_arms", f"{name} has no arms yet. POST some to .../arms first.")

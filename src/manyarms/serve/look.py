@@ -138,25 +138,28 @@ class Look:
         self._judged = None
 
     def judged(
-        self, epsilon: Any = None, target_arm: str | None = None, **others: Any
+        self, epsilon: Any = None, target: float | str | None = None, **others: Any
     ) -> StopVerdict | None:
         """Return the answer to one's own question; None without arms."""
         live, tallies = self.game.live, self.tallies
         if live is None or tallies is None:
             return None
-        if epsilon is None and target_arm is None and others.get("target") is None:
+        if epsilon is None and target is None:
             epsilon = self.game.spec.epsilon
             if "quantile" not in others:  # nothing was asked that a target would contradict
-                others["target"] = self.game.spec.target
-                epsilon = None if others["target"] is not None else epsilon
-        if target_arm is not None:
-            rival = ARM if names_control(live, target_arm) else self.number(target_arm)
-            if rival is None:
-                raise ParameterError(f"`target_arm` must be an arm, got {target_arm[:100]!r}.")
-            others |= {"target": target_arm, "rival": rival}
+                target = self.game.spec.target
+                epsilon = None if target is not None else epsilon
+        if isinstance(target, str):
+            others["rival"] = ARM if names_control(live, target) else self.number(target)
+            if others["rival"] is None:
+                raise ParameterError(
+                    f"`target` must be a number, the name of an arm, or control where there is "
+                    f"one, got {target[:100]!r}.",
+                    parameter="target",
+                )
         return give_verdict(
             tallies,
-            asked(live, epsilon=epsilon, **others),
+            asked(live, epsilon=epsilon, target=target, **others),
             name_of=self._name,
             stopped=self.game.state == "stopped",
             ways=SERVICE,

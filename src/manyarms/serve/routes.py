@@ -79,7 +79,7 @@ ROUTES: tuple[Route, ...] = (
     Route("leaders", "GET", f"{_X}/leaders", "viewer", None, m.Leaders, "The best arms.", ("k",)),
     Route("verdict", "GET", f"{_X}/verdict", "viewer", None, m.VerdictView,
           "Whether the recommended arm is good enough to stop.",
-          ("epsilon", "quantile", "confidence", "target", "target_arm", "margin")),
+          ("epsilon", "quantile", "confidence", "target", "margin")),
     Route("uplift", "GET", f"{_X}/uplift", "viewer", None, UpliftView,
           "How much better the recommended arm is than the control.", ("confidence",)),
     Route("minutes", "GET", f"{_X}/minutes", "viewer", None, m.Minutes, "What happened when."),

@@ -70,10 +70,7 @@ def leaders(look: Look, k: int = 20) -> m.Leaders:
 
 
 def verdict(look: Look, **question: Any) -> m.VerdictView | None:
-    """Return whether the recommended arm is good enough, as `Live.verdict`; None without arms.
-
-    `target_arm` is the arm that `Live.verdict` takes as a `target`.
-    """
+    """Return whether the recommended arm is good enough, as `Live.verdict`; None without arms."""
     said = look.judged(**question)
     if said is None:
         return None

@@ -1,4 +1,4 @@
-"""Whether to go on, from what a service says of an experiment: for its page and for a terminal."""
+"""Whether to go on, as the pages of an experiment say it."""
 
 from __future__ import annotations
 

@@ -7,7 +7,6 @@ import dataclasses
 import itertools
 import math
 import pickle
-import socket
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -15,10 +14,9 @@ from typing import Any
 import pytest
 
 import manyarms as ma
-from manyarms.remote.answers import Answer
-from manyarms.remote.client import Run
-from tests.remote.cutting import bad_line
-from tests.remote.same import plain, play
+from manyarms.client import AsyncRemote
+from tests.client.cutting import bad_line
+from tests.client.same import plain, play
 from tests.serve.machines import TOKEN, Node, node
 
 pytestmark = pytest.mark.interpreted
@@ -77,7 +75,7 @@ def test_an_async_game_is_the_live_game(service: Node, url: str) -> None:
 
     async def game(port: int) -> list[ma.Pull]:
         base = f"http://127.0.0.1:{port}"
-        async with ma.AsyncRemote(base, made.experiment, token=TOKEN) as remote:
+        async with AsyncRemote(base, made.experiment, token=TOKEN) as remote:
             asked = [await remote.ask(), *(await remote.ask(4))]
             for k, pull in enumerate(asked):
                 await remote.tell(pull, k / 4)
@@ -92,9 +90,6 @@ def test_an_async_game_is_the_live_game(service: Node, url: str) -> None:
             with pytest.raises(ma.TurnError, match="paused"):
                 await remote.ask()
             await remote.resume()
-            wrong = remote.verdict(eps=0.1)  # type: ignore[call-arg]  # raises when it is awaited
-            with pytest.raises(ma.UnknownNameError, match="Unknown parameter of `verdict`: 'eps'"):
-                await wrong
             assert await remote.verdict(epsilon=0.2) == made.verdict(epsilon=0.2)
             return [*asked, last]
 
@@ -176,19 +171,15 @@ def test_what_is_the_services_own(url: str) -> None:
     with pytest.raises(ma.TurnError, match="Cannot restore arm 'new one': it is not retired"):
         remote.restore("new one")
     remote.retire("new one")
-    with pytest.raises(ma.ServiceError, match="`save` is not served: .* Back it up"):
-        remote.save("a.live")
     remote.pause()
     with pytest.raises(ma.TurnError, match="paused"):
         remote.ask()
     remote.resume()
     same: dict[str, Any] = {"policy": "moss", "token": TOKEN, "horizon": 100}
     again = ma.Remote.create(url, remote.experiment, **same, arms=KEYS[:3])
-    assert again.n_arms == 3, "the same experiment is found, and its arms are left alone"
-    with pytest.warns(UserWarning, match=f"it has 1 arm, such as '{KEYS[2]}'"):
-        ma.Remote.create(url, remote.experiment, **same, arms=KEYS[:2])
-    with pytest.raises(ma.DuplicateNameError, match="it has 4, and none is called 'x'"):
-        ma.Remote.create(url, remote.experiment, **same, arms=["x"])
+    assert again.n_arms == 3, "the same experiment is found, with its arms"
+    ma.Remote.create(url, remote.experiment, **same, arms=[KEYS[1], "new one", "other"])
+    assert remote.n_arms == 4, "what it lacks is added; what is retired stays retired"
     with pytest.raises(ma.ParameterError, match="names of arms, got 3. Pass n_arms=3"):
         ma.Remote.create(url, "new", **same, arms=3)  # type: ignore[arg-type]
     with pytest.raises(ma.DuplicateNameError, match="with `horizon` 100 and not 101"):
@@ -252,7 +243,7 @@ def test_observed_rewards_are_those_of_a_handle(url: str) -> None:
     assert (remote.progress().told, remote.pulls) == (live.progress().told, live.pulls)
 
     async def more() -> None:
-        async with ma.AsyncRemote(url, remote.experiment, token=TOKEN) as game:
+        async with AsyncRemote(url, remote.experiment, token=TOKEN) as game:
             await game.retire(KEYS[8])
             await game.observe(KEYS[10], (1.0 for _ in range(12_000)))
             await game.restore(KEYS[8])
@@ -280,28 +271,3 @@ def test_threads_share_a_client(url: str) -> None:
         ids = [pull for some in pool.map(work, range(8)) for pull in some]
     assert sorted(ids) == list(range(160))
     assert remote.progress().told == 160
-
-
-def test_others_that_answer_are_told_apart(service: Node) -> None:
-    page = ma.Remote(f"http://{service.address}/healthz?", "x", token=TOKEN)
-    with pytest.raises(ma.ServiceError):
-        page.ask()
-    for status, body, said in (
-        *((200, body, "not a manyarms service") for body in (b"<html>", b"[]", b"{}")),
-        (200, b'{"pulls": 3}', "not a manyarms service"),
-        (502, b"[]", "HTTP 502"),
-    ):
-        run = Run(page._calls.ask(None), page._addresses, 0)
-        run.came = Answer.of(status, body, "soon")
-        with pytest.raises(ma.ServiceError, match=said):
-            list(run)
-
-
-def test_patience_ends() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-    remote = ma.Remote(f"http://127.0.0.1:{port}", "x", patience=0.3)
-    with pytest.raises(ma.ServiceError, match="did not answer after .* attempts.*Refused"):
-        remote.ask()
-    with pytest.raises(ma.ParameterError, match="`url` must be the address"):
-        ma.Remote("127.0.0.1:8765", "x")

@@ -1,0 +1,6 @@
+"""Clients of the service, with the methods of a handle."""
+
+from manyarms.client.async_remote import AsyncRemote
+from manyarms.client.remote import Remote
+
+__all__ = ["AsyncRemote", "Remote"]

@@ -1,0 +1,172 @@
+"""Convert the service's answers from JSON to what a handle returns or raises."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass, fields
+from typing import Any, TypeVar
+
+from manyarms.errors import (
+    DuplicateNameError,
+    ManyarmsError,
+    ParameterError,
+    ServiceError,
+    StoppedError,
+    TurnError,
+    UnknownArmError,
+)
+from manyarms.live.estimates import ArmEstimate, Progress
+from manyarms.live.game import Pull
+from manyarms.live.uplift import Uplift
+from manyarms.live.verdict import StopVerdict
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The answer to a request."""
+
+    status: int
+    body: Any
+    repeated: bool = False  # an earlier attempt may have been carried out
+
+    @classmethod
+    def of(cls, status: int, data: bytes, retry_after: str | None) -> Answer:
+        """Parse a body; one that is not a JSON object becomes {}."""
+        try:
+            body = json.loads(data) if data else {}
+        except ValueError:
+            body = {}
+        body = body if isinstance(body, dict) else {}
+        if retry_after:
+            body.setdefault("retry_after", retry_after)
+        return cls(status, body)
+
+
+def pulls_in(seen: list[dict[str, Any]]) -> list[Pull]:
+    """Return pulls."""
+    return [Pull(pull["arm"], pull["pull"]) for pull in seen]
+
+
+def read_arm(seen: dict[str, Any]) -> ArmEstimate:
+    """Return the estimate of an arm."""
+    return _filled(
+        ArmEstimate,
+        seen,
+        estimate=_or(seen["estimate"], math.nan),
+        interval=_interval(seen["low"], seen["high"]),
+    )
+
+
+def read_progress(seen: dict[str, Any]) -> Progress:
+    """Return an experiment's progress from its summary."""
+    return _filled(
+        Progress,
+        seen,
+        mean_reward=_or(seen["mean_reward"], math.nan),
+        reward_name=seen["spec"]["reward"] or "",
+        control=seen["spec"]["control"],
+        control_mean=_or(seen["control_mean"], math.nan),
+    )
+
+
+def read_verdict(seen: dict[str, Any]) -> StopVerdict:
+    """Return a verdict."""
+    return _filled(StopVerdict, seen, limit=_or(seen["limit"], -math.inf))
+
+
+def read_uplift(seen: dict[str, Any]) -> Uplift:
+    """Return an uplift, or raise if there is nothing to compare yet."""
+    if seen["missing"]:
+        raise TurnError(f"Cannot compare with a control: {seen['missing']}")
+    return _filled(
+        Uplift,
+        seen,
+        interval=_interval(seen["low"], seen["high"]),
+        ratio=_or(seen["ratio"], math.nan),
+        ratio_interval=_interval(seen["ratio_low"], seen["ratio_high"]),
+    )
+
+
+def _filled(kind: type[T], seen: dict[str, Any], **others: Any) -> T:
+    """Return a dataclass whose fields are taken from a JSON object, except those given."""
+    names = {one.name for one in fields(kind)}  # type: ignore[arg-type]  # all are dataclasses
+    return kind(**{name: seen[name] for name in names & seen.keys()} | others)
+
+
+def _or(value: float | None, missing: float) -> float:
+    """Return a number, for which JSON has null if it is infinite or not known."""
+    return missing if value is None else value
+
+
+def _interval(low: float | None, high: float | None) -> tuple[float, float]:
+    return _or(low, -math.inf), _or(high, math.inf)
+
+
+def error_of(answer: Answer) -> ManyarmsError:
+    """Return the error that a handle would have raised."""
+    body, status = answer.body, answer.status
+    code, message = body.get("code", ""), str(body.get("message") or f"HTTP {status}.")
+    if status == 413 and not code:
+        return ServiceError(
+            "A proxy in front of the service refused the request with HTTP 413: its body is "
+            "larger than the proxy allows. Raise the proxy's limit (nginx: "
+            "`client_max_body_size 64m;`), or send fewer arms or rewards at a time.",
+            status=status,
+            code="proxy_limit",
+        )
+    if "recommended" in body:
+        return StoppedError(message, body["recommended"] and read_arm(body["recommended"]))
+    if code == "unknown_arm":
+        return UnknownArmError(message)
+    if code == "exists":
+        return DuplicateNameError(message)
+    if status in (409, 410) or code == "unknown_pull":
+        return TurnError(message)
+    if status in (400, 413, 422):
+        return ParameterError(message, parameter=body.get("parameter"))
+    return ServiceError(message, status=status, code=code)
+
+
+def not_a_service() -> ServiceError:
+    """Return the error for an answer that lacks what the service's answers have."""
+    said = "What answers at this address is not a manyarms service, or a much newer one."
+    return ServiceError(said, status=200, code="foreign")
+
+
+def refused_in(answer: Answer, verb: str, again: str) -> list[tuple[int, ManyarmsError]]:
+    """Return which tells or abandons were refused, by position, and why."""
+    found = []
+    for place, result in enumerate(answer.body["results"]):
+        code, pull = result.get("code", ""), result["pull"]
+        if result["applied"] or (answer.repeated and not code):
+            continue  # applied by this request, or by an attempt whose answer was lost
+        if code and code not in ("told", "abandoned"):
+            found.append((place, error_of(Answer(result["status"], result))))
+        elif again == "refuse":
+            told = code == "told" or (verb == "tell" and code != "abandoned")
+            done = "its reward was told already" if told else "it was abandoned"
+            said = f"Cannot {verb} pull {pull}: {done}. Pass again='ignore' if you retry."
+            found.append((place, TurnError(said)))
+    return found
+
+
+def refusals_in_words(tells: list[dict[str, Any]], wrong: list[tuple[int, ManyarmsError]]) -> str:
+    """Return how many tells were refused, and why the first was."""
+    place, first = wrong[0]
+    return (
+        f"rewards[{place}], of pull {tells[place]['pull']}: {first} So {len(wrong)} of "
+        f"{len(tells)} were refused; {len(tells) - len(wrong)} were told."
+    )
+
+
+def told_before(tells: list[dict[str, Any]], wrong: list[tuple[int, ManyarmsError]]) -> str:
+    """Return what became of the tells that were answered before a request failed."""
+    if not tells:
+        return ""
+    if not wrong:
+        return f" The first {len(tells)} rewards were told before."
+    words = refusals_in_words(tells, wrong)
+    return f" The first {len(tells)} rewards were answered before. {words}"

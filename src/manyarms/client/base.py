@@ -1,0 +1,247 @@
+"""Decide where a request is sent, when it is sent again, and what a failure means.
+
+Sockets and waiting are left to the two clients.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import math
+import os
+import random
+import time
+from collections.abc import Callable, Generator, Iterable
+from dataclasses import replace
+from typing import Any, ClassVar, Concatenate, NamedTuple, ParamSpec, Self, TypeVar
+from urllib.parse import urlsplit
+
+from manyarms.client.answers import Answer, error_of, not_a_service
+from manyarms.client.calls import Call, Calls, Limits, Plan
+from manyarms.client.fallback import Fallback
+from manyarms.core.checks import check_number
+from manyarms.errors import ManyarmsError, ParameterError, ServiceError, UnknownNameError
+
+P = ParamSpec("P")
+T = TypeVar("T")
+_NAMES = ("timeout", "retry_for")
+_AGAIN = frozenset({429, 502, 503, 504})  # answers after which a request is sent again
+
+
+class Address(NamedTuple):
+    """Where a process of the service listens."""
+
+    url: str  # as it was given
+    scheme: str
+    host: str  # with the port
+    prefix: str  # of all paths
+
+
+def _address(url: Any) -> Address:
+    try:
+        parts = urlsplit(url if isinstance(url, str) else "")
+        _ = parts.port  # raises if it is not a number
+    except ValueError:
+        raise _no_address(url) from None
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise _no_address(url)
+    return Address(url, parts.scheme, parts.netloc.rpartition("@")[2], parts.path.rstrip("/"))
+
+
+def _no_address(url: Any) -> ParameterError:
+    return ParameterError(
+        f"`url` must be the address of a service, such as 'http://127.0.0.1:8765', or a list of "
+        f"addresses, got {url!r}."
+    )
+
+
+class Attempt(NamedTuple):
+    """One attempt to send a request."""
+
+    call: Call
+    to: Address
+    timeout: float  # seconds
+
+
+class Lost(NamedTuple):
+    """The outcome of an attempt that got no answer."""
+
+    why: str
+    sent: bool  # the request may have arrived
+    stale: bool = False  # an idle connection had been closed, most likely
+
+
+Steps = Generator[Attempt | float, Any, T]  # attempts, whose outcome is sent; seconds to wait
+
+
+class Client:
+    """One experiment of a service: what both clients share.
+
+    Subclasses carry out steps in `_run(plan, limits)`, and make their connections in `_open`.
+    """
+
+    _clock: ClassVar[Any] = staticmethod(time.monotonic)
+    _sleep: ClassVar[Any]
+
+    def __init__(
+        self,
+        url: str | Iterable[str],
+        experiment: str,
+        *,
+        token: str | None = None,
+        timeout: float | None = None,
+        retry_for: float | None = None,
+    ) -> None:
+        self.experiment = experiment
+        given = list(url) if isinstance(url, Iterable) and not isinstance(url, str) else [url]
+        if not given:
+            raise _no_address(url)
+        self._addresses = [_address(one) for one in given]
+        self._at = 0  # position of the address that the next request is sent to first
+        self._calls = Calls(experiment)
+        self._limits = _checked({"timeout": timeout, "retry_for": retry_for})
+        self._fallback = Fallback(self._clock)
+        self._token = token or os.environ.get("MANYARMS_TOKEN")
+        self._open({"Authorization": f"Bearer {self._token}"} if self._token else {})
+
+    def _open(self, headers: dict[str, str]) -> None:
+        raise NotImplementedError
+
+    def _run(self, plan: Plan[Any], limits: Limits) -> Any:
+        raise NotImplementedError
+
+    @property
+    def url(self) -> str:
+        """The address that the next request is sent to first: the one that answered last."""
+        return self._addresses[self._at].url
+
+    def _beside(self, experiment: str) -> Self:
+        """Return a client of another experiment of the same service."""
+        urls = [address.url for address in self._addresses]
+        return type(self)(urls, experiment, token=self._token, **self._limits)
+
+    def __repr__(self) -> str:
+        where = ", ".join(address.url for address in self._addresses)
+        return f"<{type(self).__name__} {self.experiment!r} at {where}>"
+
+    def _steps(self, plan: Plan[T], given: Limits) -> Steps[T]:
+        """Return the steps of a plan, and its result."""
+        limits = self._limits | _checked(given)
+        came: Answer | ManyarmsError | None = None
+        while True:
+            try:
+                if isinstance(came, ManyarmsError):
+                    call = plan.throw(came)  # the plan may say more, or go on
+                else:
+                    call = next(plan) if came is None else plan.send(came)
+            except StopIteration as done:
+                result: T = done.value
+                return result
+            except ManyarmsError:
+                raise
+            except (LookupError, TypeError):
+                if came is None:
+                    raise
+                raise not_a_service() from None
+            try:
+                came = yield from self._answered(replace(call, **limits))
+            except ManyarmsError as error:
+                came = error
+
+    def _answered(self, call: Call) -> Steps[Answer]:
+        """Attempt a request until it is answered, or raise.
+
+        Addresses are tried in turn; after each round there is a pause.
+        """
+        addresses, at = self._addresses, self._at
+        count, turns, end = 0, 0, math.inf
+        failures: dict[str, Answer | Lost] = {}  # the last one of each address
+        doubt = False  # it may have been done
+        while True:
+            to = addresses[at]
+            came: Answer | Lost = yield Attempt(call, to, call.timeout)
+            if isinstance(came, Answer) and came.status not in _AGAIN:
+                self._at = at
+                if came.status < 300:
+                    return replace(came, repeated=doubt)
+                raise error_of(came)
+            count += 1
+            failures[to.url] = came
+            end = min(end, self._clock() + call.retry_for)
+            pause: float = min(2.0, 0.05 * 2 ** min(count, 10)) * random.uniform(0.5, 1.0)
+            if isinstance(came, Lost):
+                unsure, elsewhere, hopeless = came.sent, not came.stale or count > 1, False
+                pause = 0.0 if count == 1 else pause
+            else:
+                code, elsewhere = came.body.get("code", ""), came.status != 429
+                unsure, hopeless = code != "unavailable" and elsewhere, code == "replay"
+                pause = max(pause, _seconds(came.body.get("retry_after")))
+            doubt = doubt or unsure
+            if elsewhere:
+                self._at = at = (at + 1) % len(addresses)
+                turns += 1
+                pause = 0.0 if turns % len(addresses) else pause
+            elif isinstance(came, Lost) and not call.once:
+                continue  # no retry yet: the service had closed an idle connection
+            if hopeless or (call.once and unsure) or self._clock() + pause >= end:
+                raise _failed(came, failures, count, doubt and call.method != "GET")
+            yield pause
+
+
+def carried_out(
+    plan: Callable[Concatenate[Client, P], Plan[T]],
+) -> Callable[Concatenate[Client, P], T]:
+    """Turn a plan into a method that carries it out, within `timeout` and `retry_for`.
+
+    A plan sees a `Client`, so that it is one for both clients.
+    """
+    known = inspect.signature(plan).parameters
+
+    def method(self: Client, /, *values: P.args, **given: P.kwargs) -> T:
+        limits: Any = {name: given.pop(name) for name in _NAMES if name in given}
+        for name in given.keys() - known.keys() if "limits" in known else ():
+            names = [*[*known][1:-1], *_NAMES]
+            raise UnknownNameError(f"parameter of `{plan.__name__}`:", name, names)
+        result: T = self._run(plan(self, *values, **given), limits)
+        return result
+
+    return functools.update_wrapper(method, plan)
+
+
+def _failed(
+    last: Answer | Lost, failures: dict[str, Answer | Lost], count: int, doubt: bool
+) -> ServiceError:
+    times = f" after {count} attempts" if count > 1 else ""
+    said = [f"The service did not answer{times}."]
+    for url, came in failures.items():
+        why = came.why if isinstance(came, Lost) else _message(came)
+        said.append(f"At {url}: {why.rstrip('.')}.")
+    if doubt:
+        said.append("It may have been done or not.")
+    if isinstance(last, Answer):
+        status, code = last.status, str(last.body.get("code", ""))
+    else:
+        status, code = 0, "unreachable"
+        said.append("Is it running, and is its address right?")
+    return ServiceError(" ".join(said), status=status, code=code)
+
+
+def _checked(limits: Limits) -> dict[str, Any]:
+    """Return the limits that are set, or raise."""
+    known = {name: value for name, value in limits.items() if value is not None}
+    if "timeout" in known:
+        check_number("timeout", known["timeout"], above=0)
+    if "retry_for" in known:
+        check_number("retry_for", known["retry_for"], at_least=0)
+    return known
+
+
+def _message(answer: Answer) -> str:
+    return str(answer.body.get("message") or f"HTTP {answer.status}")
+
+
+def _seconds(text: Any) -> float:
+    try:
+        return min(60.0, max(0.0, float(text)))
+    except (TypeError, ValueError):
+        return 0.0

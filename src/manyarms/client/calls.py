@@ -1,0 +1,126 @@
+"""Describe a request, and the plan of a method: the requests that it makes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Generator, Iterable
+from dataclasses import dataclass, field
+from typing import Any, TypedDict, TypeVar
+from urllib.parse import quote, urlencode
+
+from manyarms.client.answers import Answer, read_arm
+from manyarms.errors import ParameterError, TurnError
+from manyarms.live.estimates import ArmEstimate
+from manyarms.protocol.policy import Policy
+from manyarms.protocol.registry import described_policy
+
+T = TypeVar("T")
+_ALL = "/v1/experiments"
+PAGE = 1000  # arms of a page
+
+
+@dataclass(frozen=True)
+class Call:
+    """One request, with the seconds that hold unless the user sets others."""
+
+    method: str
+    path: str
+    body: bytes | None = None
+    headers: dict[str, str] = field(default_factory=dict)
+    once: bool = False  # not sent again if it may have arrived
+    timeout: float = 5.0
+    retry_for: float = 10.0
+
+
+Plan = Generator[Call, Answer, T]  # yields requests, receives their answers, returns the result
+
+
+class Limits(TypedDict, total=False):
+    """What every method of a client takes: seconds, or None for the client's setting."""
+
+    timeout: float | None
+    retry_for: float | None
+
+
+class Calls:
+    """Make the requests of one experiment."""
+
+    def __init__(self, experiment: str) -> None:
+        if not isinstance(experiment, str) or not experiment:
+            raise ParameterError(f"`experiment` must be its name, got {experiment!r}.")
+        self._path = f"{_ALL}/{quote(experiment, safe='')}"
+
+    def get(self, path: str, **query: Any) -> Call:
+        """Return a request that reads."""
+        return Call("GET", f"{self._path}{path}{_query(query)}")
+
+    def send(self, method: str, path: str, content: Any, **how: Any) -> Call:
+        """Return a request with a body in JSON."""
+        body, headers = json.dumps(content).encode(), {"Content-Type": "application/json"}
+        return Call(method, self._path + path, body, headers, **how)
+
+    def send_names(self, method: str, names: Iterable[str]) -> Call:
+        """Return a request with names of arms; the service takes seconds for 10^6 of them."""
+        body = "".join(f"{json.dumps(name)}\n" for name in names).encode()
+        headers = {"Content-Type": "application/x-ndjson"}
+        return Call(method, f"{self._path}/arms", body, headers, timeout=60.0)
+
+    def delete_arm(self, arm: str | int) -> Call:
+        """Return the request that retires an arm."""
+        return Call("DELETE", f"{self._path}/arms/{quote(str(arm), safe='')}")
+
+    def arms(self) -> Plan[list[ArmEstimate]]:
+        """Read all arms that were pulled."""
+        query = {"sort": "pulls", "limit": PAGE}
+        seen = yield from _pages(f"{self._path}/arms", "arms", query)
+        return [read_arm(arm) for arm in seen]
+
+    def leaders(self, k: int) -> Plan[list[ArmEstimate]]:
+        """Read the best arms."""
+        seen = (yield self.get("/leaders", k=k)).body["arms"]
+        if not seen:
+            raise TurnError(
+                "Cannot recommend an arm: no reward has been told yet for any arm in play."
+            )
+        return [read_arm(arm) for arm in seen]
+
+
+def experiments() -> Plan[list[dict[str, Any]]]:
+    """Read all pages of experiments."""
+    return (yield from _pages(_ALL, "experiments", {}))
+
+
+def _pages(path: str, what: str, query: dict[str, Any]) -> Plan[list[dict[str, Any]]]:
+    found: list[dict[str, Any]] = []
+    cursor: str | None = ""
+    while cursor is not None:
+        page = (yield Call("GET", f"{path}{_query(query | {'cursor': cursor})}")).body
+        found += page[what]
+        cursor = page["cursor"]
+    return found
+
+
+def _query(given: dict[str, Any]) -> str:
+    return f"?{urlencode(given)}" if given else ""
+
+
+def spec_of(policy: Policy | str, n_arms: int | None, **others: Any) -> dict[str, Any]:
+    """Return an experiment's settings as JSON."""
+    spec: Any = policy
+    if isinstance(policy, Policy):
+        described = described_policy(policy)
+        if described["name"] is None:
+            raise ParameterError(
+                f"`policy` must be one that the service knows by name, got {policy.label}. "
+                f"Register it there, and give its name."
+            )
+        spec = _named(described)
+    return {"policy": spec, "n_arms": n_arms} | others
+
+
+def _named(described: dict[str, Any]) -> dict[str, Any]:
+    parameters = {
+        name: _named(value) if isinstance(value, dict) else value
+        for name, value in described["parameters"].items()
+    }
+    return {"name": described["name"], "parameters": parameters}

@@ -1,0 +1,80 @@
+"""Choose the arm that an ask returns when the service gives no pull."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+from manyarms.core.checks import shown
+from manyarms.errors import ManyarmsError, ParameterError, StoppedError
+from manyarms.live.game import NO_PULL, Pull
+
+_FRESH = 60.0  # seconds until the recommended arm is requested again
+_logger = logging.getLogger("manyarms.client")
+
+
+class Fallback:
+    """The arm that was recommended last, and what was logged about fallbacks."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._arm: Any = None
+        self._at: float | None = None
+        self._in_use = False
+        self._warned = False
+
+    def remember(self, arm: Any) -> None:
+        """Note which arm is recommended now; None if none is, or if that is not known."""
+        self._at = self._clock()
+        self._arm = self._arm if arm is None else arm
+
+    @property
+    def stale(self) -> bool:
+        """Whether to request the recommended arm again."""
+        return self._at is None or self._clock() - self._at >= _FRESH
+
+    def answered(self) -> None:
+        """Note that the service gave a pull, so that the next fallback is logged again."""
+        self._in_use = False
+
+    def pulls(self, k: int | None, fallback: bool | str | int, error: ManyarmsError) -> Any:
+        """Return what an ask returns instead of raising `error`, or raise it."""
+        if isinstance(error, ParameterError):
+            raise error  # the call is wrong, which no fallback can hide
+        if isinstance(error, StoppedError) and error.recommended is not None:
+            self.remember(error.recommended.arm)
+        arm = self._arm if fallback is True else fallback
+        if arm is None:
+            raise error
+        if not self._in_use:
+            self._in_use = True
+            _logger.warning("Asks return the fallback, arm %r: %s", arm, error)
+        instead = Pull(arm, NO_PULL)
+        return instead if k is None else [instead] * k
+
+    def ignores(self, pull: Pull | int) -> bool:
+        """Whether a pull comes from a fallback, so that no experiment waits for its reward."""
+        number = pull.id if isinstance(pull, Pull) else pull
+        if type(number) is not int or number != NO_PULL:
+            return False
+        if not self._warned:
+            self._warned = True
+            _logger.warning(
+                "A fallback pull was told or abandoned, which does nothing: the experiment did not "
+                "choose its arm. Such pulls have `is_fallback`. This is logged once."
+            )
+        return True
+
+
+def check_fallback(fallback: Any) -> bool | str | int | None:
+    """Return what an ask returns if there is no pull, or raise; None for nothing."""
+    if fallback is None or fallback is False:
+        return None
+    if not isinstance(fallback, bool | str | int):
+        raise ParameterError(
+            f"`fallback` must be the name of an arm, or True for the arm recommended last, got "
+            f"{shown(fallback)}.",
+            parameter="fallback",
+        )
+    return fallback

@@ -1,0 +1,633 @@
+"""A client of the service for programs that may block; it needs nothing beyond Python."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import secrets
+import time
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
+
+from manyarms.client.answers import (
+    not_a_service,
+    pulls_in,
+    read_progress,
+    read_uplift,
+    read_verdict,
+    refusals_in_words,
+    refused_in,
+    told_before,
+)
+from manyarms.client.base import Attempt, Client, carried_out
+from manyarms.client.calls import PAGE, Limits, Plan, experiments, spec_of
+from manyarms.client.connections import Connections
+from manyarms.client.fallback import check_fallback
+from manyarms.core.checks import check_choice, check_int
+from manyarms.errors import (
+    ManyarmsError,
+    ParameterError,
+    TurnError,
+)
+from manyarms.live.commands import check_reward, in_list, pairs_of
+from manyarms.live.estimates import ArmEstimate, Progress
+from manyarms.live.game import Pull
+from manyarms.live.handle import Live
+from manyarms.live.question import CONFIDENCE
+from manyarms.live.syncing import SyncedArms
+from manyarms.live.uplift import Uplift, check_confidence
+from manyarms.live.verdict import StopVerdict
+from manyarms.protocol.policy import Policy
+
+if TYPE_CHECKING:
+    import pandas
+
+T = TypeVar("T")
+_MOST = 10_000  # pulls or rewards of one request
+
+
+class Remote(Client):
+    """An experiment of a service, with the methods and the errors of `Live`.
+
+    Parameters
+    ----------
+    url
+        The address of the service, such as "http://127.0.0.1:8765"; or a list of the addresses of
+        its processes, one of which leads while the others stand by.
+    experiment
+        The name of the experiment.
+    token
+        A token of the service, with the role client or admin (default: the environment variable
+        MANYARMS_TOKEN).
+    timeout
+        How long one attempt waits for a connection, or for the answer (seconds; default: 5; 60
+        for calls that send names of arms or start a season; 1 for an ask with a `fallback`).
+    retry_for
+        How long a request is sent again after its first attempt got no answer, to the same or the
+        next address (seconds; default: 10; 1 for an ask with a `fallback`). With 0 there is one
+        attempt. No attempt begins later, so a request takes at most `retry_for` + 2 `timeout`.
+
+    Notes
+    -----
+    Every method takes `timeout` and `retry_for`, too, for this one call. If a method makes several
+    requests, they hold for each.
+
+    A request that is sent again has the same key, so nothing is asked or told twice. Each request
+    starts with the address that answered last. A client may be shared between threads, each of
+    which gets its own connection, and may be used after a fork.
+
+    Examples
+    --------
+    >>> import manyarms as ma
+    >>> remote = ma.Remote("http://127.0.0.1:8765", "captions", token="...")
+    >>> remote
+    <Remote 'captions' at http://127.0.0.1:8765>
+
+    Then as with `Live`: `pull = remote.ask()`, `remote.tell(pull, 1.0)`, `remote.recommend()`.
+    """
+
+    _sleep = staticmethod(time.sleep)
+
+    def _open(self, headers: dict[str, str]) -> None:
+        self._connections = Connections(headers)
+
+    def _run(self, plan: Plan[T], limits: Limits) -> T:
+        steps, came = self._steps(plan, limits), None
+        while True:
+            try:
+                step = steps.send(came)
+            except StopIteration as done:
+                result: T = done.value
+                return result
+            if isinstance(step, Attempt):
+                came = self._connections.attempt(step)
+            else:
+                came = self._sleep(step)
+
+    def close(self) -> None:
+        """Close idle connections; the next call opens a new one."""
+        self._connections.close()
+
+    def __enter__(self) -> Remote:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    # Experiments
+
+    @classmethod
+    def create(
+        cls,
+        url: str | Iterable[str],
+        experiment: str,
+        policy: Policy | str = "prospector",
+        *,
+        n_arms: int | None = None,
+        arms: Iterable[str | int] | None = None,
+        token: str | None = None,
+        timeout: float | None = None,
+        retry_for: float | None = None,
+        **spec: Any,
+    ) -> Remote:
+        """Create an experiment, or find it if it exists with the same settings; return its client.
+
+        Parameters
+        ----------
+        url, experiment, token, timeout, retry_for
+            As for the class. Creating needs the role admin.
+        policy
+            The policy, or its name (default: "prospector").
+        n_arms
+            The number of arms, which are called by number.
+        arms
+            Names of the arms instead. If the experiment exists, those that it lacks are added, and
+            no other arm is retired: that is what `sync_arms` is for.
+        spec
+            `horizon`, `seed`, `reward_range`, `control`, `share`, `reward` as for `Live`; `window`
+            (seconds that a reward may take), `missing` ("abandon" or a reward), `early` ("tell" or
+            "hold"), `epsilon` and `target` (for verdicts). If the experiment exists, those that
+            `change` can change keep their values.
+        """
+        remote = cls(url, experiment, token=token, timeout=timeout, retry_for=retry_for)
+        remote._create(spec_of(policy, n_arms, **spec), arms)
+        return remote
+
+    @carried_out
+    def _create(self: Client, spec: dict[str, Any], arms: Iterable[str | int] | None) -> Plan[None]:
+        if isinstance(arms, int):
+            raise ParameterError(
+                f"`arms` must be the names of arms, got {arms}. Pass n_arms={arms} for arms that "
+                f"are called by number."
+            )
+        names = None if arms is None else [str(arm) for arm in arms]
+        yield self._calls.send("PUT", "", spec)
+        if names is not None:
+            yield self._calls.send_names("POST", names)
+
+    @classmethod
+    def experiments(
+        cls, url: str | Iterable[str], *, token: str | None = None, **limits: Unpack[Limits]
+    ) -> list[dict[str, Any]]:
+        """Return the summaries of the experiments that the token may see.
+
+        Parameters
+        ----------
+        url, token
+            As for the class.
+        limits
+            `timeout` and `retry_for`, as for the class.
+        """
+        with cls(url, "-", token=token, **limits) as remote:
+            return remote._run(experiments(), {})
+
+    def season(
+        self,
+        experiment: str,
+        *,
+        horizon: int | None = None,
+        policy: Policy | str | None = None,
+        seed: int | None = None,
+        **limits: Unpack[Limits],
+    ) -> Remote:
+        """Create an experiment that knows this one's rewards, as `Live.season`; return its client.
+
+        The token needs the role admin. Settings, the control and the names of arms are those of
+        this experiment, which stays as it is: stop it if it is to answer no more asks. If rewards
+        come later, tell them here and observe them there.
+
+        Parameters
+        ----------
+        experiment
+            The name of the new experiment. If it exists as this very season, it is returned.
+        horizon, seed
+            As for `Live.season`.
+        policy
+            The policy that goes on, or its name (default: that of this experiment).
+        limits
+            `timeout` and `retry_for`, as for the class.
+        """
+        self._season(experiment, policy, horizon, seed, **limits)
+        return self._beside(experiment)
+
+    @carried_out
+    def _season(
+        self: Client,
+        experiment: str,
+        policy: Policy | str | None,
+        horizon: int | None,
+        seed: int | None,
+        **limits: Unpack[Limits],
+    ) -> Plan[None]:
+        named = None if policy is None else spec_of(policy, None)["policy"]
+        body = {"name": experiment, "policy": named, "horizon": horizon, "seed": seed}
+        yield self._calls.send("POST", "/season", body, timeout=60.0)
+
+    @carried_out
+    def pause(self: Client, **limits: Unpack[Limits]) -> Plan[None]:
+        """Refuse asks until `resume`; rewards can still be told. It needs the role admin."""
+        yield self._calls.send("POST", "/pause", {})
+
+    @carried_out
+    def resume(self: Client, **limits: Unpack[Limits]) -> Plan[None]:
+        """Answer asks again after a pause. It needs the role admin."""
+        yield self._calls.send("POST", "/resume", {})
+
+    @carried_out
+    def stop(self: Client, **limits: Unpack[Limits]) -> Plan[None]:
+        """Refuse asks from now on. It cannot be undone, and needs the role admin."""
+        yield self._calls.send("POST", "/stop", {})
+
+    @carried_out
+    def change(
+        self: Client,
+        /,
+        *,
+        timeout: float | None = None,
+        retry_for: float | None = None,
+        **settings: float | str | None,
+    ) -> Plan[None]:
+        """Change settings of the experiment. The token needs the role admin.
+
+        Parameters
+        ----------
+        timeout, retry_for
+            As for the class.
+        settings
+            `epsilon`: how much worse than the best an arm may be, so that verdicts say stop, as a
+            number or a share such as "20%"; None is the default. `target`: the mean that it must
+            exceed instead, or "control", to be better than the control; None for no target.
+        """
+        yield self._calls.send("PATCH", "", settings)
+
+    # Pulls and rewards
+
+    @overload
+    def ask(
+        self, *, fallback: bool | str | int | None = None, **limits: Unpack[Limits]
+    ) -> Pull: ...
+    @overload
+    def ask(
+        self, k: int, *, fallback: bool | str | int | None = None, **limits: Unpack[Limits]
+    ) -> list[Pull]: ...
+
+    def ask(
+        self,
+        k: int | None = None,
+        *,
+        fallback: bool | str | int | None = None,
+        **limits: Unpack[Limits],
+    ) -> Any:
+        """Return the arm to pull next, or a list of the next `k`.
+
+        After the last pull of the horizon, or after a stop, it raises `StoppedError`, which has
+        the arm to deploy.
+
+        Parameters
+        ----------
+        k
+            The number of pulls, at most 10,000. Without it, one `Pull` is returned instead of a
+            list.
+        fallback
+            What to return if the service gives no pull, whatever the reason (default: raise): it
+            cannot be reached or fails; the experiment is paused, stopped, finished or not there,
+            has no arms, or cannot be loaded; or the token is refused. Pass the name of an arm,
+            such as the control's, or True for the recommended arm. That arm comes with the answer
+            of a stopped or finished experiment; apart from that, an ask with True requests it once
+            a minute. As long as no arm is known, True raises. The pull has `is_fallback` and the
+            id -1, and telling or abandoning it does nothing. A warning is logged when fallbacks
+            begin, and when one is first told. Only a wrong call, such as `k=0`, still raises.
+        limits
+            `timeout` and `retry_for`, as for the class.
+        """
+        return self._ask(k, fallback, **limits)
+
+    @carried_out
+    def _ask(self: Client, k: int | None, fallback: Any, **limits: Unpack[Limits]) -> Plan[Any]:
+        """Ask for pulls. The key is the same in all attempts, so that one ask pulls once."""
+        instead = check_fallback(fallback)
+        fix = "Pass the number of pulls, or nothing for a single one."
+        if isinstance(k, int) and k > _MOST:
+            fix = "Ask again for more."
+        number = 1 if k is None else check_int("k", k, at_least=1, at_most=_MOST, fix=fix)
+        soon = {} if instead is None else {"timeout": 1.0, "retry_for": 1.0}  # a visitor waits
+        call = self._calls.send("POST", "/asks", {"k": number}, **soon)
+        call.headers["Idempotency-Key"] = secrets.token_hex(16)
+        try:
+            pulls = pulls_in((yield call).body["pulls"])
+        except (ManyarmsError, LookupError, TypeError) as error:
+            if instead is None:
+                raise
+            known = error if isinstance(error, ManyarmsError) else not_a_service()
+            return self._fallback.pulls(k, instead, known)
+        self._fallback.answered()
+        if instead is True and self._fallback.stale:
+            self._fallback.remember(None)  # if this fails, it is tried again in a minute
+            with contextlib.suppress(ManyarmsError):
+                self._fallback.remember((yield from self._calls.leaders(1))[0].arm)
+        return pulls[0] if k is None else pulls
+
+    @carried_out
+    def tell(
+        self: Client,
+        pull: Pull | int,
+        reward: float,
+        *,
+        again: str = "refuse",
+        **limits: Unpack[Limits],
+    ) -> Plan[None]:
+        """Report the reward of a pull, now or later, in any order. As `Live.tell`.
+
+        Parameters
+        ----------
+        pull, again
+            As for `Live.tell`. A pull of a fallback is ignored.
+        reward
+            A number within the experiment's `reward_range`.
+        limits
+            `timeout` and `retry_for`, as for the class.
+        """
+        check_choice("again", again, ("refuse", "ignore"))
+        value = check_reward(reward, None)
+        if not self._fallback.ignores(pull):
+            tells = [{"pull": _number(pull), "reward": value}]
+            answer = yield self._calls.send("POST", "/tells", {"tells": tells})
+            for _, error in refused_in(answer, "tell", again):
+                raise error
+
+    @carried_out
+    def tell_many(
+        self: Client,
+        rewards: Iterable[tuple[Pull | int, float]],
+        *,
+        again: str = "refuse",
+        **limits: Unpack[Limits],
+    ) -> Plan[None]:
+        """Report several rewards. Unlike `Live.tell_many`, it tells all that are not refused.
+
+        It then raises if some were. More than 10,000 rewards take several requests; if one of them
+        fails, its error also says which rewards were told or refused before.
+
+        Parameters
+        ----------
+        rewards, again
+            As for `Live.tell_many`. Pulls of a fallback are ignored.
+        limits
+            `timeout` and `retry_for`, as for the class.
+        """
+        check_choice("again", again, ("refuse", "ignore"))
+        tells = []
+        for place, (pull, reward) in enumerate(pairs_of(rewards)):
+            try:
+                value = check_reward(reward, None)
+                if not self._fallback.ignores(pull):
+                    tells.append({"pull": _number(pull), "reward": value})
+            except ParameterError as error:
+                raise error.framed(f"{in_list(place, pull)}: ", " Nothing was told.") from None
+        wrong: list[tuple[int, ManyarmsError]] = []
+        for k in range(0, len(tells), _MOST):
+            try:
+                answer = yield self._calls.send("POST", "/tells", {"tells": tells[k : k + _MOST]})
+            except ManyarmsError as error:
+                raise error.framed("", told_before(tells[:k], wrong)) from None
+            wrong += [(k + at, error) for at, error in refused_in(answer, "tell", again)]
+        if wrong:
+            raise type(wrong[0][1])(refusals_in_words(tells, wrong))
+
+    @carried_out
+    def abandon(
+        self: Client, pull: Pull | int, *, again: str = "refuse", **limits: Unpack[Limits]
+    ) -> Plan[None]:
+        """Give up a pull whose reward will never come. As `Live.abandon`.
+
+        Parameters
+        ----------
+        pull
+            What `ask` returned, or its `id`. A pull of a fallback is ignored.
+        again, limits
+            As for `tell`.
+        """
+        check_choice("again", again, ("refuse", "ignore"))
+        if not self._fallback.ignores(pull):
+            answer = yield self._calls.send("POST", "/abandons", {"pulls": [_number(pull)]})
+            for _, error in refused_in(answer, "abandon", again):
+                raise error
+
+    @carried_out
+    def observe(
+        self: Client, arm: str | int, rewards: float | Iterable[float], **limits: Unpack[Limits]
+    ) -> Plan[None]:
+        """Report rewards of an arm that no pull of this experiment earned, as `Live.observe`.
+
+        The token needs the role admin. If the answer is lost, the call raises and is not sent
+        again, because the rewards would count twice.
+
+        Parameters
+        ----------
+        arm
+            The arm's number or name.
+        rewards
+            A reward, or several in the order in which they came.
+        limits
+            `timeout` and `retry_for`, as for the class.
+        """
+        several = rewards if isinstance(rewards, Iterable) else [rewards]
+        values = [check_reward(reward, None, "observe") for reward in several]
+        for k in range(0, len(values), _MOST):
+            body = {"arm": str(arm), "rewards": values[k : k + _MOST]}
+            try:
+                yield self._calls.send("POST", "/observations", body, once=True)
+            except ManyarmsError as error:
+                kept = f" The first {k} of {len(values)} rewards were kept." if k else ""
+                raise error.framed("", kept) from None
+
+    # Arms
+
+    @carried_out
+    def add_arms(
+        self: Client, arms: int | Iterable[str | int], **limits: Unpack[Limits]
+    ) -> Plan[Sequence[Any]]:
+        """Add arms and return their names. The token needs the role admin.
+
+        Names that exist are skipped, unlike in `Live.add_arms`. If arms are called by number and
+        the answer is lost, the call raises and is not sent again: look at `n_arms`.
+
+        Parameters
+        ----------
+        arms
+            The number of new arms if arms have numbers, or their names if they have names.
+        limits
+            `timeout` and `retry_for`, as for the class.
+        """
+        if isinstance(arms, int):
+            seen = (yield self._calls.send("POST", "/arms", {"count": arms}, once=True)).body
+            return range(seen["n_arms"] - seen["added"], seen["n_arms"])
+        names = [str(arm) for arm in arms]
+        yield self._calls.send_names("POST", names)
+        return names
+
+    @carried_out
+    def sync_arms(
+        self: Client, names: Iterable[str | int], **limits: Unpack[Limits]
+    ) -> Plan[SyncedArms]:
+        """Make these the arms in play, as `Live.sync_arms`. The token needs the role admin.
+
+        New arms are added first, all at once. Arms are then retired some at a time: if the service
+        stops in between, the same call does the rest.
+
+        Parameters
+        ----------
+        names
+            The names of all arms.
+        limits
+            `timeout` and `retry_for`, as for the class.
+        """
+        if isinstance(names, str | bytes | int):
+            raise ParameterError(f"`names` must be a list of names, got {names!r}.")
+        seen = (yield self._calls.send_names("PUT", map(str, names))).body
+        return SyncedArms(seen["added"], seen["restored"], seen["retired"], seen["n_arms"])
+
+    @carried_out
+    def retire(self: Client, arm: str | int, **limits: Unpack[Limits]) -> Plan[None]:
+        """Retire an arm, as `Live.retire`. The token needs the role admin.
+
+        Parameters
+        ----------
+        arm
+            The arm's number or name.
+        limits
+            `timeout` and `retry_for`, as for the class.
+        """
+        answer = yield self._calls.delete_arm(arm)
+        if not (answer.body["applied"] or answer.repeated):
+            raise TurnError(f"Cannot retire arm {arm!r}: it is retired already.")
+
+    @carried_out
+    def restore(self: Client, arm: str | int, **limits: Unpack[Limits]) -> Plan[None]:
+        """Restore a retired arm, as `Live.restore`. The token needs the role admin.
+
+        Parameters
+        ----------
+        arm
+            The arm's number or name.
+        limits
+            `timeout` and `retry_for`, as for the class.
+        """
+        answer = yield self._calls.send("POST", "/restores", {"arm": str(arm)})
+        if not (answer.body["applied"] or answer.repeated):
+            raise TurnError(f"Cannot restore arm {arm!r}: it is not retired.")
+
+    # Queries
+
+    @property
+    def n_arms(self) -> int:
+        """The number of arms now, without retired ones."""
+        return self.progress().n_arms
+
+    @property
+    def pulls(self) -> int:
+        """The number of pulls asked for."""
+        return self.progress().pulls
+
+    @property
+    def pending(self) -> list[Pull]:
+        """The first 10,000 pulls whose reward was not told yet, in the order of their asks."""
+        return self._pending()
+
+    @carried_out
+    def _pending(self: Client, **limits: Unpack[Limits]) -> Plan[list[Pull]]:
+        """Return the first 10,000 pulls whose reward was not told yet."""
+        return pulls_in((yield self._calls.get("/in-flight", limit=_MOST)).body["oldest"])
+
+    @carried_out
+    def recommend(self: Client, **limits: Unpack[Limits]) -> Plan[ArmEstimate]:
+        """Return the arm to deploy, as `Live.recommend` does."""
+        best = (yield from self._calls.leaders(1))[0]
+        self._fallback.remember(best.arm)
+        return best
+
+    @carried_out
+    def top(self: Client, k: int, **limits: Unpack[Limits]) -> Plan[list[ArmEstimate]]:
+        """Return the `k` best arms, or fewer if fewer are known, as `Live.top` does.
+
+        Parameters
+        ----------
+        k
+            The number of arms, at most 1000.
+        limits
+            `timeout` and `retry_for`, as for the class.
+        """
+        check_int("k", k, at_least=1, at_most=PAGE)
+        return (yield from self._calls.leaders(k))
+
+    @carried_out
+    def verdict(
+        self: Client,
+        *,
+        epsilon: float | str | None = None,
+        quantile: float | None = None,
+        confidence: float | None = None,
+        target: float | str | None = None,
+        margin: float | str | None = None,
+        **limits: Unpack[Limits],
+    ) -> Plan[StopVerdict]:
+        """Return whether the recommended arm is good enough to stop, as `Live.verdict` does.
+
+        Parameters
+        ----------
+        epsilon, quantile, confidence, target, margin
+            As for `Live.verdict` (default: the experiment's `target`, or else its `epsilon`, 0.05
+            and 0.95).
+        limits
+            `timeout` and `retry_for`, as for the class.
+        """
+        asked = {
+            "epsilon": epsilon,
+            "quantile": quantile,
+            "confidence": confidence,
+            # a name is quoted, so that "7" is an arm and not a mean
+            "target": json.dumps(target) if isinstance(target, str) else target,
+            "margin": margin,
+        }
+        given = {name: value for name, value in asked.items() if value is not None}
+        return read_verdict((yield self._calls.get("/verdict", **given)).body)
+
+    @carried_out
+    def uplift(
+        self: Client, *, confidence: float = CONFIDENCE, **limits: Unpack[Limits]
+    ) -> Plan[Uplift]:
+        """Return how much better the recommended arm is than the control, as `Live.uplift` does.
+
+        Parameters
+        ----------
+        confidence
+            As for `Live.uplift` (default: 0.95).
+        limits
+            `timeout` and `retry_for`, as for the class.
+        """
+        call = self._calls.get("/uplift", confidence=check_confidence(confidence))
+        return read_uplift((yield call).body)
+
+    @carried_out
+    def arms(self: Client, **limits: Unpack[Limits]) -> Plan[list[ArmEstimate]]:
+        """Return the estimates of all arms that were pulled, those with most pulls first."""
+        return (yield from self._calls.arms())
+
+    @carried_out
+    def progress(self: Client, **limits: Unpack[Limits]) -> Plan[Progress]:
+        """Return how many pulls were asked for and told, and what they earned."""
+        return read_progress((yield self._calls.get("")).body)
+
+    @carried_out
+    def summary(self: Client, **limits: Unpack[Limits]) -> Plan[dict[str, Any]]:
+        """Return the service's summary of the experiment, as JSON."""
+        return dict((yield self._calls.get("")).body)
+
+    def to_dataframe(self) -> pandas.DataFrame:
+        """Return the estimates of all arms that were pulled as a pandas table."""
+        return Live.to_dataframe(self)  # type: ignore[arg-type]  # it looks at arms() only
+
+
+def _number(pull: Pull | int) -> int:
+    number = pull.id if isinstance(pull, Pull) else pull
+    return check_int("pull", number, fix="Pass what ask() returned, or its id.")

@@ -1,0 +1,141 @@
+"""A client of two processes: one leads, and the other one when the first has gone."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import random
+import signal
+import threading
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import manyarms as ma
+from manyarms.client import AsyncRemote
+from tests.client.same import plain, play
+from tests.serve.machines import TOKEN, Node, new_name, shared_postgres, wait
+
+pytestmark = pytest.mark.interpreted
+
+
+@contextlib.contextmanager
+def two(store: str) -> Iterator[list[Node]]:
+    """A leader and a standby, both ended in any case."""
+    both = [Node(store), Node(store)]
+    try:
+        both[0].start()
+        both[1].start(wait=False).wait_for("/healthz")
+        yield both
+    finally:
+        for one in both:
+            with contextlib.suppress(ProcessLookupError, AssertionError):
+                one.signal(signal.SIGCONT)
+            one.kill()
+
+
+def urls_of(nodes: Iterable[Node]) -> list[str]:
+    return [f"http://{one.address}" for one in nodes]
+
+
+class Fate:
+    """What befalls whoever leads, while requests are on their way."""
+
+    def __init__(self, nodes: list[Node], events: dict[int, str]) -> None:
+        self._leader, self._other = nodes
+        self._events = events
+        self._thread = threading.Thread()
+
+    def __call__(self, turn: int) -> None:
+        if turn in self._events:
+            self.wait()
+            self._thread = threading.Thread(target=self._befall, args=(self._events[turn],))
+            self._thread.start()
+
+    def wait(self) -> None:
+        if self._thread.ident is not None:
+            self._thread.join()
+
+    def _befall(self, what: str) -> None:
+        threading.Event().wait(random.uniform(0.0, 0.01))
+        if what == "freeze":
+            self._leader.signal(signal.SIGSTOP)
+            self._other.wait()
+            self._leader.signal(signal.SIGCONT)
+        else:
+            {"kill": self._leader.kill, "stop": self._leader.stop}[what]()
+            self._other.wait()
+            self._leader.start(wait=False).wait_for("/healthz")
+        self._leader, self._other = self._other, self._leader
+
+
+def compare(store: str, events: dict[int, str], **settings: Any) -> None:
+    """Play while a leader goes, and compare with a handle."""
+    policy, spec = ma.MOSSPlusPlus(beta=0.6), {"n_arms": 300, "horizon": 500, "seed": 5}
+    live = policy.live(**spec)  # type: ignore[arg-type]
+    with two(store) as nodes:
+        urls = urls_of(reversed(nodes))  # the one that stands by comes first
+        made = ma.Remote.create(urls, new_name(), policy, token=TOKEN, retry_for=60, **spec)  # type: ignore[arg-type]
+        assert made.url == urls[1]
+        assert any(
+            one["name"] == made.experiment for one in ma.Remote.experiments(urls, token=TOKEN)
+        )
+        fate = Fate(nodes, events)
+        with ma.Remote(urls, made.experiment, token=TOKEN, retry_for=60, **settings) as game:
+            assert play(game, 1, before=fate) == play(live, 1)
+            fate.wait()
+            assert game.progress() == live.progress()
+            assert plain(game.top(5)) == plain(live.top(5))
+
+
+@pytest.mark.patient
+def test_the_game_is_the_live_game_when_leaders_go(tmp_path: Path) -> None:
+    compare(f"sqlite:///{tmp_path}/serve.db?sync=never", {15: "kill", 40: "stop"})
+
+
+@pytest.mark.patient
+def test_the_game_is_the_live_game_when_a_leader_is_frozen() -> None:
+    compare(shared_postgres(), {15: "freeze", 40: "kill"}, timeout=2.0)
+
+
+@pytest.mark.patient
+def test_many_lose_and_double_nothing_when_the_leader_is_killed(tmp_path: Path) -> None:
+    with two(f"sqlite:///{tmp_path}/serve.db?sync=never") as nodes:
+        urls = urls_of(nodes)
+        game = ma.Remote.create(
+            urls, "x", "moss", n_arms=50, token=TOKEN, horizon=9999, seed=1, retry_for=60
+        )
+        told: list[int] = []  # which the service has acknowledged
+
+        def threads(_: int) -> None:
+            for _ in range(25):
+                pull = game.ask()
+                game.tell(pull, 1.0)
+                told.append(pull.id)
+
+        async def task(remote: AsyncRemote) -> None:
+            for _ in range(25):
+                pulls = await remote.ask(2)
+                await remote.tell_many([(pull, 0.0) for pull in pulls])
+                told.extend(pull.id for pull in pulls)
+
+        async def tasks() -> None:
+            async with AsyncRemote(urls, "x", token=TOKEN, retry_for=60) as remote:
+                await asyncio.gather(*(task(remote) for _ in range(4)))
+
+        with ThreadPoolExecutor(6) as pool:
+            work = [pool.submit(threads, k) for k in range(4)]
+            work.append(pool.submit(asyncio.run, tasks()))
+            wait(lambda: len(told) > 60)
+            assert len(told) < 300, "it is killed in the middle"
+            nodes[0].kill()
+            for one in work:
+                one.result(60)
+        assert sorted(told) == list(range(300))
+        seen = game.progress()
+        assert (seen.pulls, seen.told, seen.pending) == (300, 300, 0)
+        assert seen.mean_reward == pytest.approx(1 / 3)
+        assert game.url == urls[1]
