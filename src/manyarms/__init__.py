@@ -16,20 +16,20 @@ __version__ = "0.1.0"
 _ROOM = {
     "Advice": "advice",
     "advise": "advice",
+    "ArmEstimate": "inference",
+    "Progress": "inference",
+    "StopVerdict": "inference",
+    "Uplift": "inference",
     "Result": "lab",
     "Summary": "lab",
     "replay": "lab",
     "simulate": "lab",
-    "ArmEstimate": "live",
     "GameHistory": "live",
     "InMemory": "live",
     "Journal": "live",
     "Live": "live",
-    "Progress": "live",
     "Pull": "live",
-    "StopVerdict": "live",
     "SyncedArms": "live",
-    "Uplift": "live",
     "recorded": "live",
     "Doubling": "policies",
     "EmpMOSSPlusPlus": "policies",
@@ -144,18 +144,15 @@ if TYPE_CHECKING:
         UnknownArmError,
         UnknownNameError,
     )
+    from manyarms.inference import ArmEstimate, Progress, StopVerdict, Uplift
     from manyarms.lab import Result, Summary, replay, simulate
     from manyarms.live import (
-        ArmEstimate,
         GameHistory,
         InMemory,
         Journal,
         Live,
-        Progress,
         Pull,
-        StopVerdict,
         SyncedArms,
-        Uplift,
         recorded,
     )
     from manyarms.policies import (

@@ -15,6 +15,7 @@ from manyarms.live.store import Event
 from manyarms.policies import field
 from tests.attack.arena import Arena, Attempt, attack, in_child, survives
 from tests.helpers import flipped
+from tests.inference.games import counts, in_turn, new, step
 from tests.live.crafted import (
     crafted_bytes,
     crafted_events,
@@ -24,7 +25,6 @@ from tests.live.crafted import (
     saved,
 )
 from tests.live.forking import what_forks_say
-from tests.live.games import counts, in_turn, new, step
 from tests.live.stores import on_shelf
 
 

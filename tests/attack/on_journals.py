@@ -17,8 +17,8 @@ from manyarms.live.journal_file import RECORD_BYTES
 from tests.attack.arena import CHILDREN, Arena, Attempt, attack, in_child
 from tests.attack.on_files import PLANTS, PRECIOUS
 from tests.helpers import flipped
+from tests.inference.games import counts, new, step
 from tests.live.crafted import opened
-from tests.live.games import counts, new, step
 
 PAGES = (512, 4096)  # what a disk, and a system, writes at once
 

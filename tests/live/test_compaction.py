@@ -20,7 +20,7 @@ from manyarms.core.process_copy import HarmlessTimer, ProcessCopy, is_safe_to_co
 from manyarms.live import compaction, saving
 from manyarms.live.databases import store_of
 from manyarms.live.journal_file import RECORD_BYTES, begin_file
-from tests.live.games import in_turn, new, play
+from tests.inference.games import in_turn, new, play
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
 

@@ -14,6 +14,7 @@ import manyarms as ma
 from manyarms.live.saving import pack, unpack
 from manyarms.policies import field
 from tests.helpers import label
+from tests.inference.games import in_turn
 from tests.live.crafted import (
     crafted_bytes,
     crafted_events,
@@ -22,7 +23,6 @@ from tests.live.crafted import (
     opened_and_played,
     saved,
 )
-from tests.live.games import in_turn
 from tests.live.stores import on_shelf
 
 

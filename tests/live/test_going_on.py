@@ -12,7 +12,7 @@ import manyarms as ma
 from manyarms.live.arms import Seats
 from manyarms.policies.field import Best
 from tests.helpers import EVERY_POLICY, label
-from tests.live.games import new, step
+from tests.inference.games import new, step
 
 
 def tape(arm: Any, k: int) -> float:

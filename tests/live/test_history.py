@@ -14,8 +14,8 @@ import manyarms as ma
 from manyarms.live.databases import store_of
 from manyarms.live.journal_file import read_file
 from manyarms.live.store import Contents, Event, EventKind, Events
+from tests.inference.games import new
 from tests.live.crafted import crafted_events, journal_of
-from tests.live.games import new
 from tests.live.test_going_on import play_on
 from tests.serve.machines import shared_postgres
 

@@ -24,7 +24,7 @@ from manyarms.live.replay import replay
 from manyarms.live.saving import restored, snapshot
 from manyarms.live.store import Event, EventKind, Events
 from tests.helpers import flipped
-from tests.live.games import counts, in_turn, new, play, step
+from tests.inference.games import counts, in_turn, new, play, step
 from tests.live.stores import leave
 from tests.live.test_saving import damaged_files
 from tests.live.test_stores import calls
@@ -107,7 +107,7 @@ _CHILD = """
 import sys
 import manyarms as ma
 from manyarms.live import store
-from tests.live.games import step
+from tests.inference.games import step
 store._SMALL = int(sys.argv[2])
 live = ma.EmpMOSSPlusPlus().live(n_arms=30, horizon=9000, seed=8)
 ma.recorded(ma.Journal(sys.argv[1], sync=5, compact_every=150), live)

@@ -20,8 +20,8 @@ import manyarms as ma
 from manyarms.core.gc_pause import gc_paused
 from manyarms.core.memory import Ints, Memory
 from manyarms.protocol import plays
+from tests.inference.games import in_turn, new
 from tests.live.forking import what_forks_say
-from tests.live.games import in_turn, new
 from tests.live.test_stores import calls, views
 
 Action = Callable[[], object]

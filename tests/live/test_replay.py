@@ -13,7 +13,7 @@ from manyarms.live import replay
 from manyarms.live.game import LiveGame
 from manyarms.live.saving import restored, snapshot
 from manyarms.live.store import Event, EventKind, Events
-from tests.live.games import new
+from tests.inference.games import new
 from tests.live.stores import on_shelf
 
 

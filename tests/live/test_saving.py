@@ -18,7 +18,7 @@ import pytest
 import manyarms as ma
 from manyarms.live.saving import NEWEST, pack, unpack
 from tests.helpers import ALL_POLICIES, flipped, label, run_python
-from tests.live.games import counts, play, step
+from tests.inference.games import counts, play, step
 
 NAMES = [f"item {k}" for k in range(30)]
 

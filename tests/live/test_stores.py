@@ -12,7 +12,7 @@ import manyarms as ma
 from manyarms.live.databases import database_of, store_of
 from manyarms.live.store import Event, EventKind, Store
 from tests.helpers import ALL_POLICIES, label
-from tests.live.games import counts, in_turn, new, play, step
+from tests.inference.games import counts, in_turn, new, play, step
 from tests.live.stores import MAKERS, Memory, Watched, leave
 
 Opened = Callable[[], Store]

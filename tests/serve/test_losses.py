@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 
 import manyarms as ma
+from manyarms.live.columns import tallies_of
 from manyarms.live.control import ARM
-from manyarms.live.tallies import tallies_of
 from manyarms.serve.losses import ERROR, Loss, uneven_losses
 from tests.serve.machines import InThread, call, new_name, path_of
 
 
 def found(live: ma.Live, answered: dict[int, int] | None = None) -> list[Loss]:
-    return uneven_losses(tallies_of(live._game), answered or {})
+    return uneven_losses(tallies_of(live._game), live._game, answered or {})
 
 
 def play(live: ma.Live, pulls: int, lost: Any, dice: random.Random, every: int = 25) -> int:

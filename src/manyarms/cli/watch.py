@@ -166,7 +166,7 @@ def _deployed(about: Any) -> str:
 
 
 def _mean(value: float | None, rate: bool) -> str:
-    from manyarms.live.estimates import mean_text
+    from manyarms.inference.estimates import mean_text
 
     return "-" if value is None else mean_text(value, rate)
 

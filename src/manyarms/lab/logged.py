@@ -23,9 +23,9 @@ from manyarms.core.statistics import mean_interval
 from manyarms.core.tabular import aligned
 from manyarms.core.uniformity import uniformity_doubt
 from manyarms.errors import ParameterError
+from manyarms.inference.estimates import rounded
 from manyarms.instances.columns import read_columns
 from manyarms.live import GameHistory, Journal, Live
-from manyarms.live.estimates import rounded
 from manyarms.protocol import Policy
 
 _NOTHING = ("None", "nan", "<NA>")  # what is missing, as Python, NumPy and pandas write it

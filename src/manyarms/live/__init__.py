@@ -11,12 +11,10 @@ What a call does, from the user down to the disk:
         journal_file, compaction        a journal's layout, and how it becomes short again
 
 Back from the disk: `opening` begins a game in a store or goes on with one, `saving` has snapshots
-as bytes, `replay` plays events again, `history` lists them. What is known in numbers and words:
-`estimates`, `verdict`, `uplift`, `html`. The game's own parts: `arms`, `season`, `syncing`,
-`control`.
+as bytes, `replay` plays events again, `history` lists them. `columns` hands a game to `inference`
+as numbers, and `html` draws it. The game's own parts: `arms`, `season`, `syncing`, `control`.
 """
 
-from manyarms.live.estimates import ArmEstimate, Progress
 from manyarms.live.game import Pull
 from manyarms.live.handle import Live
 from manyarms.live.history import GameHistory, Happening
@@ -25,11 +23,8 @@ from manyarms.live.journal import Journal
 from manyarms.live.opening import recorded
 from manyarms.live.store import Contents, Event, EventKind, Events, Store
 from manyarms.live.syncing import SyncedArms
-from manyarms.live.uplift import Uplift
-from manyarms.live.verdict import StopVerdict
 
 __all__ = [
-    "ArmEstimate",
     "Contents",
     "Event",
     "EventKind",
@@ -39,11 +34,8 @@ __all__ = [
     "InMemory",
     "Journal",
     "Live",
-    "Progress",
     "Pull",
-    "StopVerdict",
     "Store",
     "SyncedArms",
-    "Uplift",
     "recorded",
 ]

@@ -15,6 +15,7 @@ from manyarms.core.checks import check_int, check_number, shown
 from manyarms.core.jit import Dispatched, check_bodies
 from manyarms.core.memory import ENDLESS
 from manyarms.errors import ParameterError
+from manyarms.inference.facts import RECENT
 from manyarms.live.arms import Arms, Seats
 from manyarms.live.control import ARM, OF_CONTROL, Control
 from manyarms.live.store import Event, EventKind
@@ -25,7 +26,6 @@ from manyarms.protocol.policy import Policy, arrive, ask, layers, reset, retire,
 _new = tuple.__new__  # makes a NamedTuple in half the time of its class
 _ASKED = EventKind.ASKED  # looked up once
 ROOM = 1 << 40  # for the pulls of a game without a horizon
-RECENT = 1000  # pulls whose arms are remembered
 MOST_REWARD = 1e100  # the sum of squares of such rewards is still a number
 MOST_OF_A_NAME = 40  # letters that say what rewards are
 MOST_FIRST_DRAWS = 1 << 16  # arms that a new game draws at once: half a second, 40 MB
@@ -95,7 +95,7 @@ class LiveGame:
         self.control: Control | None = None
         self.reward = ""  # what rewards are called: clicks
         self.log: list[Event] | None = None
-        self.columns: Any = None  # what `live.tallies` has made of it
+        self.columns: Any = None  # what `live.columns` has made of it
         self.changed: Any = None  # a set of arms, for `columns`; None as long as there are none
         self.from_file = False  # whether its state came from one
         self.seed_drawn = False  # the user gave none, so any other will do

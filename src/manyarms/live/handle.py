@@ -13,21 +13,23 @@ from manyarms.core.files import path_errors, replace_file
 from manyarms.core.gc_pause import gc_paused
 from manyarms.core.tabular import Library, data_frame
 from manyarms.errors import CopyError, ParameterError, TurnError
-from manyarms.live import commands, estimates
+from manyarms.inference import estimates
+from manyarms.inference.estimates import ArmEstimate, Progress
+from manyarms.inference.question import CONFIDENCE, asked, check_setting
+from manyarms.inference.uplift import Uplift, check_confidence, uplift_of
+from manyarms.inference.verdict import StopVerdict, give_verdict
+from manyarms.live import commands
 from manyarms.live.arms import arms_of
+from manyarms.live.columns import tallies_of
 from manyarms.live.control import SHARE, Control, check_control
-from manyarms.live.estimates import ArmEstimate, Progress
 from manyarms.live.game import LiveGame, Pull, check_first_draws, check_range, check_reward_name
 from manyarms.live.history import GameHistory
 from manyarms.live.html import MOST_ARMS_SHOWN, handle_html
-from manyarms.live.question import CONFIDENCE, asked, check_setting
 from manyarms.live.recorder import EventRecorder
+from manyarms.live.rivals import rival_of
 from manyarms.live.saving import restored, snapshot
 from manyarms.live.season import next_season
 from manyarms.live.syncing import SyncedArms, sync_arms
-from manyarms.live.tallies import tallies_of
-from manyarms.live.uplift import Uplift, check_confidence, uplift_of
-from manyarms.live.verdict import StopVerdict, give_verdict
 from manyarms.protocol.policy import Policy
 
 
@@ -318,7 +320,7 @@ class Live:
     def progress(self) -> Progress:
         """Return how far the game has come."""
         with self._recorder.looking() as game:
-            return estimates.progress(game, rate=tallies_of(game).rate)
+            return tallies_of(game).progress(game.policy.stage(game.state))
 
     @by_name
     def verdict(
@@ -357,15 +359,17 @@ class Live:
             (default: 0).
         """
         with self._recorder.looking() as game:
+            tallies = tallies_of(game)
             question = asked(
-                game,
+                tallies.facts,
                 epsilon=epsilon,
                 quantile=quantile,
                 confidence=confidence,
                 target=target,
                 margin=margin,
+                rival=rival_of(game, target) if isinstance(target, str) else None,
             )
-            return give_verdict(tallies_of(game), question)
+            return give_verdict(tallies, question)
 
     @by_name
     def uplift(self, *, confidence: float = CONFIDENCE) -> Uplift:
@@ -426,14 +430,14 @@ class Live:
     def __str__(self) -> str:
         with self._recorder.looking() as game:
             tallies = tallies_of(game)
-            how = estimates.progress(game, rate=tallies.rate)
+            how = tallies.progress(game.policy.stage(game.state))
             return estimates.summary(game.policy.label, how, tallies.top(5))
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows."""
         with self._recorder.looking() as game:
             tallies = tallies_of(game)
-            how = estimates.progress(game, rate=tallies.rate)
+            how = tallies.progress(game.policy.stage(game.state))
             best = tallies.top(MOST_ARMS_SHOWN)
             return handle_html(game.policy.label, how, best, game.reward_range)
 

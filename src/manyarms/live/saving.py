@@ -30,10 +30,10 @@ from numpy.typing import NDArray
 
 from manyarms.core.checks import check_int, shown
 from manyarms.errors import ManyarmsError, SavedFileError
+from manyarms.inference.question import check_setting
 from manyarms.live.arms import ArmNames, ArmNumbers, Seats, arms_of
 from manyarms.live.control import OF_CONTROL, Control, check_control
 from manyarms.live.game import ArmTally, LiveGame, check_range, check_reward_name
-from manyarms.live.question import check_setting
 from manyarms.protocol.in_flight import InFlight
 from manyarms.protocol.policy import MOST_ARMS, Policy
 from manyarms.protocol.registry import described_policy, policy_from

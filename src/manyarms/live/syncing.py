@@ -8,9 +8,9 @@ from typing import Any
 
 from manyarms.core.tabular import plain
 from manyarms.errors import ParameterError
+from manyarms.inference.estimates import count
 from manyarms.live.arms import ArmNames
 from manyarms.live.commands import Change
-from manyarms.live.estimates import count
 from manyarms.live.game import LiveGame
 from manyarms.protocol.policy import arrive, retire
 

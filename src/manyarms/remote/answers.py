@@ -16,7 +16,7 @@ from manyarms.errors import (
     TurnError,
     UnknownArmError,
 )
-from manyarms.live.estimates import ArmEstimate
+from manyarms.inference.estimates import ArmEstimate
 
 
 @dataclass(frozen=True)

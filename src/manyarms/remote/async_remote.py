@@ -11,12 +11,12 @@ from typing import Any, ParamSpec, TypeVar, overload
 
 from manyarms.core.checks import by_name
 from manyarms.errors import MissingExtraError, ServiceError
-from manyarms.live.estimates import ArmEstimate, Progress
+from manyarms.inference.estimates import ArmEstimate, Progress
+from manyarms.inference.question import CONFIDENCE
+from manyarms.inference.uplift import Uplift
+from manyarms.inference.verdict import StopVerdict
 from manyarms.live.game import Pull
-from manyarms.live.question import CONFIDENCE
 from manyarms.live.syncing import SyncedArms
-from manyarms.live.uplift import Uplift
-from manyarms.live.verdict import StopVerdict
 from manyarms.protocol.policy import Policy
 from manyarms.remote.answers import Answer
 from manyarms.remote.calls import Call, Plan

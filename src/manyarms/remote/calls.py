@@ -20,12 +20,12 @@ from manyarms.errors import (
     ParameterError,
     TurnError,
 )
+from manyarms.inference.estimates import ArmEstimate, Progress
+from manyarms.inference.uplift import Uplift, check_confidence
+from manyarms.inference.verdict import StopVerdict
 from manyarms.live.commands import check_reward, in_list, pairs_of
-from manyarms.live.estimates import ArmEstimate, Progress
 from manyarms.live.game import NO_PULL, Pull
 from manyarms.live.syncing import SyncedArms
-from manyarms.live.uplift import Uplift, check_confidence
-from manyarms.live.verdict import StopVerdict
 from manyarms.protocol.policy import Policy
 from manyarms.protocol.registry import described_policy
 from manyarms.remote.answers import Answer, arm_of, limit_of, refused_in, told_before, told_in_words

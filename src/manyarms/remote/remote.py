@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from manyarms.core.checks import by_name
 from manyarms.errors import ServiceError
-from manyarms.live.estimates import ArmEstimate, Progress, count
+from manyarms.inference.estimates import ArmEstimate, Progress, count
+from manyarms.inference.question import CONFIDENCE
+from manyarms.inference.uplift import Uplift
+from manyarms.inference.verdict import StopVerdict
 from manyarms.live.game import Pull
 from manyarms.live.handle import Live
-from manyarms.live.question import CONFIDENCE
 from manyarms.live.syncing import SyncedArms
-from manyarms.live.uplift import Uplift
-from manyarms.live.verdict import StopVerdict
 from manyarms.protocol.policy import Policy
 from manyarms.remote.answers import Answer
 from manyarms.remote.calls import Call, Plan, spec_of

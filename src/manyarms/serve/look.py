@@ -9,15 +9,16 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from manyarms.errors import ParameterError
-from manyarms.live import estimates
+from manyarms.inference.estimates import ArmEstimate, Progress
+from manyarms.inference.missing import SERVICE
+from manyarms.inference.question import asked
+from manyarms.inference.tallies import Tallies
+from manyarms.inference.uplift import Uplift, uplift_of, why_no_uplift
+from manyarms.inference.verdict import StopVerdict, give_verdict
+from manyarms.live.columns import tallies_of
 from manyarms.live.control import ARM
 from manyarms.live.databases import Database
-from manyarms.live.estimates import ArmEstimate, Progress
-from manyarms.live.missing import SERVICE
-from manyarms.live.question import asked, names_control
-from manyarms.live.tallies import Tallies, tallies_of
-from manyarms.live.uplift import Uplift, uplift_of, why_no_uplift
-from manyarms.live.verdict import StopVerdict, give_verdict
+from manyarms.live.rivals import names_control
 from manyarms.serve import clock, tables
 from manyarms.serve.game import Game, policy_of
 from manyarms.serve.links import Link
@@ -118,7 +119,7 @@ class Look:
         assert live is not None
         assert tallies is not None
         how: Progress = self._once(
-            "progress", lambda: estimates.progress(live, rate=tallies.rate, reward=tallies.reward)
+            "progress", lambda: tallies.progress(live.policy.stage(live.state))
         )
         return how
 
@@ -161,7 +162,7 @@ class Look:
             others |= {"target": target_arm, "rival": rival}
         return give_verdict(
             tallies,
-            asked(live, epsilon=epsilon, **others),
+            asked(tallies.facts, epsilon=epsilon, **others),
             name_of=self._name,
             stopped=self.game.state == "stopped",
             ways=SERVICE,
@@ -175,7 +176,7 @@ class Look:
         tallies = self.tallies
         if tallies is None:
             return "there are no arms yet."
-        if missing := why_no_uplift(tallies.game, tallies.kept()):
+        if missing := why_no_uplift(tallies.facts, tallies.kept()):
             return missing
         compared: Uplift = self._once(
             f"uplift {confidence}", lambda: uplift_of(tallies, confidence)
@@ -184,9 +185,9 @@ class Look:
 
     def losses(self) -> list[Loss]:
         """Return the arms that lose more or fewer rewards than others; anew after a rest."""
-        begun, tallies = time.monotonic(), self.tallies
-        if tallies is not None and begun > self._losses[0]:
-            found = uneven_losses(tallies, self.game.answered)
+        begun, tallies, live = time.monotonic(), self.tallies, self.game.live
+        if live is not None and tallies is not None and begun > self._losses[0]:
+            found = uneven_losses(tallies, live, self.game.answered)
             ended = time.monotonic()
             self._losses = ended + _REST * (ended - begun), found
         return self._losses[1]

@@ -25,9 +25,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from manyarms.core.confidence_sequences import log_gamma, spent_error
+from manyarms.inference.confidence_sequences import log_gamma, spent_error
+from manyarms.inference.tallies import Tallies
 from manyarms.live.control import ARM
-from manyarms.live.tallies import Tallies
+from manyarms.live.game import LiveGame
 
 ERROR = 0.01  # the probability of any false alarm, ever
 _MOST = 3  # arms that are named
@@ -52,13 +53,13 @@ class _Counts(NamedTuple):
     flying: Numbers
 
 
-def uneven_losses(tallies: Tallies, answered: Mapping[int, int]) -> list[Loss]:
+def uneven_losses(tallies: Tallies, game: LiveGame, answered: Mapping[int, int]) -> list[Loss]:
     """Return the arms whose share of abandoned pulls cannot be chance, the clearest first.
 
     Each is compared with the arms that come after it. `answered` has the pulls of arms that
     observed rewards have answered: none of them can be lost.
     """
-    counts, found = _counts(tallies, answered), list[Loss]()
+    counts, found = _counts(tallies, game, answered), list[Loss]()
     while counts.gone.any() and len(found) < _MOST:
         at = _clearest(counts)
         if at is None:
@@ -117,9 +118,8 @@ def _worth_a_look(
     return np.flatnonzero(there & (of_lost * lost + of_told * (pulls - lost) >= needed))
 
 
-def _counts(tallies: Tallies, answered: Mapping[int, int]) -> _Counts:
+def _counts(tallies: Tallies, game: LiveGame, answered: Mapping[int, int]) -> _Counts:
     """Return what became of the pulls of each arm; a control comes first."""
-    game = tallies.game
     arm, pulls = tallies.arm.copy(), tallies.asked.copy()
     missing = tallies.asked - tallies.told
     flying = np.zeros(tallies.size, np.int64)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from manyarms.live.control import ARM
-from manyarms.live.game import LiveGame
-from manyarms.live.question import Question
-from manyarms.live.tallies import Tallies
-from manyarms.protocol.recommend import scale_of
+from manyarms.inference.facts import CONTROL
+from manyarms.inference.question import Question
+from manyarms.inference.tallies import Tallies
 
 
 def lost_rewards_warning(
@@ -18,17 +16,17 @@ def lost_rewards_warning(
     mean is smaller by s times the range of rewards at most; that of a rival could be larger by as
     much. Half of `slack` is worth a warning.
     """
-    game, control = tallies.game, tallies.game.control
-    scale = scale_of(game.policy, game.reward_range)
-    own = _share_missing(game, int(tallies.arm[best]))
-    all_pulls = (len(game.abandoned) + len(game.flight)) / game.pulls if game.pulls else 0.0
+    facts, control = tallies.facts, tallies.facts.control
+    scale = facts.scale
+    own = _share_missing(tallies, best)
+    all_pulls = (facts.abandoned + facts.pending) / facts.pulls if facts.pulls else 0.0
     rival = 0.0
-    if question.rival == ARM and control is not None:
-        rival = (len(control.flight) + len(control.abandoned)) / max(1, control.asked)
+    if question.rival == CONTROL and control is not None:
+        rival = control.missing / max(1, control.asked)
         if question.margin.relative:  # then so is `slack`
             slack *= control.total / control.told
     elif question.rival is not None:
-        rival = _share_missing(game, question.rival)
+        rival = _share_missing(tallies, tallies.place(question.rival))
     if max(own, rival, all_pulls) * (scale.width or 2.0 * scale.sigma) < slack / 2.0:
         return ""
     beside = "" if question.rival is None else f", {100 * rival:.0f} % of those of its rival"
@@ -39,7 +37,8 @@ def lost_rewards_warning(
     )
 
 
-def _share_missing(game: LiveGame, arm: int) -> float:
+def _share_missing(tallies: Tallies, place: int | None) -> float:
     """Return the share of an arm's pulls that have no reward."""
-    known = game.tally.get(arm)
-    return 0.0 if known is None or not known.asked else (known.asked - known.told) / known.asked
+    if place is None or tallies.asked[place] == 0:
+        return 0.0
+    return float(tallies.missing[place] / tallies.asked[place])

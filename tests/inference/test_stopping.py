@@ -13,10 +13,11 @@ import numpy as np
 import pytest
 
 import manyarms as ma
-from manyarms.live import outlook, tallies
-from manyarms.live.question import Slack
+from manyarms.inference import outlook, tallies
+from manyarms.inference.question import Slack
+from manyarms.live.columns import tallies_of
 from manyarms.policies.field import Best
-from tests.live.games import new
+from tests.inference.games import new
 from tests.live.stores import leave
 
 GAMES = 30
@@ -180,7 +181,7 @@ def test_it_has_not_settled_while_others_are_pulled() -> None:
     live._game.recent.extend([0] * 101)  # as if another arm had been pulled, too
     live._game.recent.extend([3] * 899)
     assert live.verdict().outcome == "go on"
-    assert outlook.settled_share(tallies.tallies_of(live._game), 0) == 0.0
+    assert outlook.settled_share(tallies_of(live._game), 0) == 0.0
 
 
 def test_pulls_that_are_missing_are_about_right() -> None:

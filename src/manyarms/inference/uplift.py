@@ -28,13 +28,17 @@ from typing import Any
 import numpy as np
 
 from manyarms.core.checks import check_number
-from manyarms.core.confidence_sequences import Numbers, log_evidence, spent_error, uniform_limits
 from manyarms.core.tabular import Tabular, plain
 from manyarms.errors import TurnError
-from manyarms.live.estimates import count, mean_text
-from manyarms.live.game import LiveGame
-from manyarms.live.tallies import Tallies
-from manyarms.protocol.recommend import sigma_of
+from manyarms.inference.confidence_sequences import (
+    Numbers,
+    log_evidence,
+    spent_error,
+    uniform_limits,
+)
+from manyarms.inference.estimates import count, mean_text
+from manyarms.inference.facts import Facts
+from manyarms.inference.tallies import Tallies
 
 _GRID = 128  # means of the arm that are looked at, then again around the best of them
 _ROUNDS = 6
@@ -140,39 +144,39 @@ def check_confidence(confidence: Any) -> float:
     return check_number("confidence", confidence, above=0.0, below=1.0)
 
 
-def why_no_uplift(game: LiveGame, best: int | None) -> str:
+def why_no_uplift(facts: Facts, best: int | None) -> str:
     """Return why the recommended arm cannot be compared with the control; empty if it can."""
-    if game.control is None:
+    if facts.control is None:
         return "this game has no control. Start it with live(..., control=NAME)."
     if best is None:
         return "no reward has been told yet for any arm in play."
-    if game.control.told == 0:
-        return f"no reward of the control {game.control.name!r} has been told yet."
+    if facts.control.told == 0:
+        return f"no reward of the control {facts.control.name!r} has been told yet."
     return ""
 
 
 def uplift_of(tallies: Tallies, confidence: float) -> Uplift:
     """Return how much better the recommended arm is than the control, or raise."""
-    game, best = tallies.game, tallies.kept()
-    if missing := why_no_uplift(game, best):
+    facts, best = tallies.facts, tallies.kept()
+    if missing := why_no_uplift(facts, best):
         raise TurnError(f"Cannot compare with a control: {missing}")
     assert best is not None
-    assert game.control is not None
+    assert facts.control is not None
     told, total = int(tallies.told[best]), float(tallies.total[best])
-    control = game.control
+    control = facts.control
     mean, today = total / told, control.total / control.told
     interval, ratios = compare(
         (told, total),
         (control.told, control.total),
         place=best + 1,
         error=1.0 - confidence,
-        bounds=game.reward_range,
-        sigma=sigma_of(game.policy),
+        bounds=facts.reward_range,
+        sigma=facts.scale.sigma,
     )
-    known = game.reward_range is not None and game.reward_range[0] >= 0.0
+    known = facts.reward_range is not None and facts.reward_range[0] >= 0.0
     ratio = mean / today if known and today > 0.0 else math.nan
     return Uplift(
-        arm=game.arms.name(int(tallies.arm[best])),
+        arm=facts.name_of(int(tallies.arm[best])),
         control=control.name,
         mean=mean,
         control_mean=today,

@@ -10,8 +10,8 @@ import pytest
 from numpy.typing import NDArray
 
 import manyarms as ma
-from manyarms.core.confidence_sequences import log_evidence, spent_error, uniform_limits
-from manyarms.live.uplift import compare
+from manyarms.inference.confidence_sequences import log_evidence, spent_error, uniform_limits
+from manyarms.inference.uplift import compare
 
 ERROR = 0.05
 

@@ -1,7 +1,7 @@
 """Estimates and verdicts arm by arm, as they were before they were columns: slow, and easy to read.
 
-Limits, evidence and the sizes of samples are those of `core.confidence_sequences` and the verdict;
-what is done with them for each arm stands here.
+Limits, evidence and the sizes of samples are those of `inference`; what is done with them for each
+arm stands here.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from manyarms.core.confidence_sequences import spent_error, uniform_limits
+from manyarms.inference.confidence_sequences import spent_error, uniform_limits
+from manyarms.inference.sample import LEVELS, LIMITS, Sample, can_sample
+from manyarms.live.columns import facts_of
 from manyarms.live.game import LiveGame, exchangeable
-from manyarms.live.sample import LEVELS, LIMITS, Sample, can_sample
 from manyarms.protocol.policy import recommend
 from manyarms.protocol.recommend import lower_limit, scale_of, sigma_of
 
@@ -92,8 +93,8 @@ def evidence(count: int, total: float, bar: float, game: LiveGame) -> float:
 
 def judged(game: LiveGame, epsilon: float, quantile: float, confidence: float) -> Judged:
     """Return the verdict; a reward must be known."""
-    error = 1.0 - confidence
-    sampled = can_sample(game, quantile, error)
+    error, facts = 1.0 - confidence, facts_of(game)
+    sampled = can_sample(facts, quantile, error)
     share = LIMITS * error if sampled else error
     limits, arm = limits_of(game, share), kept(game)
     bar = limits[arm][0] + epsilon
@@ -103,7 +104,7 @@ def judged(game: LiveGame, epsilon: float, quantile: float, confidence: float) -
     met = met if exchangeable(game.policy) else []
     against = [evidence(*game.known(a), bar, game) for a in met]
     samples = [
-        Sample(game, np.array([x <= 1.0 / a for x in against], np.bool_), quantile,
+        Sample(facts, np.array([x <= 1.0 / a for x in against], np.bool_), quantile,
                 error - share, a)
         for a in LEVELS
     ]  # fmt: skip

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import manyarms as ma
-from manyarms.core.confidence_sequences import uniform_half_width
+from manyarms.inference.confidence_sequences import uniform_half_width
 from manyarms.policies.field.sub_sampled import SubSampled
 from tests.helpers import ALL_POLICIES, label, play_live
 

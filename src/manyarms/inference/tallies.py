@@ -1,99 +1,94 @@
 """What is known of every arm that was tried, in columns of numbers.
 
-With a million arms tried, nobody can look at each of them in Python. A game notes which arms have
-changed, and `tallies_of` looks at those only.
+With a million arms tried, a Python loop over all of them would be too slow. `Tallies.update` is
+given the arms that have changed, and only these are looked at.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
-from itertools import islice
-from operator import attrgetter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from manyarms.core.confidence_sequences import (
+from manyarms.inference.confidence_sequences import (
     divergence,
     in_blocks,
     spent_error,
     uniform_half_width,
     uniform_limits,
 )
-from manyarms.core.gc_pause import gc_paused
-from manyarms.live.estimates import ArmEstimate, is_rate
-from manyarms.live.game import LiveGame
-from manyarms.protocol.policy import recommend
-from manyarms.protocol.recommend import KEEP_ERROR, lower_limit, scale_of
+from manyarms.inference.estimates import ArmEstimate, Progress, is_rate
+from manyarms.inference.facts import Facts
+from manyarms.protocol.recommend import KEEP_ERROR, lower_limit
 
 ERROR = 0.05  # of all intervals together
 _MANY = 50_000
-_COLUMNS = {"arm": np.int64, "asked": np.int64, "told": np.int64, "total": np.float64,
-            "retired": np.bool_, "_low": np.float64, "_high": np.float64,
+_GIVEN = {"asked": np.int64, "told": np.int64, "total": np.float64, "missing": np.int64,
+          "retired": np.bool_}  # fmt: skip
+_COLUMNS = {"arm": np.int64, **_GIVEN, "_low": np.float64, "_high": np.float64,
             "_stale": np.bool_}  # fmt: skip
 
 
-def tallies_of(game: LiveGame) -> Tallies:
-    """Return the tallies of a game, brought up to date."""
-    tallies: Tallies | None = game.columns
-    if tallies is None:
-        tallies = game.columns = Tallies(game)
-    tallies.refresh()
-    return tallies
-
-
 class Tallies:
-    """The arms of a game that were tried, in the order of their first pulls.
+    """The arms of an experiment that were tried, in the order in which they were met.
+
+    An arm's place in this order decides its share of the error (`spent_error`), so it never
+    changes.
 
     Attributes
     ----------
-    game
-        Whose they are.
+    facts
+        What is known of the experiment beside its arms.
     size
-        How many there are.
-    arm, asked, told, total, retired
-        Columns. Rewards that were observed count as told.
+        How many arms there are.
+    arm, asked, told, total, missing, retired
+        Columns: the arm's number, its pulls, its rewards (observed ones too) and their sum, its
+        pulls without a reward, and whether it is retired.
     """
 
     arm: NDArray[np.int64]
     asked: NDArray[np.int64]
     told: NDArray[np.int64]
     total: NDArray[np.float64]
+    missing: NDArray[np.int64]
     retired: NDArray[np.bool_]
     _low: NDArray[np.float64]
     _high: NDArray[np.float64]
     _stale: NDArray[np.bool_]  # whether the limits are to be computed
 
-    def __init__(self, game: LiveGame) -> None:
-        self.game = game
+    def __init__(self, facts: Facts) -> None:
+        self.facts = facts
         self.size = 0
         self._places: dict[int, int] = {}
         self._limits_due = self._highest_due = True
         self._highest: int | None = None
         self._zero_or_one = True  # whether all sums of rewards that were seen are whole numbers
-        self._scale = scale_of(game.policy, game.reward_range)
+        self._scale = facts.scale
         self._room: dict[str, NDArray[np.generic]] = {
             name: np.zeros(0, kind) for name, kind in _COLUMNS.items()
         }
         self._grow([])
-        game.changed = set()
-        with gc_paused():
-            self.refresh()
 
-    def refresh(self) -> None:
-        """Look at the arms that have changed, and at those that are new."""
-        game, changed, known = self.game, self.game.changed, self.size
-        if len(game.tally) > known:
-            fresh = list(islice(game.tally, known, None))
-            self._grow(fresh)
-            self._set(fresh, np.arange(known, self.size))
-        arms = [arm for arm in changed if self._places.get(arm, self.size) < known]
-        if arms:
-            self._set(arms, np.array([self._places[arm] for arm in arms]))
-        changed.clear()
-        if game.control is not None and not game.control.total.is_integer():
+    def update(
+        self, facts: Facts, arms: Sequence[int], columns: Mapping[str, Iterable[Any]]
+    ) -> None:
+        """Take over what is known now of some arms; new ones get the next places."""
+        self.facts = facts
+        if facts.control is not None and not facts.control.total.is_integer():
             self._zero_or_one = False
+        if not arms:
+            return
+        self._grow([arm for arm in arms if arm not in self._places])
+        places = np.fromiter(map(self._places.__getitem__, arms), np.int64, len(arms))
+        for name, kind in _GIVEN.items():
+            getattr(self, name)[places] = np.fromiter(columns[name], kind, len(arms))
+        if self._zero_or_one:
+            total = self.total[places]
+            self._zero_or_one = bool((total == np.floor(total)).all())
+        self._stale[places] = self._limits_due = self._highest_due = True
 
     def _grow(self, fresh: list[int]) -> None:
         begin, end = self.size, self.size + len(fresh)
@@ -104,27 +99,11 @@ class Tallies:
         for name, column in self._room.items():
             setattr(self, name, column[:end])
         self.arm[begin:] = fresh
-        self._low[begin:], self._high[begin:] = self.game.reward_range or (-math.inf, math.inf)
+        self._low[begin:], self._high[begin:] = self.facts.reward_range or (-math.inf, math.inf)
         self._places.update(zip(fresh, range(begin, end), strict=True))
         self.size = end
 
-    def _set(self, arms: list[int], places: NDArray[np.int64]) -> None:
-        game = self.game
-        seen = [game.tally[arm] for arm in arms]
-        for name in ("asked", "told", "total"):
-            column = getattr(self, name)
-            column[places] = np.fromiter(map(attrgetter(name), seen), column.dtype, len(seen))
-        self.retired[places] = [arm in game.retired for arm in arms] if game.retired else False
-        for arm in arms if game.stock else ():
-            if arm in game.stock:
-                place = self._places[arm]
-                self.told[place], self.total[place] = game.known(arm)
-        if self._zero_or_one:
-            total = self.total[places]
-            self._zero_or_one = bool((total == np.floor(total)).all())
-        self._stale[places] = self._limits_due = self._highest_due = True
-
-    # What is asked of them
+    # Queries
 
     def places(self, arms: Collection[int]) -> list[int]:
         """Return where arms are, of those that were tried."""
@@ -153,7 +132,7 @@ class Tallies:
         return uniform_limits(
             self.told[places],
             self.total[places],
-            bounds=self.game.reward_range,
+            bounds=self.facts.reward_range,
             sigma=self._scale.sigma,
             error=spent_error(error, places + 1),
         )
@@ -163,7 +142,7 @@ class Tallies:
         low, high = self.limits()
         told = int(self.told[place])
         return ArmEstimate(
-            arm=self.game.arms.name(int(self.arm[place])),
+            arm=self.facts.name_of(int(self.arm[place])),
             estimate=float(self.total[place]) / told if told else math.nan,
             interval=(float(low[place]), float(high[place])),
             pulls=int(self.asked[place]),
@@ -183,8 +162,8 @@ class Tallies:
     @property
     def rate(self) -> bool:
         """Whether means of rewards are rates."""
-        game = self.game
-        return is_rate(game.reward, game.reward_range, zero_or_one=self._zero_or_one)
+        facts = self.facts
+        return is_rate(facts.reward, facts.reward_range, zero_or_one=self._zero_or_one)
 
     @property
     def present(self) -> NDArray[np.bool_]:
@@ -193,8 +172,8 @@ class Tallies:
 
     def kept(self) -> int | None:
         """Return the place of the arm to keep, as simulations do; None if no reward is known."""
-        seat = recommend(self.game.state)
-        own = None if seat < 0 else self.place(self.game.seats.arm(seat))
+        chosen = self.facts.chosen
+        own = None if chosen is None else self.place(chosen)
         if own is not None and self.told[own] > 0 and not self.retired[own]:
             return own
         if self._highest_due:
@@ -297,6 +276,28 @@ class Tallies:
     @property
     def reward(self) -> float:
         """The sum of all rewards that pulls earned; with very many arms, with a rounding error."""
-        waiting = math.fsum(reward for stock in self.game.stock.values() for reward in stock)
         total = float(self.total.sum()) if self.size > _MANY else math.fsum(self.total.tolist())
-        return total - waiting
+        return total - self.facts.observed_total
+
+    def progress(self, stage: str) -> Progress:
+        """Return how far the experiment is; `stage` is where the policy is, in its own words."""
+        facts, control, reward = self.facts, self.facts.control, self.reward
+        told = facts.pulls - facts.pending - facts.abandoned
+        return Progress(
+            pulls=facts.pulls,
+            horizon=facts.horizon,
+            told=told,
+            pending=facts.pending,
+            abandoned=facts.abandoned,
+            stage=stage,
+            arms_touched=self.size,
+            n_arms=facts.n_arms,
+            reward=reward,
+            mean_reward=reward / told if told else math.nan,
+            observed=facts.observed,
+            reward_name=facts.reward,
+            rate=self.rate,
+            control=None if control is None else control.name,
+            control_pulls=0 if control is None else control.asked,
+            control_mean=control.total / control.told if control and control.told else math.nan,
+        )

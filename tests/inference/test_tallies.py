@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 import manyarms as ma
-from manyarms.live.estimates import mean_text
+from manyarms.inference.estimates import mean_text
+from manyarms.inference.missing import highest
+from manyarms.live.columns import tallies_of
 from manyarms.live.game import ArmTally
-from manyarms.live.missing import highest
-from manyarms.live.tallies import tallies_of
-from tests.live import by_loops
+from tests.inference import by_loops
 
 RANGES = [(0.0, 1.0), (-1.0, 2.0), None]
 

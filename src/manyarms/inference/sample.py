@@ -1,6 +1,6 @@
 r"""The arms that a game met by chance: if few of them can be good, there are few good ones.
 
-The docstring of `live.verdict` has the argument.
+The docstring of `inference.verdict` has the argument.
 """
 
 from __future__ import annotations
@@ -13,10 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from manyarms.core.confidence_sequences import evidence_below, in_blocks, spent_error
-from manyarms.live.game import LiveGame, exchangeable
-from manyarms.live.tallies import Tallies
-from manyarms.protocol.recommend import sigma_of
+from manyarms.inference.confidence_sequences import evidence_below, in_blocks, spent_error
+from manyarms.inference.facts import Facts
+from manyarms.inference.tallies import Tallies
 
 LEVELS = (0.5, 0.75)  # the error of what is said of a single arm: a few pulls are enough
 LIMITS = 0.2  # of the error, for the limits of arms; the rest is for the sample
@@ -30,14 +29,14 @@ def met_by_chance(tallies: Tallies) -> NDArray[np.int64]:
 
     The place is -1 for an arm that an earlier season met, and this one has not tried.
     """
-    game = tallies.game
-    if not exchangeable(game.policy):
+    facts = tallies.facts
+    if not facts.by_chance:
         return np.zeros(0, np.int64)
-    by_chance = tallies.arm < game.first_arms
-    by_chance[tallies.places(game.named)] = False
-    if not game.met:
+    by_chance = tallies.arm < facts.first_arms
+    by_chance[tallies.places(facts.named)] = False
+    if not facts.met:
         return np.flatnonzero(by_chance)
-    found = map(tallies.place, game.met)
+    found = map(tallies.place, facts.met)
     before = np.array([-1 if place is None else place for place in found], np.int64)
     by_chance[before[before >= 0]] = False
     return np.concatenate([before, np.flatnonzero(by_chance)])
@@ -51,9 +50,7 @@ def evidence_against(
     if best is None:
         return against
     told, total = tallies.told, tallies.total
-    if (
-        len(met) != tallies.size or tallies.game.met
-    ):  # else all arms that were tried, in their order
+    if len(met) != tallies.size or tallies.facts.met:  # else all arms tried, in their order
         tried = met >= 0
         told, total = np.where(tried, told[met], 0), np.where(tried, total[met], 0.0)
     for part in in_blocks(len(met)):
@@ -61,26 +58,26 @@ def evidence_against(
             told[part],
             total[part],
             bar,
-            bounds=tallies.game.reward_range,
-            sigma=sigma_of(tallies.game.policy),
+            bounds=tallies.facts.reward_range,
+            sigma=tallies.facts.scale.sigma,
         )
     return against
 
 
 def of_arms_met(tallies: Tallies, column: NDArray[Any], met: NDArray[np.int64]) -> NDArray[Any]:
     """Return a column for the places that `met_by_chance` returned; it is 0 where one is -1."""
-    if len(met) == tallies.size and not tallies.game.met:
+    if len(met) == tallies.size and not tallies.facts.met:
         return column  # all arms that were tried, in their order
     if tallies.size == 0:
         return np.zeros(len(met), column.dtype)
     return np.where(met >= 0, column[met], column.dtype.type(0))
 
 
-def can_sample(game: LiveGame, quantile: float, error: float) -> bool:
-    """Whether a random sample of the first arms can ever be enough. It never changes in a game."""
-    if quantile == 0.0 or not exchangeable(game.policy):
+def can_sample(facts: Facts, quantile: float, error: float) -> bool:
+    """Whether a random sample of the first arms can ever be enough. This never changes."""
+    if quantile == 0.0 or not facts.by_chance:
         return False
-    arms = game.first_arms
+    arms = facts.first_arms
     spent = (1.0 - LIMITS) * error / len(LEVELS) * _FIRST
     return _least(LEVELS[0], math.floor(quantile * arms) + 1, arms, spent) <= arms
 
@@ -91,9 +88,9 @@ def _least(level: float, top: int, arms: int, error: float) -> int:
     return math.ceil(math.log(float(spent_error(error, 1))) / math.log1p(-chance))
 
 
-def not_met_by_chance(game: LiveGame) -> int:
+def not_met_by_chance(facts: Facts) -> int:
     """Return how many of the first arms could not be met by chance."""
-    return game.skipped + sum(arm < game.first_arms for arm in game.named)
+    return facts.skipped + sum(arm < facts.first_arms for arm in facts.named)
 
 
 class Sample:
@@ -101,17 +98,17 @@ class Sample:
 
     def __init__(
         self,
-        game: LiveGame,
+        facts: Facts,
         opened: NDArray[np.bool_],
         quantile: float,
         error: float,
         level: float,
     ) -> None:
         self.open, self.level = opened, level
-        lost = not_met_by_chance(game).bit_length()
+        lost = not_met_by_chance(facts).bit_length()
         self.error = error / len(LEVELS) * _FIRST / 10**lost
-        self.top = math.floor(quantile * game.first_arms) + 1 - ((1 << lost) - 1)  # m - u
-        self.arms = game.first_arms
+        self.top = math.floor(quantile * facts.first_arms) + 1 - ((1 << lost) - 1)  # m - u
+        self.arms = facts.first_arms
 
     def sizes(self) -> Iterator[tuple[int, float]]:
         """Yield the sizes that are looked at, and what is spent on each."""

@@ -9,16 +9,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from manyarms.core.confidence_sequences import divergence, spent_error
 from manyarms.core.tabular import plain
-from manyarms.live.control import ARM
-from manyarms.live.estimates import count, mean_text, promise
-from manyarms.live.game import exchangeable
-from manyarms.live.question import Question
-from manyarms.live.sample import Sample, not_met_by_chance, of_arms_met
-from manyarms.live.tallies import Tallies
-from manyarms.live.uplift import uplift_of, why_no_uplift
-from manyarms.protocol.recommend import Scale, scale_of
+from manyarms.inference.confidence_sequences import divergence, spent_error
+from manyarms.inference.estimates import count, mean_text, promise
+from manyarms.inference.facts import CONTROL
+from manyarms.inference.question import Question
+from manyarms.inference.sample import Sample, not_met_by_chance, of_arms_met
+from manyarms.inference.tallies import Tallies
+from manyarms.inference.uplift import uplift_of, why_no_uplift
+from manyarms.protocol.recommend import Scale
 
 _NAMED = 3  # arms that a sentence names
 _ROUNDED = 40.0  # the logarithm of how much less than 1 is lost when it is added to 1
@@ -62,8 +61,8 @@ SERVICE = Ways(
 def missing_for_target(tallies: Tallies, best: int, question: Question, bar: float) -> str:
     """Return in words what keeps an arm from being above its target."""
     mean, rate = float(tallies.total[best] / tallies.told[best]), tallies.rate
-    if question.rival == ARM:
-        why = why_no_uplift(tallies.game, best)
+    if question.rival == CONTROL:
+        why = why_no_uplift(tallies.facts, best)
         return (
             f"{why[:1].upper()}{why[1:]}" or f"So far: {uplift_of(tallies, question.confidence)}."
         )
@@ -94,12 +93,12 @@ def missing_of_arms(
     question: Question,
 ) -> str:
     """Return in words which arms keep the verdict from saying stop."""
-    game, present = tallies.game, tallies.present
-    most = math.floor(question.quantile * game.n_arms)
+    facts, present = tallies.facts, tallies.present
+    most = math.floor(question.quantile * facts.n_arms)
     opened = np.flatnonzero(present & ~beaten)
-    untried = game.n_arms - int(present.sum())
+    untried = facts.n_arms - int(present.sum())
     words = [
-        f"{len(opened) + untried} of {game.n_arms} arms {_better(question)}; to stop, "
+        f"{len(opened) + untried} of {facts.n_arms} arms {_better(question)}; to stop, "
         f"{f'at most {most}' if most else 'none'} may be."
     ]
     if len(opened):
@@ -113,9 +112,9 @@ def missing_of_arms(
         words.append(f"Held up by {', '.join(named)}{f' and {rest} more' if rest else ''}.")
     if untried:
         words.append(f"{count(untried, 'arm')} {'has' if untried == 1 else 'have'} no reward yet.")
-    if not exchangeable(game.policy):
+    if not facts.by_chance:
         words.append(
-            f"({game.policy.label} is not known to draw arms at random, so the arms tried say "
+            f"({facts.policy} is not known to draw arms at random, so the arms tried say "
             f"nothing about the others.)"
         )
     return " ".join(words)
@@ -125,7 +124,7 @@ def highest(
     tallies: Tallies, places: NDArray[np.int64], bar: float, error: float
 ) -> list[tuple[int, float]]:
     """Return the arms of largest upper limits, with these, of arms whose limits are above `bar`."""
-    scale = scale_of(tallies.game.policy, tallies.game.reward_range)
+    scale = tallies.facts.scale
     if scale.width:
         places = _ruled_in(tallies, places, (bar - scale.low) / scale.width, scale, error)
     highs = tallies.limits_at(places, error)[1]
@@ -166,16 +165,16 @@ def missing_in_sample(
     tallies: Tallies, met: NDArray[np.int64], samples: Sequence[Sample], question: Question
 ) -> str:
     """Return in words what the sample lacks."""
-    game = tallies.game
+    facts = tallies.facts
     sample, top = samples[0], f"the top {100 * question.quantile:g} %"
     if sample.top < 1:
-        lost = not_met_by_chance(game)
-        least = ((1 << lost.bit_length()) - 1) / game.first_arms
+        lost = not_met_by_chance(facts)
+        least = ((1 << lost.bit_length()) - 1) / facts.first_arms
         larger = f"ask with quantile={math.ceil(1000 * least) / 1000:g} or more, or "
         return (
-            f"{lost} of the first {count(game.first_arms, 'arm')} never had the chance to be drawn "
-            f"at random: they were retired without a reward, or were observed before they were "
-            f"drawn. They may be {top}. To get a verdict, {larger if least < 0.999 else ''}"
+            f"{lost} of the first {count(facts.first_arms, 'arm')} never had the chance to be "
+            f"drawn at random: they were retired without a reward, or were observed before they "
+            f"were drawn. They may be {top}. To get a verdict, {larger if least < 0.999 else ''}"
             f"try every arm in play."
         )
     looks = [(each, *look) for each in samples for look in each.sizes()]
@@ -204,7 +203,7 @@ def nothing_earned(tallies: Tallies, called: Callable[[int], str], confidence: f
 
     Then lower limits say nothing, and no arm looks better than another.
     """
-    scale, present = scale_of(tallies.game.policy, tallies.game.reward_range), tallies.present
+    scale, present = tallies.facts.scale, tallies.present
     told, total = tallies.told[present], tallies.total[present]
     if scale.width == 0.0 or told.sum() < _SOME or (total > scale.low * told).any():
         return ""

@@ -8,11 +8,8 @@ import re
 from typing import Any, NamedTuple
 
 from manyarms.core.checks import check_number, shown
-from manyarms.errors import ParameterError, UnknownArmError
-from manyarms.live.arms import ArmNames, ArmNumbers
-from manyarms.live.control import ARM
-from manyarms.live.game import LiveGame
-from manyarms.protocol.recommend import sigma_of
+from manyarms.errors import ParameterError
+from manyarms.inference.facts import CONTROL, Facts
 
 QUANTILE, CONFIDENCE = 0.05, 0.95  # what is asked unless one says otherwise
 _SHARE = 0.1  # of the best mean that the arm may be worse by: or of the range of rewards
@@ -49,7 +46,7 @@ class Slack(NamedTuple):
 class Question(NamedTuple):
     """What is asked. With a `target`, `epsilon` and `quantile` do not matter.
 
-    `rival` is the number of the arm that `target` names, or `control.ARM`.
+    `rival` is the number of the arm that `target` names, or `CONTROL`.
     """
 
     epsilon: Slack
@@ -61,7 +58,7 @@ class Question(NamedTuple):
 
 
 def asked(
-    game: LiveGame,
+    facts: Facts,
     *,
     epsilon: Any = None,
     quantile: Any = None,
@@ -72,7 +69,7 @@ def asked(
 ) -> Question:
     """Return a question, or raise. What is None is not asked for: defaults hold.
 
-    `rival` is the arm that `target` names, for callers that know it; others leave it out.
+    If `target` is a name, `rival` is the number of its arm.
     """
     for name, value in (("epsilon", epsilon), ("quantile", quantile)):
         if target is not None and value is not None:
@@ -86,14 +83,13 @@ def asked(
             f"a number by a margin, add them up."
         )
     if isinstance(target, str):
-        rival = rival_of(game, target) if rival is None else rival
-        if rival == ARM and game.control is not None:
-            target = str(game.control.name)  # which may have been called "control"
+        if rival == CONTROL and facts.control is not None:
+            target = str(facts.control.name)  # which may have been called "control"
     elif target is not None:
-        target = check_target(target, game.reward_range)
-    slack = game.epsilon if epsilon is None else epsilon
+        target = check_target(target, facts.reward_range)
+    slack = facts.epsilon if epsilon is None else epsilon
     return Question(
-        _default(game) if slack is None else check_epsilon(slack, game.reward_range),
+        _default(facts) if slack is None else check_epsilon(slack, facts.reward_range),
         check_number(
             "quantile", QUANTILE if quantile is None else quantile, at_least=0.0, below=1.0
         ),
@@ -101,7 +97,7 @@ def asked(
             "confidence", CONFIDENCE if confidence is None else confidence, above=0.0, below=1.0
         ),
         target,
-        _slack("margin", 0.0 if margin is None else margin, game.reward_range),
+        _slack("margin", 0.0 if margin is None else margin, facts.reward_range),
         rival,
     )
 
@@ -116,37 +112,9 @@ def check_target(target: Any, reward_range: tuple[float, float] | None) -> float
     )
 
 
-def names_control(game: LiveGame, target: str) -> bool:
-    """Whether a target is the control of a game: by its name, or as "control"."""
-    return game.control is not None and target in ("control", str(game.control.name))
-
-
-def rival_of(game: LiveGame, target: str) -> int:
-    """Return the number of the arm that a target names, or `control.ARM`."""
-    arms = game.arms
-    if names_control(game, target):
-        return ARM
-    if _PERCENT.fullmatch(target[:100]) and not _is_arm(game, target):
-        raise ParameterError(
-            f"`target` must be a number such as 0.7, or the name of an arm, got {target[:100]!r}. "
-            f"To be better than an arm by a share, name the arm, and pass it as `margin`."
-        )
-    if isinstance(arms, ArmNumbers):
-        return arms.number(int(target) if _is_int(target) else target)
-    try:
-        return arms.number(target)
-    except UnknownArmError:
-        if _is_int(target):  # names may be integers
-            return arms.number(int(target))
-        raise
-
-
-def _is_arm(game: LiveGame, name: str) -> bool:
-    return isinstance(game.arms, ArmNames) and game.arms.known(name) is not None
-
-
-def _is_int(text: str) -> bool:
-    return text.isdecimal() and len(text) < 20
+def is_percentage(text: str) -> bool:
+    """Whether a text is a share such as "10%"."""
+    return _PERCENT.fullmatch(text[:100]) is not None
 
 
 def check_epsilon(epsilon: Any, reward_range: tuple[float, float] | None) -> Slack:
@@ -181,11 +149,11 @@ def _slack(name: str, given: Any, reward_range: tuple[float, float] | None) -> S
     return Slack(check_number(name, given, at_least=0.0), relative=False)
 
 
-def _default(game: LiveGame) -> Slack:
+def _default(facts: Facts) -> Slack:
     """Return 10 %; where rewards may be negative, a tenth of their range, or of two sigma."""
-    limits = game.reward_range
+    limits = facts.reward_range
     if limits is None:
-        return Slack(_SHARE * 2.0 * sigma_of(game.policy), relative=False)
+        return Slack(_SHARE * 2.0 * facts.scale.sigma, relative=False)
     if limits[0] < 0.0:
         return Slack(_SHARE * (limits[1] - limits[0]), relative=False)
     return Slack(_SHARE, relative=True)

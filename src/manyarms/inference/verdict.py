@@ -4,7 +4,7 @@ r"""Whether a game may stop: how good the arm to deploy is, for sure, whenever o
 limits ever fail with probability delta_k at most, and the delta_k sum to delta: with probability
 1 - delta no limit of any arm is ever wrong, also not that of the arm which was chosen for them. So
 if the lower limit of x is above a number, or above the upper limit of another arm, then so are the
-means. For a control, `live.uplift` has limits of the difference.
+means. For a control, `inference.uplift` has limits of the difference.
 
 *The best.* Let N be the arms that the game began with, m = floor(q N) + 1, and c_q the mean of the
 m-th best: the best of all but the top q. Arm x is good enough if its mean is at least
@@ -46,17 +46,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from manyarms.core.confidence_sequences import (
+from manyarms.core.tabular import plain
+from manyarms.inference.confidence_sequences import (
     in_blocks,
     spent_error,
     surely_below,
 )
-from manyarms.core.tabular import plain
-from manyarms.live.control import ARM
-from manyarms.live.estimates import count, mean_text, promise
-from manyarms.live.game import LiveGame
-from manyarms.live.lost_rewards import lost_rewards_warning
-from manyarms.live.missing import (
+from manyarms.inference.estimates import count, mean_text, promise
+from manyarms.inference.facts import CONTROL, Facts
+from manyarms.inference.lost_rewards import lost_rewards_warning
+from manyarms.inference.missing import (
     HANDLE,
     Ways,
     missing_for_target,
@@ -64,9 +63,9 @@ from manyarms.live.missing import (
     missing_of_arms,
     nothing_earned,
 )
-from manyarms.live.outlook import fresh_rate, last_pulls, pulls_missing, settled_share
-from manyarms.live.question import Question
-from manyarms.live.sample import (
+from manyarms.inference.outlook import fresh_rate, last_pulls, pulls_missing, settled_share
+from manyarms.inference.question import Question
+from manyarms.inference.sample import (
     LEVELS,
     LIMITS,
     Sample,
@@ -75,9 +74,8 @@ from manyarms.live.sample import (
     met_by_chance,
     of_arms_met,
 )
-from manyarms.live.tallies import Tallies
-from manyarms.live.uplift import uplift_of, why_no_uplift
-from manyarms.protocol.recommend import scale_of, sigma_of
+from manyarms.inference.tallies import Tallies
+from manyarms.inference.uplift import uplift_of, why_no_uplift
 
 STOP, GO_ON, SETTLED = "stop", "go on", "settled"
 TOO_EARLY, OUT_OF_TRIES, STOPPED = "too early to say", "out of tries", "stopped"
@@ -284,11 +282,11 @@ def give_verdict(
     ways
         What helps, in the words of whoever asks.
     """
-    game = tallies.game
-    name_of = name_of or game.arms.name
+    facts = tallies.facts
+    name_of = name_of or facts.name_of
     best = tallies.kept()
     judged = _judge(tallies, best, question)
-    sampled = can_sample(game, question.quantile, 1.0 - question.confidence)
+    sampled = can_sample(facts, question.quantile, 1.0 - question.confidence)
     present_only = judged.all_known or not sampled
     unsettled = ~of_arms_met(tallies, judged.beaten, judged.met)
     if judged.samples:
@@ -308,8 +306,8 @@ def give_verdict(
         beaten=int(judged.beaten.sum()),
         met=len(judged.met),
         unsettled=int(unsettled.sum()),
-        n_arms=game.n_arms if present_only else game.first_arms,
-        at_first=not present_only and (game.arms.count > game.first_arms or bool(game.retired)),
+        n_arms=facts.n_arms if present_only else facts.first_arms,
+        at_first=not present_only and (facts.all_arms > facts.first_arms or facts.retired),
         rate=tallies.rate,
         **told,
     )
@@ -323,29 +321,29 @@ def nothing_known(why: str) -> dict[str, Any]:
 
 def _judge(tallies: Tallies, best: int | None, question: Question) -> _Judged:
     """Return whether an arm is good enough."""
-    game, error = tallies.game, 1.0 - question.confidence
+    facts, error = tallies.facts, 1.0 - question.confidence
     nothing = np.zeros(tallies.size, np.bool_)
     met = met_by_chance(tallies)
     if best is None:
         return _Judged(False, 0.0, error, nothing, False, met, [], math.inf)
-    if question.rival == ARM:
+    if question.rival == CONTROL:
         ahead = _ahead_of_control(tallies, question)
         return _Judged(ahead > 0.0, ahead, error, nothing, True, met, [], math.inf)
     if question.target is not None:
         limit, bar = _lower(tallies, best, error), _target(tallies, best, question, error)
         return _Judged(limit > bar, limit - bar, error, nothing, True, met, [], bar)
-    sampled = can_sample(game, question.quantile, error)
+    sampled = can_sample(facts, question.quantile, error)
     share = LIMITS * error if sampled else error
     limit = _lower(tallies, best, share)
     bar = question.epsilon.best(limit)
     beaten = _beaten(tallies, best, bar, share)
-    better = game.n_arms - int((beaten & ~tallies.retired).sum())
-    all_known = better <= math.floor(question.quantile * game.n_arms)
+    better = facts.n_arms - int((beaten & ~tallies.retired).sum())
+    all_known = better <= math.floor(question.quantile * facts.n_arms)
     samples = []
     if sampled:
         against = evidence_against(tallies, met, best, bar)
         samples = [
-            Sample(game, against <= 1.0 / a, question.quantile, error - share, a) for a in LEVELS
+            Sample(facts, against <= 1.0 / a, question.quantile, error - share, a) for a in LEVELS
         ]
     stop = all_known or any(sample.small_enough() for sample in samples)
     return _Judged(stop, bar - limit, share, beaten, all_known, met, samples, bar)
@@ -369,9 +367,9 @@ def _target(tallies: Tallies, best: int, question: Question, error: float) -> fl
 def _ahead_of_control(tallies: Tallies, question: Question) -> float:
     """Return by how much the arm is better than the control and the margin, at least.
 
-    If the margin is a share, so is this. The limits are those of `live.uplift`.
+    If the margin is a share, so is this. The limits are those of `inference.uplift`.
     """
-    if why_no_uplift(tallies.game, tallies.kept()):
+    if why_no_uplift(tallies.facts, tallies.kept()):
         return -math.inf
     uplift = uplift_of(tallies, question.confidence)
     if question.margin.relative:
@@ -392,7 +390,7 @@ def _in_words(
     ways: Ways,
 ) -> dict[str, Any]:
     """Return the outcome and what is said about it."""
-    game = tallies.game
+    facts = tallies.facts
     limit = _lower(tallies, best, 1.0 - question.confidence)
 
     def called(place: int) -> str:
@@ -404,15 +402,15 @@ def _in_words(
         warning = lost_rewards_warning(tallies, best, called(best), judged.slack, question)
         return told | {"outcome": STOP, "warning": warning}
     missing, advice = _missing(tallies, best, question, judged, called, ways)
-    over = stopped or game.pulls == game.horizon
+    over = stopped or facts.pulls == facts.horizon
     if nothing := nothing_earned(tallies, called, question.confidence):
         told["known"] = nothing
     seen = int(tallies.told[best])
     mean = float(tallies.total[best]) / seen
     if over:
         wait = ""
-        if game.flight:
-            wait = f"Tell the {count(len(game.flight), 'reward')} still missing. "
+        if facts.pending:
+            wait = f"Tell the {count(facts.pending, 'reward')} still missing. "
         outcome, advice = STOPPED if stopped else OUT_OF_TRIES, f"{wait}{ways.over}"
     elif nothing:
         outcome, advice = NOTHING_EARNED, ""
@@ -422,7 +420,7 @@ def _in_words(
         told["known"] = f"The best so far is arm {called(best)}, with {so_far}: {sure}"
     else:
         outcome, more, told["outlook"] = _outlook(tallies, best, question, judged)
-        if more is not None and more <= _left(game):
+        if more is not None and more <= _left(facts):
             advice = ""
         told["more"] = more
     return told | {"outcome": outcome, "missing": missing, "advice": advice}
@@ -436,10 +434,9 @@ def _missing(
     called: Callable[[int], str],
     ways: Ways,
 ) -> tuple[str, str]:
-    game = tallies.game
     if question.target is not None:
         return missing_for_target(tallies, best, question, judged.bar), ways.target
-    if judged.samples and int(tallies.present.sum()) < game.n_arms:
+    if judged.samples and int(tallies.present.sum()) < tallies.facts.n_arms:
         few = all(sample.draws_missing() for sample in judged.samples)
         missing = missing_in_sample(tallies, judged.met, judged.samples, question)
         return missing, ways.untried if few else ways.many
@@ -450,7 +447,7 @@ def _missing(
 
 def _too_early(tallies: Tallies, mean: float, limit: float) -> bool:
     """Whether hardly anything is known: the mean could be half of what it looks like."""
-    scale = scale_of(tallies.game.policy, tallies.game.reward_range)
+    scale = tallies.facts.scale
     if scale.width == 0.0:
         return mean - limit > scale.sigma
     return limit - scale.low <= (mean - scale.low) / 2.0
@@ -460,9 +457,9 @@ def _outlook(
     tallies: Tallies, best: int, question: Question, judged: _Judged
 ) -> tuple[str, int | None, str]:
     """Return whether to go on, for how many pulls if that can be said, and this in words."""
-    game = tallies.game
+    facts = tallies.facts
     of, _ = last_pulls(tallies)
-    if question.rival == ARM:  # which gets its share whatever the policy does
+    if question.rival == CONTROL:  # which gets its share whatever the policy does
         return GO_ON, None, "More pulls help: the control gets its share of them."
     draws = min((sample.draws_missing() for sample in judged.samples), default=0)
     if draws:
@@ -473,7 +470,7 @@ def _outlook(
     share = settled_share(tallies, best)
     if more is None and share:
         return SETTLED, None, (
-            f"The policy, {game.policy.label}, gave it {100 * share:.0f} % of the last {of} pulls. "
+            f"The policy, {facts.policy}, gave it {100 * share:.0f} % of the last {of} pulls. "
             f"If it goes on like this, no stop will come."
         )  # fmt: skip
     if more is None:
@@ -482,12 +479,12 @@ def _outlook(
     much = (
         f"It takes {about} {float(f'{more:.1g}'):.0f} more pulls, if they go as the last {of} did"
     )
-    left = _left(game)
+    left = _left(facts)
     return GO_ON, more, f"{much}, and {left} are left." if more > left else f"{much}."
 
 
-def _left(game: LiveGame) -> float:
-    return math.inf if game.horizon is None else game.horizon - game.pulls
+def _left(facts: Facts) -> float:
+    return math.inf if facts.horizon is None else facts.horizon - facts.pulls
 
 
 def _beaten(tallies: Tallies, best: int, bar: float, error: float) -> NDArray[np.bool_]:
@@ -498,8 +495,8 @@ def _beaten(tallies: Tallies, best: int, bar: float, error: float) -> NDArray[np
             tallies.told[part],
             tallies.total[part],
             bar,
-            bounds=tallies.game.reward_range,
-            sigma=sigma_of(tallies.game.policy),
+            bounds=tallies.facts.reward_range,
+            sigma=tallies.facts.scale.sigma,
             error=spent_error(error, np.arange(part.start + 1, part.stop + 1)),
         )
     beaten[best] = True

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from manyarms.core.tabular import Tabular, plain
-from manyarms.live.game import LiveGame
 
 
 def promise(confidence: float) -> str:
@@ -184,33 +183,6 @@ class Progress(Tabular):
     def share(self) -> float:
         """The pulls made, in percent of the horizon; NaN without one."""
         return math.nan if self.horizon is None else 100 * self.pulls / self.horizon
-
-
-def progress(game: LiveGame, *, rate: bool, reward: float | None = None) -> Progress:
-    """Return how far a game is; `reward` is the sum of rewards where the caller knows it."""
-    control = game.control
-    pending, abandoned = len(game.flight), len(game.abandoned)
-    told = game.pulls - pending - abandoned
-    if reward is None:
-        reward = math.fsum([tally.total for tally in game.tally.values()])
-    return Progress(
-        pulls=game.pulls,
-        horizon=game.horizon,
-        told=told,
-        pending=pending,
-        abandoned=abandoned,
-        stage=game.policy.stage(game.state),
-        arms_touched=len(game.tally),
-        n_arms=game.n_arms,
-        reward=reward,
-        mean_reward=reward / told if told else math.nan,
-        observed=sum(map(len, game.stock.values())),
-        reward_name=game.reward,
-        rate=rate,
-        control=None if control is None else control.name,
-        control_pulls=0 if control is None else control.asked,
-        control_mean=control.total / control.told if control and control.told else math.nan,
-    )
 
 
 def is_rate(

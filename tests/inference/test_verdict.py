@@ -16,10 +16,11 @@ import numpy as np
 import pytest
 
 import manyarms as ma
-from manyarms.core.confidence_sequences import evidence_below
-from manyarms.live.sample import Sample
+from manyarms.inference.confidence_sequences import evidence_below
+from manyarms.inference.sample import Sample
+from manyarms.live.columns import facts_of
 from manyarms.policies.field import Best, KFailure
-from tests.live.games import new
+from tests.inference.games import new
 
 
 def stopped(
@@ -104,7 +105,7 @@ def test_a_sample_that_is_too_small_would_be_wrong(monkeypatch: pytest.MonkeyPat
 def test_the_sample_s_own_error_is_used_and_not_exceeded() -> None:
     """Good arms as rare as allowed, each open with probability 1/2: the worst there can be."""
     live = new(ma.MOSS(), n_arms=100_000)
-    sample = Sample(live._game, np.zeros(2000, np.bool_), 0.05, 0.04, 0.5)
+    sample = Sample(facts_of(live._game), np.zeros(2000, np.bool_), 0.05, 0.04, 0.5)
     rule = [(size, sample.allowed(size, error)) for size, error in sample.sizes()]
     assert rule[0][1] == 0
     luck, runs = np.random.default_rng(1), 4000
@@ -230,11 +231,11 @@ def test_what_is_missing_is_said() -> None:
 def test_arms_that_chance_could_not_bring_are_taken_off() -> None:
     live = new(ma.MOSS(), n_arms=1000)
     game = live._game
-    sample = Sample(game, np.zeros(0, np.bool_), 0.05, 0.04, 0.5)
+    sample = Sample(facts_of(game), np.zeros(0, np.bool_), 0.05, 0.04, 0.5)
     assert sample.top == 51
     live.retire([1, 2])  # never tried
     live.observe(3, [1.0])
-    less = Sample(game, np.zeros(0, np.bool_), 0.05, 0.04, 0.5)
+    less = Sample(facts_of(game), np.zeros(0, np.bool_), 0.05, 0.04, 0.5)
     assert less.top == 48
     assert less.least() > sample.least()
     live.retire(list(range(100, 160)))

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from manyarms.core.confidence_sequences import spent_error, uniform_half_width, uniform_limits
+from manyarms.inference.confidence_sequences import spent_error, uniform_half_width, uniform_limits
 
 
 def test_limits_by_hand() -> None:

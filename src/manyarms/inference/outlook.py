@@ -14,8 +14,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from manyarms.live.game import RECENT
-from manyarms.live.tallies import Tallies
+from manyarms.inference.facts import RECENT
+from manyarms.inference.tallies import Tallies
 
 SETTLED = 0.9  # of the last pulls: then a policy keeps to one arm
 _ENOUGH = 200  # pulls, before anything is said of their shares
@@ -30,12 +30,12 @@ def last_pulls(tallies: Tallies) -> tuple[int, NDArray[np.float64]]:
     A game that was loaded from a file knows the pulls since then; until these are enough, all
     pulls of the game are looked at.
     """
-    game = tallies.game
-    known = len(game.recent)
-    if known < min(RECENT, game.pulls):
-        return game.pulls, tallies.asked / max(1, game.pulls)
+    facts = tallies.facts
+    known = len(facts.recent)
+    if known < min(RECENT, facts.pulls):
+        return facts.pulls, tallies.asked / max(1, facts.pulls)
     shares = np.zeros(tallies.size)
-    for arm, pulls in Counter(game.recent).items():
+    for arm, pulls in Counter(facts.recent).items():
         shares[tallies.place(arm)] = pulls / known
     return known, shares
 
@@ -51,7 +51,7 @@ def pulls_missing(tallies: Tallies, stops: Callable[[Tallies], bool]) -> int | N
     of, shares = last_pulls(tallies)
     if of < _ENOUGH or tallies.size > _MOST_ARMS:
         return None
-    low, high = 0.0, float(_FAR * tallies.game.pulls)
+    low, high = 0.0, float(_FAR * tallies.facts.pulls)
     if not stops(_after(tallies, shares, high)):
         return None
     for _ in range(_STEPS):  # in steps that are the smaller the nearer it is
@@ -74,9 +74,11 @@ def _after(tallies: Tallies, shares: NDArray[np.float64], pulls: float) -> Talli
 
 def fresh_rate(tallies: Tallies) -> float:
     """Return how many of the last pulls were the first of their arm, as a share of them."""
-    game = tallies.game
-    if len(game.recent) < min(RECENT, game.pulls):
-        return len(game.tally) / max(1, game.pulls)
-    recent = Counter(game.recent)
-    fresh = sum(game.tally[arm].asked == pulls for arm, pulls in recent.items())
-    return fresh / max(1, len(game.recent))
+    facts = tallies.facts
+    if len(facts.recent) < min(RECENT, facts.pulls):
+        return tallies.size / max(1, facts.pulls)
+    fresh = sum(
+        int(tallies.asked[tallies.place(arm)]) == pulls
+        for arm, pulls in Counter(facts.recent).items()
+    )
+    return fresh / max(1, len(facts.recent))
