@@ -1,0 +1,118 @@
+"""One connection to a database: what SQLite and PostgreSQL do differently."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Any, NamedTuple
+
+from manyarms.errors import StoreDamagedError
+from manyarms.store.schema import FORMAT
+
+
+class UniqueError(Exception):
+    """A row with this key is there already, or its experiment is not."""
+
+
+class Options(NamedTuple):
+    """How to open a database.
+
+    Attributes
+    ----------
+    durable
+        Whether a commit survives a power failure.
+    wait
+        The longest time to wait for locks and connections (seconds).
+    create
+        Whether tables are created where there are none.
+    read_only
+        Whether nothing may be written.
+    """
+
+    durable: bool
+    wait: float
+    create: bool
+    read_only: bool
+
+
+class Connection(ABC):
+    """An open connection, used by one thread at a time. `?` marks a value in a statement.
+
+    Attributes
+    ----------
+    lost
+        Whether the connection broke, so that a new one is needed.
+    """
+
+    lost = False
+
+    @abstractmethod
+    def close(self) -> None:
+        """Disconnect; closing twice is allowed."""
+
+    @abstractmethod
+    def run(self, sql: str, *values: Any) -> list[Any]:
+        """Run one statement and return its rows."""
+
+    @abstractmethod
+    def insert(self, table: str, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Insert rows within a transaction; raise `UniqueError` if one of them is there."""
+
+    @abstractmethod
+    def append(self, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Insert events in a transaction of their own, as quickly as possible."""
+
+    @abstractmethod
+    def rows_of(self, sql: str, experiment: int, keys: Sequence[Any]) -> list[Any]:
+        """Run a query that ends with `= ?` for each key, and return all rows."""
+
+    @abstractmethod
+    def transaction(self) -> AbstractContextManager[None]:
+        """Write all that the block writes, or nothing."""
+
+    @abstractmethod
+    def reading(self) -> AbstractContextManager[None]:
+        """Let the block see the database as it is now, whatever others write meanwhile."""
+
+    def first(self, sql: str, *values: Any) -> Any:
+        """Run one statement and return its first row; None if there is none."""
+        rows = self.run(sql, *values)
+        return rows[0] if rows else None
+
+
+class Database(ABC):
+    """A place of connections, and the lock of the process that leads."""
+
+    @abstractmethod
+    def __str__(self) -> str:
+        """Return the address without passwords."""
+
+    @abstractmethod
+    def connect(self) -> Connection:
+        """Return a new connection; create the tables where there are none."""
+
+    @abstractmethod
+    def lock(self, connection: Connection) -> bool:
+        """Try to become the leader; the lock ends with the connection or the process."""
+
+    @abstractmethod
+    def unlock(self, connection: Connection) -> None:
+        """Stop leading."""
+
+    @abstractmethod
+    def check_lock(self, connection: Connection) -> None:
+        """Raise a `StoreError` if the lock was lost; tell the database that this process lives."""
+
+    @abstractmethod
+    def leader(self, connection: Connection) -> str:
+        """Describe the process that leads; empty if none does."""
+
+
+def check_format(place: Database, found: object) -> None:
+    """Raise unless a store has the format of this version."""
+    if found != FORMAT:
+        raise StoreDamagedError(
+            f"{place} has format {found}, and this version of manyarms reads format {FORMAT}. "
+            f"Install the version that wrote it, or choose another store. Nothing was changed."
+        )

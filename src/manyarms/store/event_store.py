@@ -1,0 +1,564 @@
+"""The event store: experiments, their arms' names, event logs and snapshots."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import os
+import threading
+import time
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+from manyarms.errors import (
+    DuplicateNameError,
+    ParameterError,
+    StoreError,
+    StoreUnavailableError,
+    WriteConflictError,
+)
+from manyarms.store import reading
+from manyarms.store.connection import Connection, Database, UniqueError
+from manyarms.store.records import (
+    LONGEST_EXPERIMENT_NAME,
+    Append,
+    Event,
+    ExperimentRecord,
+    HistoryRow,
+    Request,
+    Snapshot,
+    Token,
+    check_name,
+    digest_of,
+    first_checksum,
+    stored,
+    to_json,
+)
+from manyarms.store.schema import PIECES
+
+_MOST = 900_000_000  # bytes of a snapshot: both databases hold a little more in one row
+_KEPT = 2  # snapshots
+_PIECE = 5000  # rows that are deleted in one transaction
+_ATTEMPTS = 20  # to delete an experiment while another process writes to it
+_logger = logging.getLogger("manyarms.store")
+
+
+class EventStore:
+    """A place for the event logs of experiments; `open_store` opens one.
+
+    All methods may be called from any thread. Commits use one connection, which also holds the
+    leader's lock; everything that may take long uses another one. A store must not be used in a
+    forked process: open it again there.
+
+    Attributes
+    ----------
+    leads
+        Whether this process became the leader by `lead()` and has not resigned.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self.leads = False
+        self._database = database
+        self._process = os.getpid()
+        self._commits, self._reads = threading.RLock(), threading.RLock()
+        self._main: Connection | None = None
+        self._side: Connection | None = None
+        self._tails: dict[int, tuple[int, int]] = {}  # last event and its checksum
+        self._main = database.connect()
+
+    def __str__(self) -> str:
+        return str(self._database)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Disconnect, and let another process lead. Closing twice is allowed."""
+        if self._process != os.getpid():
+            return
+        with self._commits, self._reads:
+            with contextlib.suppress(StoreError):
+                self.resign()
+            for connection in (self._main, self._side):
+                if connection is not None:
+                    connection.close()
+            self._main = self._side = None
+            self._process = 0
+
+    # Connections
+
+    def _check_process(self) -> None:
+        if self._process == 0:
+            raise StoreError(f"{self} is closed. Open it again with open_store(...).")
+        if self._process != os.getpid():
+            raise StoreError(
+                f"{self} was opened by process {self._process}, and this is a forked one. Open the "
+                f"store again in this process."
+            )
+
+    @contextlib.contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """Yield the connection that commits, for this thread alone."""
+        with self._commits:
+            connection = self._committing()
+            try:
+                yield connection
+            finally:
+                self._drop_lost(connection)
+
+    def _committing(self) -> Connection:
+        self._check_process()
+        if self._main is None:
+            if self.leads:
+                raise StoreUnavailableError(
+                    f"This process no longer leads: its connection to {self} was lost."
+                )
+            self._tails.clear()
+            self._main = self._database.connect()
+        return self._main
+
+    def _drop_lost(self, connection: Connection) -> None:
+        if connection.lost and connection is self._main:
+            connection.close()
+            self._main = None
+
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """Yield the connection for everything else, for this thread alone."""
+        with self._reads:
+            self._check_process()
+            if self._side is None:
+                self._side = self._database.connect()
+            side = self._side
+            try:
+                yield side
+            finally:
+                if side.lost:
+                    side.close()
+                    self._side = None
+
+    # Leading
+
+    def lead(self) -> bool:
+        """Try to become the leader; return False if another process leads.
+
+        The lock ends with this process. On PostgreSQL it is held by the session that commits, and
+        the server ends that session if `beat()` and commits stay away for 5 seconds.
+        """
+        with self.writing() as link:
+            self.leads = self.leads or self._database.lock(link)
+            self._tails.clear()
+            return self.leads
+
+    def beat(self) -> None:
+        """Raise a `StoreError` if this process no longer leads; call it every second."""
+        with self.writing() as link:
+            if not self.leads:
+                raise StoreError(f"This process does not lead on {self}. Call lead() first.")
+            self._database.check_lock(link)
+
+    def resign(self) -> None:
+        """Let another process lead."""
+        with self._commits:
+            led, self.leads = self.leads, False
+            if led and self._main is not None:
+                try:
+                    self._database.unlock(self._main)
+                finally:
+                    self._drop_lost(self._main)
+
+    def leader(self) -> str:
+        """Describe the process that leads; empty if none does."""
+        with self.reading() as link:
+            return self._database.leader(link)
+
+    # Experiments
+
+    def create(
+        self,
+        name: str,
+        spec: Mapping[str, Any],
+        names: Iterable[str] = (),
+        *,
+        state: Mapping[str, Any] | None = None,
+    ) -> ExperimentRecord:
+        """Create an experiment whose arms have these names, numbered from 0.
+
+        Raises
+        ------
+        DuplicateNameError
+            If there is an experiment of this name, or two arms have the same name. Nothing is
+            changed, and `find` returns the experiment that is there.
+        """
+        check_name(name, LONGEST_EXPERIMENT_NAME, "experiment")
+        arms = _named(enumerate(names))
+        text, created = to_json(spec), time.time()
+        with self.writing() as link, link.transaction():
+            number = insert_experiment(link, name, text, to_json(state or {}), created)
+            _insert_arms(link, number, arms)
+        return ExperimentRecord(number, name, json.loads(text), dict(state or {}), created)
+
+    def find(self, name: str) -> ExperimentRecord | None:
+        """Return the experiment of this name; None if there is none."""
+        with self.reading() as link:
+            return next(iter(reading.experiments(link, "name = ?", name)), None)
+
+    def experiments(self) -> list[ExperimentRecord]:
+        """Return all experiments, sorted by name."""
+        with self.reading() as link:
+            return sorted(reading.experiments(link), key=lambda one: one.name)
+
+    def set_state(self, experiment: int, state: Mapping[str, Any]) -> None:
+        """Replace the state of an experiment."""
+        with self.writing() as link:
+            link.run(
+                "UPDATE experiments SET state = ? WHERE id = ?", to_json(state), int(experiment)
+            )
+
+    def delete(self, experiment: int) -> None:
+        """Delete an experiment. Its name is free at once; its rows are deleted in pieces.
+
+        If the process ends before the last piece, `purge` deletes the rest.
+        """
+        for _ in range(_ATTEMPTS):
+            with contextlib.suppress(UniqueError), self.writing() as link, link.transaction():
+                self._bury(link, experiment)
+                break
+        else:
+            raise StoreUnavailableError(
+                f"Experiment {experiment} in {self} was not deleted: another process is writing to "
+                f"it. Stop that process, then try again."
+            )
+        while self.purge():
+            pass
+
+    def _bury(self, link: Connection, experiment: int) -> None:
+        """Take the name away, and add an event on which the next commit of any writer fails."""
+        last = reading.last_seq(link, experiment)
+        link.run("UPDATE experiments SET name = NULL WHERE id = ?", experiment)
+        if link.first("SELECT 1 FROM experiments WHERE id = ?", experiment):
+            event = Event(last + 1, time.time(), "deleted")
+            link.insert("events", [stored(event, experiment, 0)])
+
+    def purge(self) -> bool:
+        """Delete some rows of a deleted experiment; return False if there are none."""
+        with self.writing() as link:
+            row = link.first("SELECT id FROM experiments WHERE name IS NULL LIMIT 1")
+            if row is None:
+                return False
+            left = _PIECE
+            with link.transaction():
+                for table, column in PIECES.items():
+                    gone = link.run(
+                        f"DELETE FROM {table} WHERE experiment = ? AND {column} IN (SELECT "
+                        f"{column} FROM {table} WHERE experiment = ? ORDER BY {column} LIMIT ?) "
+                        f"RETURNING 1",
+                        *(row[0], row[0], left),
+                    )
+                    left -= len(gone)
+                    if left <= 0:
+                        return True
+                link.run("DELETE FROM experiments WHERE id = ?", row[0])
+            return True
+
+    # Events
+
+    def commit(self, appends: Sequence[Append]) -> None:
+        """Write what experiments append: all of it, or nothing if an error is raised.
+
+        Raises
+        ------
+        WriteConflictError
+            If an experiment has other events after `after_seq`, or was deleted.
+        StoreUnavailableError
+            If the store is busy, full or unreachable.
+        """
+        with self._commits:
+            link = self._committing()
+            rows: list[tuple[Any, ...]] = []
+            tails: dict[int, tuple[int, int]] = {}
+            more = False
+            for append in appends:
+                self._chain(link, append, rows, tails)
+                more = more or bool(append.names or append.requests)
+            try:
+                if more:
+                    self._commit_all(link, rows, appends)
+                elif rows:
+                    link.append(rows)
+            except UniqueError as error:
+                raise self._conflict(link, appends) from error
+            finally:
+                if link.lost:
+                    self._drop_lost(link)
+            self._tails.update(tails)
+
+    def _chain(
+        self,
+        link: Connection,
+        append: Append,
+        rows: list[tuple[Any, ...]],
+        tails: dict[int, tuple[int, int]],
+    ) -> None:
+        """Add the rows of one experiment's events, with their checksums."""
+        experiment, after, events = append[:3]
+        seq, check = tails.get(experiment) or self._tails.get(experiment) or (-1, 0)
+        if seq != after:
+            if experiment in tails:
+                raise ParameterError(
+                    f"`after_seq` must be {seq}, the last event before it in the same commit, got "
+                    f"{after}."
+                )
+            found = reading.checksum_at(link, experiment, after)
+            if found is None:
+                raise self._conflict(link, [append])
+            seq, check = after, found
+        for event in events:
+            if event.seq != seq + 1:
+                raise ParameterError(f"`seq` must be {seq + 1}, the next one, got {event.seq}.")
+            row = stored(event, experiment, check)
+            seq, check = seq + 1, row[-1]
+            rows.append(row)
+        tails[experiment] = seq, check
+
+    def _commit_all(
+        self, link: Connection, rows: Sequence[tuple[Any, ...]], appends: Sequence[Append]
+    ) -> None:
+        arms = [(one.experiment, _named(one.names)) for one in appends if one.names]
+        requests = [(one.experiment, *each) for one in appends for each in one.requests]
+        with link.transaction():
+            link.insert("events", rows)
+            for experiment, named in arms:
+                _insert_arms(link, experiment, named)
+            link.insert("requests", requests)
+
+    def _conflict(self, link: Connection, appends: Sequence[Append]) -> WriteConflictError:
+        """Return the error that says which experiment another process writes."""
+        for experiment, after, *_ in appends:
+            self._tails.pop(experiment, None)
+            names = link.first("SELECT name FROM experiments WHERE id = ?", experiment)
+            if names is None or names[0] is None:
+                return WriteConflictError(
+                    f"Experiment {experiment} in {self} was deleted. Nothing was written.",
+                    experiment,
+                )
+            last = reading.last_seq(link, experiment)
+            if last != after:
+                return WriteConflictError(
+                    f"Another process is writing experiment {names[0]!r} in {self}: its log ends "
+                    f"at event {last}, and this process would have continued after event {after}. "
+                    f"Nothing was written. Let one process write it, or open it again here.",
+                    experiment,
+                )
+        return WriteConflictError(
+            f"Another process is writing to {self}, or a request was answered before. Nothing was "
+            f"written. Open the experiments again.",
+            appends[0].experiment,
+        )
+
+    def last_seq(self, experiment: int) -> int:
+        """Return the number of the last event; 0 if there is none."""
+        with self.reading() as link:
+            return reading.last_seq(link, experiment)
+
+    def events(self, experiment: int, after: int = 0, limit: int | None = None) -> Iterator[Event]:
+        """Yield the events after a number, in order, and verify their checksums.
+
+        Raises
+        ------
+        StoreDamagedError
+            At the first event that is missing or was changed outside manyarms.
+        """
+        with self.reading() as link:
+            chain = reading.Chain(str(self), link, experiment, after)
+        left = limit
+        while left is None or left > 0:
+            most = reading.PAGE if left is None else min(left, reading.PAGE)
+            with self.reading() as link:
+                events = chain.page(link, most)
+            yield from events
+            if len(events) < most:
+                chain.raise_damage()
+                return
+            left = None if left is None else left - most
+
+    def history(self, experiment: int, after: int = 0) -> Iterator[HistoryRow]:
+        """Yield the events after a number with the names of their arms, for exports."""
+        while True:
+            events = list(self.events(experiment, after, reading.PAGE))
+            arms = {event.arm for event in events if event.arm is not None}
+            names = self.arm_names(experiment, sorted(arms))
+            for seq, at, kind, pull, arm, reward, detail in events:
+                shown = None if arm is None else names.get(arm, arm)
+                yield HistoryRow(seq, at, kind, pull, shown, reward, detail)
+            if len(events) < reading.PAGE:
+                return
+            after = events[-1].seq
+
+    # Names
+
+    def arm_names(self, experiment: int, numbers: Sequence[int] | None = None) -> dict[int, str]:
+        """Return the names of these arms, by number (default: of all arms)."""
+        sql = "SELECT number, name FROM arms WHERE experiment = ?"
+        with self.reading() as link:
+            if numbers is None:
+                return dict(link.run(f"{sql} ORDER BY number", experiment))
+            return dict(link.rows_of(f"{sql} AND number = ?", experiment, numbers))
+
+    def arm_numbers(self, experiment: int, names: Iterable[str]) -> dict[str, int]:
+        """Return the numbers of those of these names that the experiment has."""
+        sql = "SELECT name, number FROM arms WHERE experiment = ? AND digest = ?"
+        with self.reading() as link:
+            return dict(link.rows_of(sql, experiment, [digest_of(name) for name in names]))
+
+    # Snapshots
+
+    def save_snapshot(self, experiment: int, seq: int, version: str, data: bytes) -> None:
+        """Store a snapshot of the state after an event; only the newest two are kept.
+
+        One from before the first event is kept as well: the log begins with it. If this raises,
+        the store can be used as before, because the events are all there.
+        """
+        if len(data) > _MOST:
+            raise StoreError(f"A snapshot has at most {_MOST:,} bytes, got {len(data):,}.")
+        with self.reading() as link, link.transaction():
+            if seq > 0 and reading.checksum_at(link, experiment, seq) is None:
+                raise StoreError(f"There is no event {seq} in experiment {experiment} of {self}.")
+            try:
+                insert_snapshot(link, experiment, Snapshot(seq, version, data))
+            except UniqueError as error:
+                raise StoreError(f"There is no experiment {experiment} in {self}.") from error
+            link.run(
+                "DELETE FROM snapshots WHERE experiment = ? AND seq > 0 AND seq NOT IN (SELECT "
+                "seq FROM snapshots WHERE experiment = ? ORDER BY seq DESC LIMIT ?)",
+                *(experiment, experiment, _KEPT),
+            )
+
+    def snapshots(self, experiment: int) -> Iterator[Snapshot]:
+        """Yield the snapshots that are intact, newest first; each is read when it is needed."""
+        with self.reading() as link:
+            seqs = reading.snapshot_seqs(link, experiment)
+        for seq in seqs:
+            with self.reading() as link:
+                found = reading.snapshot(link, experiment, seq)
+            if isinstance(found, Snapshot):
+                yield found
+            elif found:
+                _logger.warning("%s: %s", self, found)
+
+    # Requests and tokens of the service
+
+    def request(self, experiment: int, key: str) -> Request | None:
+        """Return the request that was answered under an idempotency key."""
+        with self.reading() as link:
+            row = link.first(
+                "SELECT key, digest, answer, at FROM requests WHERE experiment = ? AND key = ?",
+                *(experiment, key),
+            )
+        return row and Request(*row)
+
+    def prune_requests(self, before: float) -> bool:
+        """Forget some requests from before a time; return whether there were any."""
+        with self.writing() as link:
+            row = link.first(
+                "SELECT max(at) FROM (SELECT at FROM requests WHERE at < ? ORDER BY at LIMIT ?) "
+                "AS oldest",
+                *(before, _PIECE),
+            )
+            if row[0] is None:
+                return False
+            link.run("DELETE FROM requests WHERE at <= ?", row[0])
+            return True
+
+    def tokens(self) -> list[Token]:
+        """Return all tokens, sorted by name."""
+        with self.reading() as link:
+            rows = link.run("SELECT name, role, hash, created, expires FROM tokens")
+        return sorted(Token(*row) for row in rows)
+
+    def add_token(self, token: Token) -> None:
+        """Store a token; raise a `DuplicateNameError` if there is one of this name."""
+        with self.writing() as link:
+            insert_token(link, token)
+
+    def remove_token(self, name: str) -> bool:
+        """Remove a token; return whether there was one of this name."""
+        with self.writing() as link:
+            return bool(link.run("DELETE FROM tokens WHERE name = ? RETURNING 1", name))
+
+    # Upkeep
+
+    def backup(self, path: str | Path) -> int:
+        """Write all that is committed to a new SQLite file; return its size in bytes.
+
+        Other processes may go on writing. A file that exists is not replaced.
+        """
+        from manyarms.store.upkeep import back_up
+
+        return back_up(self, Path(path))
+
+
+Arms = list[tuple[int, str, bytes]]
+
+
+def _named(names: Iterable[tuple[int, str]]) -> Arms:
+    arms = list(names)
+    for _, name in arms:
+        check_name(name)
+    return [(number, name, digest_of(name)) for number, name in arms]
+
+
+def insert_experiment(link: Connection, name: str, spec: str, state: str, created: float) -> int:
+    """Insert an experiment within a transaction and return its number."""
+    row = link.first(
+        "INSERT INTO experiments (name, spec, state, created) VALUES (?, ?, ?, ?) "
+        "ON CONFLICT (name) DO NOTHING RETURNING id",
+        *(name, spec, state, created),
+    )
+    if row is None:
+        raise DuplicateNameError(
+            f"There is an experiment {name!r} already. Continue that one, or choose another name."
+        )
+    return int(row[0])
+
+
+def _insert_arms(link: Connection, experiment: int, arms: Arms) -> None:
+    """Insert arms within a transaction; raise a `DuplicateNameError` if a name is there."""
+    seen: set[bytes] = set()
+    for _, name, digest in arms:
+        if digest in seen:
+            raise DuplicateNameError(f"Arms must have different names; {name[:200]!r} comes twice.")
+        seen.add(digest)
+    try:
+        link.insert("arms", [(experiment, *arm) for arm in arms])
+    except UniqueError as error:
+        raise DuplicateNameError(
+            f"An arm of experiment {experiment} has one of these names or numbers already."
+        ) from error
+
+
+def insert_snapshot(link: Connection, experiment: int, one: Snapshot) -> None:
+    """Insert a snapshot, or replace the one after the same event."""
+    link.run(
+        "INSERT INTO snapshots (experiment, seq, version, checksum, data) VALUES (?, ?, ?, ?, ?) "
+        "ON CONFLICT (experiment, seq) DO UPDATE SET version = excluded.version, "
+        "checksum = excluded.checksum, data = excluded.data",
+        *(experiment, one.seq, one.version, zlib.crc32(one.data), one.data),
+    )
+
+
+def insert_token(link: Connection, token: Token) -> None:
+    """Insert a token."""
+    row = link.first(
+        "INSERT INTO tokens (name, role, hash, created, expires) VALUES (?, ?, ?, ?, ?) "
+        "ON CONFLICT DO NOTHING RETURNING name",
+        *token,
+    )
+    if row is None:
+        raise DuplicateNameError(f"There is a token {token.name!r} already. Choose another name.")

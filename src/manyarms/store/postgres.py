@@ -1,0 +1,258 @@
+"""Stores in PostgreSQL (14 or newer): for a service with standbys on several machines.
+
+The leader holds an advisory lock of the session that commits. If it loses the lock, it has lost the
+session, and cannot commit. The server ends the session of a leader that sent nothing for
+`SILENCE` seconds, so a frozen leader is replaced. A pooler that shares sessions between clients
+(PgBouncer in transaction mode) breaks this; then only the primary key of the events is left.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import math
+import os
+import socket
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from manyarms.core.optional import need
+from manyarms.errors import (
+    ParameterError,
+    PathNotFoundError,
+    StoreDamagedError,
+    StoreError,
+    StoreUnavailableError,
+)
+from manyarms.store.connection import (
+    Connection,
+    Database,
+    Options,
+    UniqueError,
+    check_format,
+)
+from manyarms.store.schema import FORMAT, TABLES, TYPES
+
+if TYPE_CHECKING:
+    import psycopg
+
+SILENCE = 5.0  # seconds without a statement after which the server ends a leader's session
+_LOCKS = 0x6D61  # the class of our advisory locks; number 0 is for creating tables
+_AT_ONCE = 20_000  # rows in one statement
+_WORDS = {
+    "INTEGER PRIMARY KEY AUTOINCREMENT": "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
+    "INTEGER": "BIGINT",
+    "REAL": "DOUBLE PRECISION",
+    "BLOB": "BYTEA",
+    " WITHOUT ROWID": "",
+}
+_MARK = "manyarms_store"  # the table that holds the format
+_OUR_LOCK = f"{_LOCKS}, ('{_MARK}'::regclass::oid::bigint % 2147483647)::int"
+_LEADER = (
+    "SELECT a.application_name FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid WHERE "
+    "l.locktype = 'advisory' AND l.granted AND l.database = (SELECT oid FROM pg_database WHERE "
+    f"datname = current_database()) AND l.classid = {_LOCKS} AND l.objid::bigint = "
+    f"'{_MARK}'::regclass::oid::bigint % 2147483647"
+)
+_INSERT_EVENT = f"INSERT INTO events VALUES ({', '.join(['%s'] * len(TYPES['events']))})"
+
+
+def _driver() -> Any:
+    return need("psycopg", "to use PostgreSQL", "postgres")
+
+
+class PostgresDatabase(Database):
+    """A database of a server; the tables are in the schema that its search path names."""
+
+    def __init__(self, url: str, options: Options) -> None:
+        self._url, self._options = url, options
+        try:
+            parts = _driver().conninfo.conninfo_to_dict(url)
+        except _driver().Error as error:
+            raise ParameterError(
+                f"`store` must be postgresql://HOST/DATABASE: {str(error).strip()}."
+            ) from error
+        host, port = parts.get("host", "localhost"), parts.get("port")
+        place = f"{host}:{port}" if port else host
+        self._shown = f"postgresql://{place}/{parts.get('dbname', '')}"
+
+    def __str__(self) -> str:
+        return self._shown
+
+    def connect(self) -> PostgresConnection:
+        """Connect; create the tables where there are none."""
+        driver = _driver()
+        try:
+            link = driver.connect(
+                self._url,
+                autocommit=True,
+                connect_timeout=max(2, math.ceil(self._options.wait)),
+                application_name=f"manyarms {socket.gethostname()[:40]}:{os.getpid()}",
+                keepalives_idle=5,
+                tcp_user_timeout=10_000,
+            )
+        except driver.Error as error:
+            raise StoreUnavailableError(
+                f"{self} cannot be reached: {str(error).strip()}. Check the address and the server."
+            ) from error
+        connection = PostgresConnection(self, link)
+        try:
+            connection.prepare(self._options)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def lock(self, connection: Connection) -> bool:
+        """Try to take the advisory lock of the session that commits."""
+        (taken,) = connection.first(f"SELECT pg_try_advisory_lock({_OUR_LOCK})")
+        if taken:
+            for what in ("idle_session_timeout", "idle_in_transaction_session_timeout"):
+                connection.run(f"SET {what} = {1000 * SILENCE:.0f}")
+        return bool(taken)
+
+    def unlock(self, connection: Connection) -> None:
+        """Release the lock."""
+        connection.run("SELECT pg_advisory_unlock_all()")
+        for what in ("idle_session_timeout", "idle_in_transaction_session_timeout"):
+            connection.run(f"RESET {what}")
+
+    def check_lock(self, connection: Connection) -> None:
+        """Send something, which shows the server that this process lives."""
+        connection.run("SELECT 1")
+
+    def leader(self, connection: Connection) -> str:
+        """Return the name of the session that holds the lock."""
+        row = connection.first(_LEADER)
+        return row[0].removeprefix("manyarms ") if row else ""
+
+
+class PostgresConnection(Connection):
+    """A session."""
+
+    def __init__(self, place: PostgresDatabase, link: psycopg.Connection[Any]) -> None:
+        self._place, self._link = place, link
+
+    def prepare(self, options: Options) -> None:
+        """Check the tables and create them where there are none."""
+        self.run(f"SET lock_timeout = {max(1, round(1000 * options.wait))}")
+        self.run("SET synchronous_commit = on")
+        if options.read_only:
+            self.run("SET default_transaction_read_only = on")
+        if not self._is_ours():
+            if options.read_only or not options.create:
+                raise PathNotFoundError(f"There is no store in {self._place}. Check the address.")
+            self._create_tables()
+
+    def _is_ours(self) -> bool:
+        if self.first(f"SELECT to_regclass('{_MARK}')")[0] is None:
+            return False
+        check_format(self._place, self.first(f"SELECT max(format) FROM {_MARK}")[0])
+        return True
+
+    def _create_tables(self) -> None:
+        try:
+            with self.transaction():
+                self.run(f"SELECT pg_advisory_xact_lock({_LOCKS}, 0)")
+                if self._is_ours():  # another process was faster
+                    return
+                for statement in TABLES:
+                    self._link.execute(_own_words(statement))  # type: ignore[call-overload]
+                self.run(f"CREATE TABLE {_MARK} (format BIGINT NOT NULL)")
+                self.run(f"INSERT INTO {_MARK} VALUES ({FORMAT})")
+        except _driver().errors.DuplicateTable as error:
+            raise StoreDamagedError(
+                f"{self._place} has tables of another program: {str(error).strip()}. Choose "
+                f"another database or schema. Nothing was changed."
+            ) from error
+
+    def close(self) -> None:
+        """Disconnect."""
+        with contextlib.suppress(_driver().Error):
+            self._link.close()
+
+    @contextlib.contextmanager
+    def _clear_errors(self) -> Iterator[None]:
+        """Raise errors of the driver as ours."""
+        driver = _driver()
+        try:
+            yield
+        except driver.IntegrityError as error:
+            raise UniqueError(str(error)) from error
+        except driver.errors.LockNotAvailable as error:
+            raise StoreUnavailableError(
+                f"{self._place} is busy: another process is writing the same rows (a script, or "
+                f"the service). Try again, or let that process end."
+            ) from error
+        except driver.errors.DiskFull as error:
+            raise StoreUnavailableError(
+                f"{self._place} cannot be written: {str(error).strip()}. Make room on the server."
+            ) from error
+        except (driver.OperationalError, driver.InterfaceError) as error:
+            self.lost = self._link.closed
+            raise StoreUnavailableError(
+                f"{self._place} did not answer: {str(error).strip()}. Try again when the server "
+                f"can be reached."
+            ) from error
+        except driver.errors.DuplicateTable:
+            raise
+        except driver.Error as error:
+            raise StoreError(f"{self._place} cannot be used: {str(error).strip()}.") from error
+
+    def run(self, sql: str, *values: Any) -> list[Any]:
+        """Run one statement and return its rows."""
+        with self._clear_errors():
+            cursor = self._link.execute(_marked(sql), values or None)
+            return cursor.fetchall() if cursor.description else []
+
+    def insert(self, table: str, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Insert rows, one array for each column."""
+        with self._clear_errors():
+            for begin in range(0, len(rows), _AT_ONCE):
+                columns = zip(*rows[begin : begin + _AT_ONCE], strict=True)
+                self._link.execute(_many(table), [list(column) for column in columns])
+
+    def append(self, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Insert events; one statement is a transaction, and one round trip."""
+        if len(rows) > _AT_ONCE:
+            with self.transaction():
+                self.insert("events", rows)
+        elif len(rows) > 1:
+            self.insert("events", rows)
+        else:
+            with self._clear_errors():
+                self._link.execute(_INSERT_EVENT, rows[0])
+
+    def rows_of(self, sql: str, experiment: int, keys: Sequence[Any]) -> list[Any]:
+        """Run one query for all keys."""
+        return self.run(f"{sql.removesuffix('= ?')}= ANY(?)", experiment, list(keys))
+
+    @contextlib.contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Write all that the block writes, or nothing."""
+        with self._clear_errors(), self._link.transaction():
+            yield
+
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[None]:
+        """Let the block see the database as it is now."""
+        with self.transaction():
+            self.run("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+            yield
+
+
+def _own_words(sql: str) -> str:
+    for word, own in _WORDS.items():
+        sql = sql.replace(word, own)
+    return sql
+
+
+@functools.cache
+def _marked(sql: str) -> Any:
+    return sql.replace("%", "%%").replace("?", "%s")
+
+
+@functools.cache
+def _many(table: str) -> Any:
+    arrays = ", ".join(f"%s::{one}[]" for one in TYPES[table])
+    return f"INSERT INTO {table} SELECT * FROM unnest({arrays})"
