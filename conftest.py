@@ -23,7 +23,7 @@ ONCE = {
     "report",
     "serve",
 }
-ONCE |= {"learn", "museum", "studies", "theory"}
+ONCE |= {"learn", "studies", "theory"}
 ONCE |= {"test_bad_specs.py", "test_players.py", "test_spec.py"}
 # Examples in these files play more games than CPython should.
 PLAYED = {"advise.py", "contests.py", "finding.py"}

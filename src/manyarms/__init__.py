@@ -24,13 +24,10 @@ _ROOM = {
     "Summary": "lab",
     "replay": "lab",
     "simulate": "lab",
-    "GameHistory": "live",
-    "InMemory": "live",
-    "Journal": "live",
     "Live": "live",
     "Pull": "live",
     "SyncedArms": "live",
-    "recorded": "live",
+    "load": "live",
     "Doubling": "policies",
     "EmpMOSSPlusPlus": "policies",
     "Guarded": "policies",
@@ -69,11 +66,8 @@ __all__ = [
     "DownloadError",
     "DuplicateNameError",
     "EmpMOSSPlusPlus",
-    "GameHistory",
     "Guarded",
     "HybridMOSSPlusPlus",
-    "InMemory",
-    "Journal",
     "Live",
     "MOSSOracle",
     "MOSSPlusPlus",
@@ -109,12 +103,12 @@ __all__ = [
     "hardness",
     "instances",
     "kit",
+    "load",
     "miss_probability",
     "plain_policy",
     "policies",
     "policy",
     "policy_names",
-    "recorded",
     "register",
     "replay",
     "simulate",
@@ -145,16 +139,9 @@ if TYPE_CHECKING:
         UnknownNameError,
     )
     from manyarms.inference import ArmEstimate, Progress, StopVerdict, Uplift
-    from manyarms.lab import Result, Summary, replay, simulate
-    from manyarms.live import (
-        GameHistory,
-        InMemory,
-        Journal,
-        Live,
-        Pull,
-        SyncedArms,
-        recorded,
-    )
+    from manyarms.lab import Result, Summary, replay
+    from manyarms.lab.simulate import simulate  # the package has a module of this name
+    from manyarms.live import Live, Pull, SyncedArms, load
     from manyarms.policies import (
         MOSS,
         Doubling,
@@ -169,7 +156,8 @@ if TYPE_CHECKING:
         Quantile,
         Scout,
     )
-    from manyarms.protocol import Policy, plain_policy, policy, policy_names, register
+    from manyarms.protocol import Policy, plain_policy
+    from manyarms.protocol.registry import policy, policy_names, register
     from manyarms.remote import AsyncRemote, Remote
     from manyarms.theory import Problem, best_arms, hardness, miss_probability
 

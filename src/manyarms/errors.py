@@ -29,6 +29,7 @@
 
     CacheWarning (UserWarning)           compiled code cannot be kept
     OldResultsWarning (UserWarning)      results of a policy whose code has changed since
+    RewardWarning (UserWarning)          only the best rewards seem to be told
     ScaleWarning (UserWarning)           rewards that do not fit a policy's parameters
 
 Messages name the parameter, the rule and the value, then the way out.
@@ -281,6 +282,10 @@ class ContestFileError(ManyarmsError, ValueError):
 
 class DownloadError(ManyarmsError, OSError):
     """A contest file could not be downloaded; nothing was stored."""
+
+
+class RewardWarning(UserWarning):
+    """It looks as if only the best rewards are told, so that nothing can be learned."""
 
 
 class CacheWarning(UserWarning):

@@ -14,8 +14,9 @@ import numpy as np
 
 from manyarms.inference.confidence_sequences import spent_error, uniform_limits
 from manyarms.inference.sample import LEVELS, LIMITS, Sample, can_sample
-from manyarms.live.columns import facts_of
-from manyarms.live.game import LiveGame, exchangeable
+from manyarms.live.checks import exchangeable
+from manyarms.live.experiment import Experiment
+from manyarms.live.facts import facts_of
 from manyarms.protocol.policy import recommend
 from manyarms.protocol.recommend import lower_limit, scale_of, sigma_of
 
@@ -33,7 +34,7 @@ class Judged(NamedTuple):
     highest: list[tuple[int, float]]  # arms of the largest upper limits that are not beaten
 
 
-def limits_of(game: LiveGame, error: float = 0.05) -> dict[int, tuple[float, float]]:
+def limits_of(game: Experiment, error: float = 0.05) -> dict[int, tuple[float, float]]:
     """Return the limits of every arm of which a reward is known."""
     told = [(k, arm) for k, arm in enumerate(game.tally, 1) if game.known(arm)[0] > 0]
     known = [game.known(arm) for _, arm in told]
@@ -48,7 +49,7 @@ def limits_of(game: LiveGame, error: float = 0.05) -> dict[int, tuple[float, flo
     return {arm: limits for (_, arm), limits in zip(told, ends, strict=True)}
 
 
-def kept(game: LiveGame) -> int:
+def kept(game: Experiment) -> int:
     """Return the arm to keep; -1 if no reward is known."""
     seat = recommend(game.state)
     own = seat if seat < 0 else game.seats.arm(seat)
@@ -64,14 +65,14 @@ def kept(game: LiveGame) -> int:
     return best
 
 
-def top(game: LiveGame, k: int) -> list[int]:
+def top(game: Experiment, k: int) -> list[int]:
     """Return the arm to keep, and others by their lower limits."""
     own, limits = kept(game), limits_of(game)
     others = [arm for arm in limits if arm not in game.retired and arm != own]
     return [own, *heapq.nlargest(k - 1, others, key=lambda arm: limits[arm][0])]
 
 
-def evidence(count: int, total: float, bar: float, game: LiveGame) -> float:
+def evidence(count: int, total: float, bar: float, game: Experiment) -> float:
     """Return how strongly rewards of one arm speak against a mean of `bar` or more."""
     parts = (1 / 4, 1 / 2, 3 / 4, 7 / 8, 15 / 16)
     if game.reward_range is None:
@@ -91,9 +92,9 @@ def evidence(count: int, total: float, bar: float, game: LiveGame) -> float:
     return math.fsum(math.exp(min(log, 700.0)) for log in logs) / len(parts)
 
 
-def judged(game: LiveGame, epsilon: float, quantile: float, confidence: float) -> Judged:
+def judged(game: Experiment, epsilon: float, quantile: float, confidence: float) -> Judged:
     """Return the verdict; a reward must be known."""
-    error, facts = 1.0 - confidence, facts_of(game)
+    error, facts = 1.0 - confidence, facts_of(game, int)
     sampled = can_sample(facts, quantile, error)
     share = LIMITS * error if sampled else error
     limits, arm = limits_of(game, share), kept(game)

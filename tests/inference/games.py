@@ -27,9 +27,9 @@ def in_turn(live: ma.Live, pulls: int) -> None:
 
 def counts(live: ma.Live) -> tuple[int, ...]:
     """Everything that an event changes, counted."""
-    game = live._game
+    game = live._experiment
     told = sum(tally.told for tally in list(game.tally.values()))  # a signal may come
-    return game.pulls, told, len(game.abandoned), game.arms.count, len(game.retired)
+    return game.pulls, told, len(game.abandoned), game.n_all, len(game.retired)
 
 
 def step(live: ma.Live) -> None:
@@ -38,7 +38,7 @@ def step(live: ma.Live) -> None:
     chance = random.Random(repr(key))
     pending = live.pending
     luck = chance.random()
-    named = isinstance(live._game.arms.name(0), str)
+    named = isinstance(live._arena.arms.name(0), str)
     if not pending or (luck < 0.46 and len(pending) < 25):
         live.ask()
     elif 0.46 <= luck < 0.5:
@@ -49,10 +49,10 @@ def step(live: ma.Live) -> None:
         live.add_arms([f"new {arms}"] if named else 1)
     elif 0.55 <= luck < 0.56 and arms - retired > 3:
         known = chance.random() < 0.5
-        number = chance.choice(list(live._game.tally)) if known else chance.randrange(arms)
-        while number in live._game.retired:
+        number = chance.choice(list(live._experiment.tally)) if known else chance.randrange(arms)
+        while number in live._experiment.retired:
             number = chance.randrange(arms)
-        live.retire(live._game.arms.name(number))
+        live.retire(live._arena.arms.name(number))
     elif 0.56 <= luck < 0.62:
         live.tell_many((pull, _reward(live, pull)) for pull in pending[:2])
     else:
@@ -61,7 +61,7 @@ def step(live: ma.Live) -> None:
 
 
 def _reward(live: ma.Live, pull: ma.Pull) -> float:
-    number = live._game.flight[pull.id].arm
+    number = live._experiment.pending[pull.id].arm
     return float(random.Random(1000 * pull.id + number).random() < (number % 7) / 7)
 
 

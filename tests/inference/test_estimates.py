@@ -11,6 +11,7 @@ import manyarms as ma
 from manyarms.inference.confidence_sequences import uniform_half_width
 from manyarms.policies.field.sub_sampled import SubSampled
 from tests.helpers import ALL_POLICIES, label, play_live
+from tests.live.stores import copied
 
 
 def _told(rewards: dict[Any, list[float]], **arguments: Any) -> ma.Live:
@@ -110,7 +111,7 @@ def test_progress_adds_up(policy: ma.Policy) -> None:
     assert progress.n_arms == 30
     assert sum(arm.pulls for arm in live.arms()) == 120
     assert sum(arm.told for arm in live.arms()) == 80
-    assert progress.stage == policy.stage(live._game.state)
+    assert progress.stage == policy.stage(live._experiment.state)
 
 
 def test_words() -> None:
@@ -177,7 +178,7 @@ def test_rewards_with_a_name_are_counted_by_it() -> None:
         live.tell(pull, float(pull.id % 8 != 0))
     assert "abandoned; 1,750 clicks, 87.5 %" in str(live.progress())
     assert "reward_name" not in live.progress().to_dataframe().columns
-    again = ma.Live.from_bytes(live.to_bytes())
+    again = copied(live)
     assert str(again.progress()) == str(live.progress())
     euros = ma.MOSS().live(n_arms=2, horizon=9, reward="euros", reward_range=(0, 50))
     euros.tell(euros.ask(), 12.5)
@@ -202,7 +203,7 @@ def test_means_are_in_percent_where_they_are_rates() -> None:
         live.tell(live.ask(), 0.5)
         assert f"mean reward {mean}\n" in str(live.progress())
         assert live.verdict(target=0.9).goal == "above 0.9"
-    loaded = ma.Live.from_bytes(live.to_bytes())
+    loaded = copied(live)
     loaded.tell(loaded.ask(), 0.5)
     assert "mean reward 0.357\n" in str(loaded.progress())
 

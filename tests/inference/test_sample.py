@@ -16,8 +16,9 @@ import numpy as np
 import pytest
 
 import manyarms as ma
-from manyarms.live import season
-from manyarms.live.game import LiveGame
+from manyarms.inference.confidence_sequences import spent_error, uniform_limits
+from manyarms.live.experiment import Experiment
+from tests.live.stores import copied
 
 GAMES = 30
 WRONG = 6  # more than these of 30, at 5 %: 0.001
@@ -60,7 +61,7 @@ class World:
             self.verdict = said
 
     def season(self, **changes: Any) -> None:
-        self.live = self.live.season(**{"horizon": 3000} | changes)
+        self.live.season(**{"horizon": 3000} | changes)
         self.look()
 
     def wrong(self) -> bool:
@@ -125,7 +126,7 @@ def _observed_first(world: World) -> None:
 def _observed_in_between(world: World) -> None:
     """What was drawn is observed, too: the poor arms ten times as often."""
     world.play(200, silent=world.best[::2])
-    for arm in list(world.live._game.tally):
+    for arm in list(world.live._experiment.tally):
         rewards = 1 if world.means[arm] else 10
         world.live.observe(arm, [world.reward(arm) for _ in range(rewards)])
     world.look()
@@ -146,7 +147,7 @@ def _restored(world: World) -> None:
 def _catalogue(world: World) -> None:
     """The catalogue changes in mid-game: arms go, come, and come back."""
     world.play(100, silent=world.best[::3])
-    gone = [arm for arm in world.best + world.poor if arm not in world.live._game.tally][:3]
+    gone = [arm for arm in world.best + world.poor if arm not in world.live._experiment.tally][:3]
     world.live.retire(gone)
     world.live.add_arms(100)  # all poor
     world.means = np.concatenate([world.means, np.zeros(100)])
@@ -171,9 +172,9 @@ def _copied(world: World) -> None:
     """The game goes through files and seasons while arms are silent."""
     for _ in range(3):
         world.play(80, silent=world.best)
-        world.live = ma.Live.from_bytes(world.live.to_bytes())
+        world.live = copied(world.live)
         world.season()
-        world.live = ma.Live.from_bytes(world.live.to_bytes())
+        world.live = copied(world.live)
     world.play(2500)
 
 
@@ -203,50 +204,95 @@ def test_the_sample_stays_one(case: Callable[[World], None]) -> None:
     assert sum(world.wrong() for world in stopped) <= WRONG
 
 
+def _move_silent_arms_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    begin = Experiment.begin_season
+
+    def dealt_anew(experiment: Experiment, *given: Any) -> None:
+        silent = [arm for arm in experiment.tally if experiment.known(arm)[0] == 0]
+        for arm in silent:
+            experiment.tally[arm] = experiment.tally.pop(arm)
+        experiment.columns = None
+        begin(experiment, *given)
+
+    monkeypatch.setattr(Experiment, "begin_season", dealt_anew)
+
+
 @pytest.mark.parametrize(
     "name", ["late", "later", "abandoned", "retired", "copied", "another_policy"]
 )
-def test_a_season_without_silent_arms_would_be_wrong(
+def test_seasons_that_move_silent_arms_would_be_wrong(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Else the test above could not fail."""
 
-    def forgetful(game: LiveGame) -> dict[int, None]:
-        return {arm: None for arm in drawn(game) if game.known(arm)[0] > 0}
-
-    drawn = season._drawn
-    monkeypatch.setattr(season, "_drawn", forgetful)
+    _move_silent_arms_back(monkeypatch)
     assert sum(world.wrong() for world in _played(CASES[name], 12)) > WRONG
 
 
 def test_silent_arms_stay_where_they_were_drawn(tmp_path: Path) -> None:
     world = World(1)
     world.play(60, silent=world.best)
-    order = list(world.live._game.tally)
-    silent = [arm for arm in order if world.live._game.known(arm)[0] == 0]
+    live = world.live
+    order = list(live._experiment.tally)
+    silent = [arm for arm in order if live._experiment.known(arm)[0] == 0]
     assert silent
     world.season()
-    game = world.live._game
-    assert list(game.met) == order
-    assert world.live.verdict(**ASKED).met == len(order)
-    world.live.observe(silent[0], 1.0)  # told late
-    assert silent[0] not in game.named
-    for pull in world.live.ask(20):
-        world.live.tell(pull, world.reward(pull.arm))
+    assert live.verdict(**ASKED).met == len(order)
+    late = next(pull for pull in live.pending if pull.arm == silent[0])
+    live.tell(late, 1.0)
+    assert silent[0] not in live._experiment.named
+    for pull in live.ask(20):
+        live.tell(pull, world.reward(pull.arm))
     world.season()
-    assert list(world.live._game.met)[: len(order)] == order
-    path = tmp_path / "journal"
-    with ma.recorded(path, ma.Live.from_bytes(world.live.to_bytes())) as live:
-        live.ask()
-        said = live.verdict(**ASKED)
-    with ma.recorded(path) as live:
-        assert live.verdict(**ASKED) == said
+    assert list(live._experiment.tally)[: len(order)] == order
+    live.save(tmp_path / "saved.db")
+    with ma.load(tmp_path / "saved.db") as again:
+        assert again.verdict(**ASKED) == live.verdict(**ASKED)
 
 
 def test_a_season_in_which_nothing_is_known() -> None:
     live = ma.MOSS().live(n_arms=300, horizon=50, seed=1)
     live.ask(5)
-    live = live.season(horizon=50)
-    assert live.verdict().met == len(live._game.met) > 0
+    live.season(horizon=50)
+    assert live.verdict().met == 5
     live.tell(live.ask(), 1.0)
     assert not live.verdict().stop
+
+
+def _stops_after_a_season(seed: int) -> bool:
+    """Whether a verdict says that one of 40 arms of mean 0.5 is better than 0.5.
+
+    All arms are asked for at once, and the one asked for first answers last. The season begins when
+    the interval of an arm, computed as if it had been met first, is above the target.
+    """
+    luck = np.random.default_rng(seed)
+    live = ma.MOSS().live(n_arms=40, horizon=40, seed=seed)
+    counts = np.arange(1, 2001)
+    for pull in reversed(live.ask(40)):
+        rewards = (luck.random(2000) < 0.5).astype(float)
+        error = float(spent_error(0.05, 1))
+        low, _ = uniform_limits(counts, np.cumsum(rewards), error=error)
+        above = np.flatnonzero(low > 0.5)
+        end = int(above[0]) + 1 if len(above) else 20
+        live.tell(pull, rewards[0])
+        live.observe(pull.arm, rewards[1:end].tolist())
+        if len(above):
+            live.season(horizon=40)
+            if live.verdict(target=0.5).stop:
+                return True
+    return False
+
+
+STOPPED = 22  # more than these of 200, at 5 %: 0.0002
+
+
+@pytest.mark.slow
+def test_arms_keep_their_share_of_the_error_through_seasons() -> None:
+    assert sum(map(_stops_after_a_season, range(200))) <= STOPPED
+
+
+@pytest.mark.slow
+def test_shares_that_are_dealt_anew_would_be_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else the test above could not fail."""
+    _move_silent_arms_back(monkeypatch)
+    assert sum(map(_stops_after_a_season, range(200))) > STOPPED

@@ -117,7 +117,7 @@ def test_logs_come_from_anywhere(tmp_path: Path) -> None:
         ({"arm": [1, 2]}, "must have a column 'reward', got arm"),
         ({"arm": [1, 2], "reward": ["x", "y"]}, "must have numbers in 'reward'"),
         ({"arm": [1], "reward": [np.nan]}, "must have rows with an arm and a reward"),
-        (3, "must be a table, a path, or a recorded handle, got int"),
+        (3, "must be a table or a path, got int"),
         ({"arm": log["arm"], "reward": 3 * log["reward"]}, "rewards within `reward_range`"),
     ):
         with pytest.raises(ma.ParameterError, match=message):
@@ -153,25 +153,6 @@ def test_rows_that_say_nothing_are_left_out_and_counted() -> None:
 def test_logs_that_cannot_be_replayed_say_why(log: Any, given: Any, message: str) -> None:
     with pytest.raises(ma.ParameterError, match=message):
         ma.replay(log, ma.MOSS(), **given)
-
-
-def test_a_game_of_uniform_is_a_log_and_no_other() -> None:
-    luck = np.random.default_rng(1)
-    for policy in (ma.policy("uniform"), ma.MOSS()):
-        live = ma.recorded(ma.InMemory(), policy.live(n_arms=4, horizon=900, seed=1))
-        for _ in range(800):
-            pull = live.ask()
-            live.tell(pull, float(luck.random() < MEANS[pull.arm]))
-        if policy.name == "uniform":
-            assert ma.replay(live, ma.MOSS())["moss"].mean_reward > 0.5
-            live.observe(3, 1.0)
-            with pytest.raises(
-                ma.ParameterError, match="from its beginning on: arms were observed"
-            ):
-                ma.replay(live.events(), ma.MOSS())
-        else:
-            with pytest.raises(ma.ParameterError, match="moss chose what it learned to like"):
-                ma.replay(live, ma.MOSS())
 
 
 def _learned(rows: int) -> dict[str, Any]:

@@ -39,7 +39,7 @@ def _most(live: ma.Live, chance: random.Random, pulls: int) -> int:
             else:
                 live.tell(pull, float(chance.random() < (pull.arm + 1) / 12))
         if k % 50 == 0:
-            most = max(most, sum(_stored(live._game.state)))
+            most = max(most, sum(_stored(live._experiment.state)))
     return most
 
 
@@ -60,4 +60,4 @@ def test_an_arm_that_was_only_looked_at_takes_no_memory() -> None:
         live.tell(live.ask(), 1.0)
     touched = live.progress().arms_touched
     assert touched < 400
-    assert len(live._game.state.number.cells) == 2 * touched
+    assert len(live._experiment.state.number.cells) == 2 * touched

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import manyarms as ma
-from manyarms.live.game import NO_PULL
+from manyarms.live.pulls import NO_PULL
 from tests.serve.machines import TOKEN, call, free_port, in_thread, new_name, path_of
 
 pytestmark = pytest.mark.interpreted

@@ -106,6 +106,8 @@ class Progress(Tabular):
     control, control_pulls, control_mean
         The control's name (None without one), the number of its pulls, which are not among the
         others, and the mean of its rewards (NaN before the first).
+    warning
+        What looks wrong with the rewards, in words; else empty.
 
     Examples
     --------
@@ -135,9 +137,10 @@ class Progress(Tabular):
     control: str | int | None = None
     control_pulls: int = 0
     control_mean: float = math.nan
+    warning: str = ""
 
     def _columns(self) -> dict[str, list[Any]]:
-        words = ("reward_name", "rate")
+        words = ("reward_name", "rate", "warning")
         return {name: [value] for name, value in vars(self).items() if name not in words}
 
     def _caption(self) -> list[str]:
@@ -149,7 +152,7 @@ class Progress(Tabular):
             f"{self.made}\n{count(self.told, 'reward')} told, {self.pending} pending, "
             f"{self.abandoned} abandoned{self._mean()}\n"
             f"{count(self.arms_touched, 'arm')} tried; {self.n_arms} to choose from{left}"
-            f"{self._control()}"
+            f"{self._control()}{f'{chr(10)}{self.warning}' if self.warning else ''}"
         )
 
     def _mean(self) -> str:

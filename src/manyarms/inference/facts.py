@@ -52,23 +52,24 @@ class Facts:
     named, skipped
         The arms that were not drawn at random; and how many of the first arms were retired before
         anything was known of them.
-    met
-        The arms that earlier seasons drew, if some of them have no reward.
     chosen
         The arm that the policy itself recommends; None if it names none.
-    pulls, pending, abandoned, horizon
-        The number of pulls asked for; those of them without a reward that may still come; those
-        given up; and the total number (None without a horizon).
+    pulls, told, earned, pending, abandoned, horizon
+        The number of pulls asked for; those of them with a reward, and the sum of these; those
+        whose reward may still come; those given up; and the total number (None without a horizon).
     recent
         The arms of the last pulls, at most `RECENT`.
-    observed, observed_total
-        The number and the sum of observed rewards that no pull has used yet.
+    observed
+        The number of known rewards that the policy has not been told yet.
     reward
         What rewards are called, such as "clicks"; may be empty.
     epsilon
         What verdicts ask unless they are given another; None for the default.
     control
         The control; None without one.
+    delays, hold
+        The number, sum and sum of squares of the rewards reported within each of
+        `late_rewards.DELAYS`; and whether rewards count only when their window ends.
     name_of
         Returns an arm's name, given its number.
     """
@@ -83,16 +84,19 @@ class Facts:
     by_chance: bool
     named: Collection[int]
     skipped: int
-    met: Collection[int]
     chosen: int | None
     pulls: int
+    told: int
+    earned: float
     pending: int
     abandoned: int
     horizon: int | None
     recent: Sequence[int]
     observed: int
-    observed_total: float
     reward: str
     epsilon: float | str | None
     control: ControlFacts | None
     name_of: Callable[[int], Any]
+    delays: Sequence[Sequence[float]] = ()
+    hold: bool = False
+    met: Collection[int] = ()  # arms that an earlier experiment of the service drew

@@ -112,6 +112,11 @@ def check_target(target: Any, reward_range: tuple[float, float] | None) -> float
     )
 
 
+def names_control(facts: Facts, target: str) -> bool:
+    """Whether a target is the control: by its name, or as "control"."""
+    return facts.control is not None and target in ("control", str(facts.control.name))
+
+
 def is_percentage(text: str) -> bool:
     """Whether a text is a share such as "10%"."""
     return _PERCENT.fullmatch(text[:100]) is not None

@@ -22,10 +22,10 @@ from manyarms.inference.confidence_sequences import (
 )
 from manyarms.inference.estimates import ArmEstimate, Progress, is_rate
 from manyarms.inference.facts import Facts
+from manyarms.inference.reported import reward_warnings
 from manyarms.protocol.recommend import KEEP_ERROR, lower_limit
 
 ERROR = 0.05  # of all intervals together
-_MANY = 50_000
 _GIVEN = {"asked": np.int64, "told": np.int64, "total": np.float64, "missing": np.int64,
           "retired": np.bool_}  # fmt: skip
 _COLUMNS = {"arm": np.int64, **_GIVEN, "_low": np.float64, "_high": np.float64,
@@ -273,31 +273,25 @@ class Tallies:
         counts: list[int] = np.bincount(powers)[1:].tolist() if self.size else []
         return counts
 
-    @property
-    def reward(self) -> float:
-        """The sum of all rewards that pulls earned; with very many arms, with a rounding error."""
-        total = float(self.total.sum()) if self.size > _MANY else math.fsum(self.total.tolist())
-        return total - self.facts.observed_total
-
     def progress(self, stage: str) -> Progress:
         """Return how far the experiment is; `stage` is where the policy is, in its own words."""
-        facts, control, reward = self.facts, self.facts.control, self.reward
-        told = facts.pulls - facts.pending - facts.abandoned
+        facts, control, reward = self.facts, self.facts.control, self.facts.earned
         return Progress(
             pulls=facts.pulls,
             horizon=facts.horizon,
-            told=told,
+            told=facts.told,
             pending=facts.pending,
             abandoned=facts.abandoned,
             stage=stage,
             arms_touched=self.size,
             n_arms=facts.n_arms,
             reward=reward,
-            mean_reward=reward / told if told else math.nan,
+            mean_reward=reward / facts.told if facts.told else math.nan,
             observed=facts.observed,
             reward_name=facts.reward,
             rate=self.rate,
             control=None if control is None else control.name,
             control_pulls=0 if control is None else control.asked,
             control_mean=control.total / control.told if control and control.told else math.nan,
+            warning=reward_warnings(facts),
         )

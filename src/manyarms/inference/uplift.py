@@ -29,7 +29,6 @@ import numpy as np
 
 from manyarms.core.checks import check_number
 from manyarms.core.tabular import Tabular, plain
-from manyarms.errors import TurnError
 from manyarms.inference.confidence_sequences import (
     Numbers,
     log_evidence,
@@ -68,6 +67,8 @@ class Uplift(Tabular):
         The probability.
     rate
         Whether means are rates, which are shown in percent.
+    missing
+        Why there is nothing to compare yet, in words; else empty. Then numbers are NaN or infinite.
 
     Examples
     --------
@@ -76,7 +77,9 @@ class Uplift(Tabular):
     >>> for pull in live.ask(3000):
     ...     live.tell(pull, reward=float(pull.arm != "current" or pull.id % 2 == 0))
     >>> print(live.uplift())
-    +100 % [76.8, 129] over current (50 % after 894 rewards), 95 % sure however often you look
+    +109 % [84.1, 141] over current (47.8 % after 894 rewards), 95 % sure however often you look
+    >>> print(ma.Prospector().live(n_arms=9).uplift())
+    Nothing to compare yet: there is no control. Set `control` when the experiment begins.
     """
 
     arm: Any
@@ -91,6 +94,7 @@ class Uplift(Tabular):
     control_told: int
     confidence: float = 0.95
     rate: bool = False
+    missing: str = ""
 
     @property
     def better(self) -> bool | None:
@@ -99,7 +103,7 @@ class Uplift(Tabular):
         return True if low > 0.0 else False if high < 0.0 else None
 
     def _columns(self) -> dict[str, list[Any]]:
-        words = ("interval", "ratio_interval", "rate")
+        words = ("interval", "ratio_interval", "rate", "missing")
         named = {name: [value] for name, value in vars(self).items() if name not in words}
         for name, limits in (("", self.interval), ("ratio_", self.ratio_interval)):
             named |= {f"{name}low": [limits[0]], f"{name}high": [limits[1]]}
@@ -109,6 +113,8 @@ class Uplift(Tabular):
         return [str(self)]
 
     def __str__(self) -> str:
+        if self.missing:
+            return f"Nothing to compare yet: {self.missing}"
         if self.arm == self.control:
             return f"The recommended arm is the control, {plain(str(self.control), at_most=60)}"
         today = (
@@ -147,7 +153,7 @@ def check_confidence(confidence: Any) -> float:
 def why_no_uplift(facts: Facts, best: int | None) -> str:
     """Return why the recommended arm cannot be compared with the control; empty if it can."""
     if facts.control is None:
-        return "this game has no control. Start it with live(..., control=NAME)."
+        return "there is no control. Set `control` when the experiment begins."
     if best is None:
         return "no reward has been told yet for any arm in play."
     if facts.control.told == 0:
@@ -156,10 +162,12 @@ def why_no_uplift(facts: Facts, best: int | None) -> str:
 
 
 def uplift_of(tallies: Tallies, confidence: float) -> Uplift:
-    """Return how much better the recommended arm is than the control, or raise."""
+    """Return how much better the recommended arm is than the control; if that is unknown, why."""
     facts, best = tallies.facts, tallies.kept()
     if missing := why_no_uplift(facts, best):
-        raise TurnError(f"Cannot compare with a control: {missing}")
+        control = facts.control
+        name, seen = (None, 0) if control is None else (control.name, control.told)
+        return nothing_to_compare(name, seen, confidence, missing)
     assert best is not None
     assert facts.control is not None
     told, total = int(tallies.told[best]), float(tallies.total[best])
@@ -188,6 +196,27 @@ def uplift_of(tallies: Tallies, confidence: float) -> Uplift:
         control_told=control.told,
         confidence=confidence,
         rate=tallies.rate,
+    )
+
+
+def nothing_to_compare(
+    control: str | int | None, control_told: int, confidence: float, missing: str
+) -> Uplift:
+    """Return what is said as long as there is nothing to compare."""
+    anything = (-math.inf, math.inf)
+    return Uplift(
+        arm=None,
+        control=control,
+        mean=math.nan,
+        control_mean=math.nan,
+        difference=math.nan,
+        interval=anything,
+        ratio=math.nan,
+        ratio_interval=anything,
+        told=0,
+        control_told=control_told,
+        confidence=confidence,
+        missing=missing,
     )
 
 

@@ -65,6 +65,7 @@ from manyarms.inference.missing import (
 )
 from manyarms.inference.outlook import fresh_rate, last_pulls, pulls_missing, settled_share
 from manyarms.inference.question import Question
+from manyarms.inference.reported import reward_warnings
 from manyarms.inference.sample import (
     LEVELS,
     LIMITS,
@@ -121,8 +122,9 @@ class StopVerdict:
         In words: what more pulls will bring, what is missing, what helps, and what is known of the
         arm. Empty where there is nothing to say.
     warning
-        If so many pulls have no reward that `stop` could be wrong because of it: how many, and what
-        to make of it. Else it is empty.
+        What looks wrong with the rewards: so many pulls have none that `stop` could be wrong
+        because of it, only the best rewards seem to be told, or late rewards differ from early
+        ones. Else it is empty.
     rate
         Whether means are rates, which are shown in percent.
 
@@ -398,9 +400,10 @@ def _in_words(
 
     sure = f"its mean is at least {mean_text(limit, tallies.rate)}, {promise(question.confidence)}."
     told = nothing_known("") | {"limit": limit, "known": f"I{sure[1:]}"}
+    told["warning"] = reward_warnings(facts)
     if judged.stop:
-        warning = lost_rewards_warning(tallies, best, called(best), judged.slack, question)
-        return told | {"outcome": STOP, "warning": warning}
+        lost = lost_rewards_warning(tallies, best, called(best), judged.slack, question)
+        return told | {"outcome": STOP, "warning": f"{lost} {told['warning']}".strip()}
     missing, advice = _missing(tallies, best, question, judged, called, ways)
     over = stopped or facts.pulls == facts.horizon
     if nothing := nothing_earned(tallies, called, question.confidence):

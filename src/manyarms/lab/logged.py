@@ -25,7 +25,7 @@ from manyarms.core.uniformity import uniformity_doubt
 from manyarms.errors import ParameterError
 from manyarms.inference.estimates import rounded
 from manyarms.instances.columns import read_columns
-from manyarms.live import GameHistory, Journal, Live
+from manyarms.live import Live
 from manyarms.protocol import Policy
 
 _NOTHING = ("None", "nan", "<NA>")  # what is missing, as Python, NumPy and pandas write it
@@ -135,9 +135,8 @@ def replay(
     Parameters
     ----------
     log
-        A table (pandas, polars, pyarrow, or a dict of columns) in the order things happened, the
-        path of a CSV or Parquet file, or a recorded handle, its journal or history, if its policy
-        was `uniform`.
+        A table (pandas, polars, pyarrow, or a dict of columns) in the order things happened, or the
+        path of a CSV or Parquet file.
     policies
         One policy or several. Each goes through the log by itself.
     arm, reward
@@ -310,10 +309,6 @@ class _Rows(NamedTuple):
 
 def _read(log: Any, arm: str, reward: str) -> _Rows:
     count: int | None = None
-    if isinstance(log, Live | Journal):
-        log = log.events()
-    if isinstance(log, GameHistory):
-        log, arm, reward, count = _uniform_table(log), "arm", "reward", log.n_arms
     if isinstance(log, str | os.PathLike):
         log = read_columns("log", check_path("log", log))
     for name in (arm, reward):
@@ -353,15 +348,5 @@ def _names(log: Any) -> Sequence[Any]:
         return list(names)
     except TypeError:
         raise ParameterError(
-            f"`log` must be a table, a path, or a recorded handle, got {type(log).__name__}."
+            f"`log` must be a table or a path, got {type(log).__name__}."
         ) from None
-
-
-def _uniform_table(history: GameHistory) -> dict[str, NDArray[Any]]:
-    moved = {"added", "retired", "restored", "observed"} & {event.what for event in history}
-    if history.policy != "uniform" or moved or not history.complete:
-        why = f"arms were {', '.join(sorted(moved))}" if moved else "its beginning is missing"
-        if history.policy != "uniform":
-            why = f"{history.policy} chose what it learned to like"
-        raise ParameterError(f"`log` must be of a game of `uniform`, from its beginning on: {why}.")
-    return history.table()

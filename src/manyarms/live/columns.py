@@ -1,17 +1,21 @@
-"""What statistics need of a game: columns of its arms, and facts."""
+"""What statistics need of a game of the service: columns of its arms, and facts."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from itertools import islice
 from operator import attrgetter
 
 from manyarms.core.gc_pause import gc_paused
 from manyarms.inference.facts import ControlFacts, Facts
 from manyarms.inference.tallies import Tallies
-from manyarms.live.game import LiveGame, exchangeable
+from manyarms.live.checks import exchangeable
+from manyarms.live.game import LiveGame
 from manyarms.protocol.policy import recommend
 from manyarms.protocol.recommend import scale_of
+
+_MANY = 50_000  # arms, whose rewards are added up with a rounding error
 
 
 def tallies_of(game: LiveGame) -> Tallies:
@@ -46,6 +50,10 @@ def _update(tallies: Tallies, facts: Facts, game: LiveGame) -> None:
             if arm in game.stock:
                 told[k], total[k] = game.known(arm)
     tallies.update(facts, arms, columns | {"told": told, "total": total})
+    waiting = math.fsum(reward for some in game.stock.values() for reward in some)
+    column = tallies.total
+    total_now = float(column.sum()) if tallies.size > _MANY else math.fsum(column.tolist())
+    tallies.facts = replace(facts, earned=total_now - waiting)
 
 
 def facts_of(game: LiveGame) -> Facts:
@@ -74,12 +82,13 @@ def facts_of(game: LiveGame) -> Facts:
         met=game.met,
         chosen=None if seat < 0 else game.seats.arm(seat),
         pulls=game.pulls,
+        told=game.pulls - len(game.flight) - len(game.abandoned),
+        earned=math.nan,
         pending=len(game.flight),
         abandoned=len(game.abandoned),
         horizon=game.horizon,
         recent=game.recent,
         observed=sum(map(len, game.stock.values())),
-        observed_total=math.fsum(reward for some in game.stock.values() for reward in some),
         reward=game.reward,
         epsilon=game.epsilon,
         control=compared,

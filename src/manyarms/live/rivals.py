@@ -6,20 +6,16 @@ from manyarms.errors import ParameterError, UnknownArmError
 from manyarms.inference.facts import CONTROL
 from manyarms.inference.question import is_percentage
 from manyarms.live.arms import ArmNames, ArmNumbers
-from manyarms.live.game import LiveGame
+from manyarms.live.calls import Arena
 
 
-def names_control(game: LiveGame, target: str) -> bool:
-    """Whether a target is the control of a game: by its name, or as "control"."""
-    return game.control is not None and target in ("control", str(game.control.name))
-
-
-def rival_of(game: LiveGame, target: str) -> int:
-    """Return the number of the arm that a target names, or `CONTROL`."""
-    arms = game.arms
-    if names_control(game, target):
+def rival_of(arena: Arena, target: str) -> int:
+    """Return the number of the arm that a target names; that of the control is `CONTROL`."""
+    arms, control = arena.arms, arena.experiment.settings.control
+    if control is not None and target in ("control", str(control)):
         return CONTROL
-    if is_percentage(target) and not _is_arm(game, target):
+    is_arm = isinstance(arms, ArmNames) and arms.known(target) is not None
+    if is_percentage(target) and not is_arm:
         raise ParameterError(
             f"`target` must be a number such as 0.7, or the name of an arm, got {target[:100]!r}. "
             f"To be better than an arm by a share, name the arm, and pass it as `margin`."
@@ -32,10 +28,6 @@ def rival_of(game: LiveGame, target: str) -> int:
         if _is_int(target):  # names may be integers
             return arms.number(int(target))
         raise
-
-
-def _is_arm(game: LiveGame, name: str) -> bool:
-    return isinstance(game.arms, ArmNames) and game.arms.known(name) is not None
 
 
 def _is_int(text: str) -> bool:

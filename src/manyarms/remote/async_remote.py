@@ -15,8 +15,8 @@ from manyarms.inference.estimates import ArmEstimate, Progress
 from manyarms.inference.question import CONFIDENCE
 from manyarms.inference.uplift import Uplift
 from manyarms.inference.verdict import StopVerdict
-from manyarms.live.game import Pull
-from manyarms.live.syncing import SyncedArms
+from manyarms.live.pulls import Pull
+from manyarms.live.synced import SyncedArms
 from manyarms.protocol.policy import Policy
 from manyarms.remote.answers import Answer
 from manyarms.remote.calls import Call, Plan

@@ -21,11 +21,12 @@ from manyarms.errors import (
     TurnError,
 )
 from manyarms.inference.estimates import ArmEstimate, Progress
-from manyarms.inference.uplift import Uplift, check_confidence
+from manyarms.inference.uplift import Uplift, check_confidence, nothing_to_compare
 from manyarms.inference.verdict import StopVerdict
-from manyarms.live.commands import check_reward, in_list, pairs_of
-from manyarms.live.game import NO_PULL, Pull
-from manyarms.live.syncing import SyncedArms
+from manyarms.live.calls import in_list, pairs_of
+from manyarms.live.checks import check_reward
+from manyarms.live.pulls import NO_PULL, Pull
+from manyarms.live.synced import SyncedArms
 from manyarms.protocol.policy import Policy
 from manyarms.protocol.registry import described_policy
 from manyarms.remote.answers import Answer, arm_of, limit_of, refused_in, told_before, told_in_words
@@ -264,7 +265,8 @@ class Calls:
         query = _query(confidence=check_confidence(confidence))
         seen = (yield Call("GET", f"{self._path}/uplift{query}")).body
         if seen["missing"]:
-            raise TurnError(f"Cannot compare with a control: {seen['missing']}")
+            said = seen["control"], seen["control_told"], seen["confidence"], seen["missing"]
+            return nothing_to_compare(*said)
         known = {one.name: seen[one.name] for one in fields(Uplift) if one.name in seen}
         none, most = seen["ratio"] is None, math.inf
         return Uplift(

@@ -7,7 +7,7 @@ from typing import Any
 
 from manyarms.core.checks import check_number, shown
 from manyarms.errors import ParameterError, ServiceError
-from manyarms.live.game import NO_PULL, Pull
+from manyarms.live.pulls import NO_PULL, Pull
 
 _FRESH = 60.0  # seconds until the recommended arm is asked for again
 # replay: the experiment cannot be loaded, so nobody refuses anything

@@ -18,9 +18,9 @@ from manyarms.inference.estimates import ArmEstimate, Progress, count
 from manyarms.inference.question import CONFIDENCE
 from manyarms.inference.uplift import Uplift
 from manyarms.inference.verdict import StopVerdict
-from manyarms.live.game import Pull
 from manyarms.live.handle import Live
-from manyarms.live.syncing import SyncedArms
+from manyarms.live.pulls import Pull
+from manyarms.live.synced import SyncedArms
 from manyarms.protocol.policy import Policy
 from manyarms.remote.answers import Answer
 from manyarms.remote.calls import Call, Plan, spec_of

@@ -5,24 +5,24 @@ from __future__ import annotations
 import dataclasses
 import math
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from manyarms.errors import ParameterError
 from manyarms.inference.estimates import ArmEstimate, Progress
 from manyarms.inference.missing import SERVICE
-from manyarms.inference.question import asked
+from manyarms.inference.question import asked, names_control
 from manyarms.inference.tallies import Tallies
+from manyarms.inference.uneven_losses import Loss, uneven_losses
 from manyarms.inference.uplift import Uplift, uplift_of, why_no_uplift
 from manyarms.inference.verdict import StopVerdict, give_verdict
 from manyarms.live.columns import tallies_of
 from manyarms.live.control import ARM
 from manyarms.live.databases import Database
-from manyarms.live.rivals import names_control
 from manyarms.serve import clock, tables
 from manyarms.serve.game import Game, policy_of
 from manyarms.serve.links import Link
-from manyarms.serve.losses import Loss, uneven_losses
 
 _MOST_NAMES = 100_000  # keys that are remembered
 _REST = 20  # times as long as a verdict took, or to look for losses, until it is done anew
@@ -156,7 +156,7 @@ class Look:
                 others["target"] = self.game.spec.target
                 epsilon = None if others["target"] is not None else epsilon
         if target_arm is not None:
-            rival = ARM if names_control(live, target_arm) else self.number(target_arm)
+            rival = ARM if names_control(tallies.facts, target_arm) else self.number(target_arm)
             if rival is None:
                 raise ParameterError(f"`target_arm` must be an arm, got {target_arm[:100]!r}.")
             others |= {"target": target_arm, "rival": rival}
@@ -187,7 +187,9 @@ class Look:
         """Return the arms that lose more or fewer rewards than others; anew after a rest."""
         begun, tallies, live = time.monotonic(), self.tallies, self.game.live
         if live is not None and tallies is not None and begun > self._losses[0]:
-            found = uneven_losses(tallies, live, self.game.answered)
+            pending = Counter(pull.arm for pull in live.flight.values())
+            pending[ARM] = len(live.control.flight) if live.control is not None else 0
+            found = uneven_losses(tallies, pending, self.game.answered)
             ended = time.monotonic()
             self._losses = ended + _REST * (ended - begun), found
         return self._losses[1]

@@ -229,7 +229,7 @@ def _minute(game: LiveGame) -> tuple[int, int, int, int, float, int] | None:
     if game.pulls == 0:
         return None
     fresh = sum(tally.asked > 0 for tally in game.tally.values())
-    return int(clock.now() // 60), game.pulls, game.pulls, 0, tallies_of(game).reward, fresh
+    return int(clock.now() // 60), game.pulls, game.pulls, 0, tallies_of(game).facts.earned, fresh
 
 
 def main(old: str) -> None:

@@ -33,7 +33,6 @@ from manyarms.store.records import (
     Token,
     check_name,
     digest_of,
-    first_checksum,
     stored,
     to_json,
 )

@@ -21,7 +21,9 @@ PAGE = 5000  # events that are read at once
 
 def experiments(link: Connection, where: str = "name IS NOT NULL", *values: Any) -> Any:
     """Return experiments that are not being deleted."""
-    rows = link.run(f"SELECT id, name, spec, state, created FROM experiments WHERE {where}", *values)
+    rows = link.run(
+        f"SELECT id, name, spec, state, created FROM experiments WHERE {where}", *values
+    )
     return [
         ExperimentRecord(number, name, json.loads(spec), json.loads(state), created)
         for number, name, spec, state, created in rows

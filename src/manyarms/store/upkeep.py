@@ -21,7 +21,6 @@ from manyarms.store.event_store import (
     EventStore,
     insert_experiment,
     insert_snapshot,
-    insert_token,
 )
 from manyarms.store.records import ExperimentRecord, Snapshot, Token, digest_of, stored
 from manyarms.store.sqlite import SQLiteFile

@@ -16,7 +16,7 @@ from manyarms.policies.field import Greedy, KFailure, MRun, TwoTarget, Uniform
 @pytest.mark.parametrize("horizon", [53, 54, 55, 127, 128, 129, 2 * 10**9, 2 * 4096**3])
 def test_targets_are_exact(horizon: int) -> None:
     live = TwoTarget(m=2).live(n_arms=3, horizon=horizon)
-    target = live._game.state.target[0]
+    target = live._experiment.state.target[0]
     assert target.first**3 <= horizon / 2 < (target.first + 1) ** 3
     assert target.second**2 <= 4 * horizon / 2 < (target.second + 1) ** 2
 
@@ -128,6 +128,6 @@ def test_greedy_opens_all_arms_before_the_rewards_come() -> None:
 def test_stages() -> None:
     policy = TwoTarget(m=1)
     live = policy.live(n_arms=10, horizon=2)
-    assert policy.stage(live._game.state) == "exploring"
+    assert policy.stage(live._experiment.state) == "exploring"
     live.tell(live.ask(), 1.0)
-    assert policy.stage(live._game.state) == "exploiting"
+    assert policy.stage(live._experiment.state) == "exploiting"

@@ -71,5 +71,7 @@ def test_equal_sets_share_the_pulls() -> None:
 def test_a_handle_says_where_it_is() -> None:
     live = DynamicBalancing().live(n_arms=1000, horizon=HORIZON, seed=1)
     live.ask()
-    assert live.policy.stage(live._game.state) in [f"subroutine {i} of 8" for i in range(1, 9)]
+    assert live.policy.stage(live._experiment.state) in [
+        f"subroutine {i} of 8" for i in range(1, 9)
+    ]
     assert ma.policy("dynamic-balancing", c=2.0) == DynamicBalancing(c=2.0)

@@ -31,7 +31,7 @@ def test_corral_keeps_probabilities() -> None:
     for k in range(2000):
         pull = live.ask()
         live.tell(pull, unit(draw(5, k)))
-        inverse = [live._game.state.inverse[j] for j in range(8)]
+        inverse = [live._experiment.state.inverse[j] for j in range(8)]
         assert min(inverse) >= 1.0
         assert math.isclose(sum(1 / number for number in inverse), 1.0, rel_tol=1e-9)
 
@@ -39,14 +39,14 @@ def test_corral_keeps_probabilities() -> None:
 def test_corral_weighs_a_late_reward_by_its_own_probability() -> None:
     live = CorralIGW(bases=2).live(n_arms=50, seed=1)
     first = live.ask()
-    base = live._game.state.pull[0].base
+    base = live._experiment.state.pull[0].base
     for _ in range(30):
         live.tell(live.ask(), 1.0)
-    before = [1 / live._game.state.inverse[j] for j in range(2)]
+    before = [1 / live._experiment.state.inverse[j] for j in range(2)]
     live.tell(first, 1.0)
     expected = log_barrier_step(before, base, -0.125 * 2.0)  # its probability was 1/2
     for j in range(2):
-        assert math.isclose(1 / live._game.state.inverse[j], expected[j], rel_tol=1e-9)
+        assert math.isclose(1 / live._experiment.state.inverse[j], expected[j], rel_tol=1e-9)
 
 
 @pytest.mark.parametrize("policy", [EmpiricalCBT(), UCBF(), UCBAIR(), CorralIGW()])

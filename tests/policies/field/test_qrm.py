@@ -35,4 +35,4 @@ def test_stages() -> None:
         live = policy.live(n_arms=50, seed=1)
         for _ in range(3):
             live.tell(live.ask(), 1.0)
-        assert policy.stage(live._game.state) == "round 2"
+        assert policy.stage(live._experiment.state) == "round 2"

@@ -11,14 +11,13 @@ every arm, then for each arm
 is at most a martingale that begins with 1. Here A of the arm's N pulls were abandoned, and B of the
 R others; the two integrals are over Jeffreys' Beta(1/2, 1/2). By Ville's inequality E exceeds 1/e
 with probability e at most, at any time, and whatever the policy asks for. The error is shared among
-the arms as that of their intervals is (`spent_error`). A pull in flight may end in both ways; what
+the arms as that of their intervals is (`spent_error`). A pending pull may end in both ways; what
 counts is the way that makes E smallest.
 """
 
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -26,13 +25,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manyarms.inference.confidence_sequences import log_gamma, spent_error
+from manyarms.inference.facts import CONTROL
 from manyarms.inference.tallies import Tallies
-from manyarms.live.control import ARM
-from manyarms.live.game import LiveGame
 
 ERROR = 0.01  # the probability of any false alarm, ever
 _MOST = 3  # arms that are named
 _TINY = 1e-300
+NONE: Mapping[int, int] = {}
 
 Numbers = NDArray[Any]
 
@@ -50,16 +49,19 @@ class _Counts(NamedTuple):
     arm: Numbers
     pulls: Numbers  # that no observed reward has answered
     gone: Numbers  # abandoned
-    flying: Numbers
+    pending: Numbers
 
 
-def uneven_losses(tallies: Tallies, game: LiveGame, answered: Mapping[int, int]) -> list[Loss]:
+def uneven_losses(
+    tallies: Tallies, pending: Mapping[int, int], answered: Mapping[int, int] = NONE
+) -> list[Loss]:
     """Return the arms whose share of abandoned pulls cannot be chance, the clearest first.
 
-    Each is compared with the arms that come after it. `answered` has the pulls of arms that
-    observed rewards have answered: none of them can be lost.
+    Each is compared with the arms that come after it. `pending` has the number of pending pulls of
+    each arm, and `answered` that of pulls which observed rewards have answered: none of these can
+    be lost.
     """
-    counts, found = _counts(tallies, game, answered), list[Loss]()
+    counts, found = _counts(tallies, pending, answered), list[Loss]()
     while counts.gone.any() and len(found) < _MOST:
         at = _clearest(counts)
         if at is None:
@@ -74,7 +76,7 @@ def uneven_losses(tallies: Tallies, game: LiveGame, answered: Mapping[int, int])
 
 def _clearest(counts: _Counts) -> int | None:
     """Return the place of the arm that differs most from the others, if it does for sure."""
-    least, most = counts.gone, counts.gone + counts.flying
+    least, most = counts.gone, counts.gone + counts.pending
     others = counts.pulls.sum() - counts.pulls
     fewest, largest = least.sum() - least, most.sum() - most  # of the others
     here = _worth_a_look(counts.pulls, least, most, fewest, largest, others)
@@ -118,28 +120,23 @@ def _worth_a_look(
     return np.flatnonzero(there & (of_lost * lost + of_told * (pulls - lost) >= needed))
 
 
-def _counts(tallies: Tallies, game: LiveGame, answered: Mapping[int, int]) -> _Counts:
+def _counts(tallies: Tallies, pending: Mapping[int, int], answered: Mapping[int, int]) -> _Counts:
     """Return what became of the pulls of each arm; a control comes first."""
     arm, pulls = tallies.arm.copy(), tallies.asked.copy()
-    missing = tallies.asked - tallies.told
-    flying = np.zeros(tallies.size, np.int64)
-    kept = Counter({number: len(left) for number, left in game.stock.items()})
-    in_flight = Counter(pull.arm for pull in game.flight.values())
-    for column, some, sign in (
-        (missing, kept, 1),  # which count as told
-        (flying, in_flight, 1),
-        (pulls, answered, -1),
-    ):
-        if some:
-            places = tallies.places(some)
-            column[places] += sign * np.fromiter(some.values(), np.int64, len(some))
-    gone = missing - flying
-    control = game.control
+    waiting = np.zeros(tallies.size, np.int64)
+    for column, some, sign in ((waiting, pending, 1), (pulls, answered, -1)):
+        known = {number: count for number, count in some.items() if number != CONTROL}
+        if known:
+            places = tallies.places(known)
+            column[places] += sign * np.fromiter(known.values(), np.int64, len(known))
+    gone = tallies.missing - waiting
+    control = tallies.facts.control
     if control is not None:
-        first = (ARM, control.asked, len(control.abandoned), len(control.flight))
-        columns = zip(first, (arm, pulls, gone, flying), strict=True)
-        arm, pulls, gone, flying = (np.concatenate([[one], column]) for one, column in columns)
-    return _Counts(arm, pulls, gone, flying)
+        late = pending.get(CONTROL, 0)
+        first = (CONTROL, control.asked, control.missing - late, late)
+        columns = zip(first, (arm, pulls, gone, waiting), strict=True)
+        arm, pulls, gone, waiting = (np.concatenate([[one], column]) for one, column in columns)
+    return _Counts(arm, pulls, gone, waiting)
 
 
 def _most_likely(lost: Numbers, pulls: Numbers) -> Numbers:
