@@ -9,6 +9,7 @@ from typing import Literal
 from manyarms.errors import ParameterError
 from manyarms.store.connection import Database, Options
 from manyarms.store.event_store import EventStore
+from manyarms.store.postgres import PostgresDatabase
 from manyarms.store.records import (
     LONGEST_ARM_NAME,
     LONGEST_EXPERIMENT_NAME,
@@ -21,11 +22,14 @@ from manyarms.store.records import (
     Token,
     check_name,
 )
+from manyarms.store.sqlite import SQLiteFile
+from manyarms.store.upkeep import Checked, backup, check, copy
 
 __all__ = [
     "LONGEST_ARM_NAME",
     "LONGEST_EXPERIMENT_NAME",
     "Append",
+    "Checked",
     "Event",
     "EventStore",
     "ExperimentRecord",
@@ -33,7 +37,10 @@ __all__ = [
     "Request",
     "Snapshot",
     "Token",
+    "backup",
+    "check",
     "check_name",
+    "copy",
     "open_store",
 ]
 
@@ -80,8 +87,6 @@ def open_store(
 def _database(address: str, options: Options) -> Database:
     scheme, separator, rest = address.partition("://")
     if separator and scheme in ("postgresql", "postgres"):
-        from manyarms.store.postgres import PostgresDatabase
-
         return PostgresDatabase(address, options)
     path = rest[1:] if scheme == "sqlite" and rest.startswith("/") else address
     if path in ("", ":memory:") or "://" in path:
@@ -89,6 +94,4 @@ def _database(address: str, options: Options) -> Database:
             f"`store` must be a path, sqlite:///PATH (four slashes if the path begins with one) or "
             f"postgresql://HOST/DATABASE, got {address.rpartition('@')[2]!r}."
         )
-    from manyarms.store.sqlite import SQLiteFile
-
     return SQLiteFile(Path(path), options)

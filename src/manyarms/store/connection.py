@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
-from manyarms.errors import StoreDamagedError
+from manyarms.errors import StoreDamagedError, StoreError
 from manyarms.store.schema import FORMAT
 
 
-class UniqueError(Exception):
+class UniqueError(StoreError):
     """A row with this key is there already, or its experiment is not."""
 
 

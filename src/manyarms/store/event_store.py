@@ -10,7 +10,6 @@ import threading
 import time
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any, Self
 
 from manyarms.errors import (
@@ -33,7 +32,6 @@ from manyarms.store.records import (
     Token,
     check_name,
     digest_of,
-    first_checksum,
     stored,
     to_json,
 )
@@ -55,13 +53,15 @@ class EventStore:
 
     Attributes
     ----------
+    database
+        Where it is.
     leads
         Whether this process became the leader by `lead()` and has not resigned.
     """
 
     def __init__(self, database: Database) -> None:
         self.leads = False
-        self._database = database
+        self.database = database
         self._process = os.getpid()
         self._commits, self._reads = threading.RLock(), threading.RLock()
         self._main: Connection | None = None
@@ -70,7 +70,7 @@ class EventStore:
         self._main = database.connect()
 
     def __str__(self) -> str:
-        return str(self._database)
+        return str(self.database)
 
     def __enter__(self) -> Self:
         return self
@@ -120,7 +120,7 @@ class EventStore:
                     f"This process no longer leads: its connection to {self} was lost."
                 )
             self._tails.clear()
-            self._main = self._database.connect()
+            self._main = self.database.connect()
         return self._main
 
     def _drop_lost(self, connection: Connection) -> None:
@@ -134,7 +134,7 @@ class EventStore:
         with self._reads:
             self._check_process()
             if self._side is None:
-                self._side = self._database.connect()
+                self._side = self.database.connect()
             side = self._side
             try:
                 yield side
@@ -152,7 +152,7 @@ class EventStore:
         the server ends that session if `beat()` and commits stay away for 5 seconds.
         """
         with self.writing() as link:
-            self.leads = self.leads or self._database.lock(link)
+            self.leads = self.leads or self.database.lock(link)
             self._tails.clear()
             return self.leads
 
@@ -161,7 +161,7 @@ class EventStore:
         with self.writing() as link:
             if not self.leads:
                 raise StoreError(f"This process does not lead on {self}. Call lead() first.")
-            self._database.check_lock(link)
+            self.database.check_lock(link)
 
     def resign(self) -> None:
         """Let another process lead."""
@@ -169,14 +169,14 @@ class EventStore:
             led, self.leads = self.leads, False
             if led and self._main is not None:
                 try:
-                    self._database.unlock(self._main)
+                    self.database.unlock(self._main)
                 finally:
                     self._drop_lost(self._main)
 
     def leader(self) -> str:
         """Describe the process that leads; empty if none does."""
         with self.reading() as link:
-            return self._database.leader(link)
+            return self.database.leader(link)
 
     # Experiments
 
@@ -428,12 +428,9 @@ class EventStore:
         if len(data) > _MOST:
             raise StoreError(f"A snapshot has at most {_MOST:,} bytes, got {len(data):,}.")
         with self.reading() as link, link.transaction():
-            if seq > 0 and reading.checksum_at(link, experiment, seq) is None:
+            if reading.checksum_at(link, experiment, seq) is None:
                 raise StoreError(f"There is no event {seq} in experiment {experiment} of {self}.")
-            try:
-                insert_snapshot(link, experiment, Snapshot(seq, version, data))
-            except UniqueError as error:
-                raise StoreError(f"There is no experiment {experiment} in {self}.") from error
+            insert_snapshot(link, experiment, Snapshot(seq, version, data))
             link.run(
                 "DELETE FROM snapshots WHERE experiment = ? AND seq > 0 AND seq NOT IN (SELECT "
                 "seq FROM snapshots WHERE experiment = ? ORDER BY seq DESC LIMIT ?)",
@@ -491,17 +488,6 @@ class EventStore:
         """Remove a token; return whether there was one of this name."""
         with self.writing() as link:
             return bool(link.run("DELETE FROM tokens WHERE name = ? RETURNING 1", name))
-
-    # Upkeep
-
-    def backup(self, path: str | Path) -> int:
-        """Write all that is committed to a new SQLite file; return its size in bytes.
-
-        Other processes may go on writing. A file that exists is not replaced.
-        """
-        from manyarms.store.upkeep import back_up
-
-        return back_up(self, Path(path))
 
 
 Arms = list[tuple[int, str, bytes]]

@@ -145,7 +145,12 @@ class PostgresConnection(Connection):
             self._create_tables()
 
     def _is_ours(self) -> bool:
-        if self.first(f"SELECT to_regclass('{_MARK}')")[0] is None:
+        # not to_regclass, which may not see what another session has just created
+        if not self.run(
+            "SELECT 1 FROM pg_class WHERE relname = ? AND relnamespace::regnamespace::text = ANY "
+            "(current_schemas(false)::text[])",
+            _MARK,
+        ):
             return False
         check_format(self._place, self.first(f"SELECT max(format) FROM {_MARK}")[0])
         return True
@@ -157,7 +162,7 @@ class PostgresConnection(Connection):
                 if self._is_ours():  # another process was faster
                     return
                 for statement in TABLES:
-                    self._link.execute(_own_words(statement))  # type: ignore[call-overload]
+                    self._link.execute(_own_words(statement))
                 self.run(f"CREATE TABLE {_MARK} (format BIGINT NOT NULL)")
                 self.run(f"INSERT INTO {_MARK} VALUES ({FORMAT})")
         except _driver().errors.DuplicateTable as error:
@@ -241,7 +246,7 @@ class PostgresConnection(Connection):
             yield
 
 
-def _own_words(sql: str) -> str:
+def _own_words(sql: str) -> Any:
     for word, own in _WORDS.items():
         sql = sql.replace(word, own)
     return sql

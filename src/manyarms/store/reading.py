@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import zlib
+from collections.abc import Iterator
 from typing import Any
 
 from manyarms.errors import StoreDamagedError
@@ -21,7 +22,9 @@ PAGE = 5000  # events that are read at once
 
 def experiments(link: Connection, where: str = "name IS NOT NULL", *values: Any) -> Any:
     """Return experiments that are not being deleted."""
-    rows = link.run(f"SELECT id, name, spec, state, created FROM experiments WHERE {where}", *values)
+    rows = link.run(
+        f"SELECT id, name, spec, state, created FROM experiments WHERE {where}", *values
+    )
     return [
         ExperimentRecord(number, name, json.loads(spec), json.loads(state), created)
         for number, name, spec, state, created in rows
@@ -71,7 +74,7 @@ class Chain:
         )
         return list(self._verified(rows))
 
-    def _verified(self, rows: list[Any]) -> Any:
+    def _verified(self, rows: list[Any]) -> Iterator[Event]:
         for *columns, found in rows:
             seq, at, kind, pull, arm, reward, detail = columns
             if seq != self.seq + 1:

@@ -25,7 +25,7 @@ TABLES = (
         digest BLOB NOT NULL,
         PRIMARY KEY (experiment, number),
         UNIQUE (experiment, digest)
-    )""",
+    ) WITHOUT ROWID""",
     """
     CREATE TABLE events (
         experiment INTEGER NOT NULL REFERENCES experiments (id),

@@ -6,7 +6,7 @@ import contextlib
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from manyarms.errors import (
     DuplicateNameError,
@@ -21,7 +21,6 @@ from manyarms.store.event_store import (
     EventStore,
     insert_experiment,
     insert_snapshot,
-    insert_token,
 )
 from manyarms.store.records import ExperimentRecord, Snapshot, Token, digest_of, stored
 from manyarms.store.sqlite import SQLiteFile
@@ -66,7 +65,7 @@ def _check_rest(store: EventStore, experiment: int) -> str:
 
 def _pages(
     link: Connection, table: str, column: str, others: str, experiment: int
-) -> Iterator[list[tuple[int, ...]]]:
+) -> Iterator[list[Any]]:
     """Yield the rows of an experiment in pages, sorted by a column."""
     rows = link.run(
         f"SELECT {column}, {others} FROM {table} WHERE experiment = ? ORDER BY {column} LIMIT ?",
@@ -151,30 +150,31 @@ def _copy_tokens(source: Connection, target: EventStore) -> None:
             target.add_token(Token(*row))
 
 
-def back_up(store: EventStore, path: Path) -> int:
-    """Write all that is committed to a new SQLite file; return its size in bytes."""
-    if path.exists():
-        raise ParameterError(f"`path` must not exist, got {path}. Choose another name.")
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+def backup(store: EventStore, path: str | os.PathLike[str]) -> int:
+    """Write all that is committed to a new SQLite file; return its size in bytes.
+
+    Other processes may go on writing. A file that exists is not replaced.
+    """
+    target = Path(path)
+    if target.exists():
+        raise ParameterError(f"`path` must not exist, got {target}. Choose another name.")
+    part = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
         os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))  # it holds hashes
-        store.write_into(part)
+        if isinstance(store.database, SQLiteFile):
+            store.database.vacuum_into(part)
+        else:
+            options = Options(durable=False, wait=5.0, create=True, read_only=False)
+            with EventStore(SQLiteFile(part, options)) as copied:
+                copy(store, copied)
         _sync(part)
-        os.link(part, path)  # unlike a rename, it replaces nothing
-        _sync(path.parent)
+        os.link(part, target)  # unlike a rename, it replaces nothing
+        _sync(target.parent)
     except OSError as error:
-        raise StoreError(f"{store} cannot be copied to {path}: {error}.") from error
+        raise StoreError(f"{store} cannot be copied to {target}: {error}.") from error
     finally:
         part.unlink(missing_ok=True)
-    return path.stat().st_size
-
-
-def copy_into_file(source: EventStore, path: Path) -> None:
-    """Copy a store into an empty SQLite file."""
-    options = Options(durable=False, wait=5.0, create=True, read_only=False)
-    target = EventStore(SQLiteFile(path, options))
-    with contextlib.closing(target):
-        copy(source, target)
+    return target.stat().st_size
 
 
 def _sync(path: Path) -> None:
