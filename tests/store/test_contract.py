@@ -30,6 +30,7 @@ from manyarms.store import (
     open_store,
     reading,
 )
+from manyarms.store.schema import PIECES
 from tests.store.conftest import Opener
 
 
@@ -219,7 +220,7 @@ def test_a_deleted_experiment_is_gone_for_its_writer(store: EventStore, opened: 
         with pytest.raises(WriteConflictError, match=f"Experiment {number} in .* was deleted"):
             writer.commit([Append(number, 5, asked(6))])
     with store.reading() as link:
-        for table in event_store.PIECES:
+        for table in PIECES:
             assert not link.run(f"SELECT 1 FROM {table} WHERE experiment = ?", number)
     again = store.create("shop", {})
     assert again.id > other > number
@@ -371,9 +372,7 @@ def test_requests_are_committed_with_their_events(store: EventStore, opened: Ope
     assert store.request(other, "l") == two
 
 
-def test_requests_are_pruned_in_pieces(
-    store: EventStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_requests_are_pruned_in_pieces(store: EventStore, monkeypatch: pytest.MonkeyPatch) -> None:
     number = played(store, 0)
     requests = [Request(f"k{k}", "", "", float(k)) for k in range(10)]
     store.commit([Append(number, 0, [], requests=requests)])
@@ -414,10 +413,10 @@ def test_the_first_damaged_event_is_named(store: EventStore, change: str) -> Non
     number, intact = played(store, 9), played(store, 2, "intact")
     with store.writing() as link:
         link.run(f"UPDATE events SET {change} WHERE experiment = ? AND seq IN (6, 8)", number)
-    found = []
+    found: list[Event] = []
     with pytest.raises(StoreDamagedError, match="event 6 was changed after.*Restore a backup"):
-        found += [event.seq for event in store.events(number)]
-        found += [event.seq for event in store.events(number)]
+        found.extend(store.events(number))
+    assert found == asked(1, 2, 3, 4, 5)
     assert [(one.name, one.events, bool(one.trouble)) for one in check(store)] == [
         ("intact", 2, False),
         ("shop", 5, True),
@@ -448,7 +447,7 @@ def test_changed_settings_and_names_are_noticed(store: EventStore) -> None:
         link.run("UPDATE arms SET name = 'rad' WHERE number = 0 AND experiment = ?", other)
     with pytest.raises(StoreDamagedError, match="event 1 was changed"):
         list(store.events(number))
-    assert [one.trouble for one in check(store)][0] == (
+    assert next(one.trouble for one in check(store)) == (
         "The name of arm 0 was changed after it was written."
     )
 

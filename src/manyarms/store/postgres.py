@@ -47,12 +47,12 @@ _WORDS = {
     " WITHOUT ROWID": "",
 }
 _MARK = "manyarms_store"  # the table that holds the format
-_OUR_LOCK = f"{_LOCKS}, ('{_MARK}'::regclass::oid::bigint % 2147483647)::int"
+_NUMBER = f"mod('{_MARK}'::regclass::oid::bigint, 2147483647)"  # of the lock: one for each schema
+_OUR_LOCK = f"{_LOCKS}, {_NUMBER}::int"
 _LEADER = (
     "SELECT a.application_name FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid WHERE "
     "l.locktype = 'advisory' AND l.granted AND l.database = (SELECT oid FROM pg_database WHERE "
-    f"datname = current_database()) AND l.classid = {_LOCKS} AND l.objid::bigint = "
-    f"'{_MARK}'::regclass::oid::bigint % 2147483647"
+    f"datname = current_database()) AND l.classid = {_LOCKS} AND l.objid::bigint = {_NUMBER}"
 )
 _INSERT_EVENT = f"INSERT INTO events VALUES ({', '.join(['%s'] * len(TYPES['events']))})"
 
@@ -147,8 +147,8 @@ class PostgresConnection(Connection):
     def _is_ours(self) -> bool:
         # not to_regclass, which may not see what another session has just created
         if not self.run(
-            "SELECT 1 FROM pg_class WHERE relname = ? AND relnamespace::regnamespace::text = ANY "
-            "(current_schemas(false)::text[])",
+            "SELECT 1 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
+            "WHERE c.relname = ? AND n.nspname = ANY (current_schemas(false))",
             _MARK,
         ):
             return False
@@ -254,7 +254,7 @@ def _own_words(sql: str) -> Any:
 
 @functools.cache
 def _marked(sql: str) -> Any:
-    return sql.replace("%", "%%").replace("?", "%s")
+    return sql.replace("?", "%s")
 
 
 @functools.cache
