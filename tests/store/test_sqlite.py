@@ -213,6 +213,28 @@ def test_a_damaged_page_is_noticed(path: Path) -> None:
         list(store.events(1))
 
 
+@pytest.mark.parametrize(
+    "change", ["arm = 'x'", "kind = x'ff'", "at = 'x'", "detail = CAST(x'ff' AS TEXT)"]
+)
+def test_columns_of_another_type_are_noticed(store: EventStore, path: Path, change: str) -> None:
+    store.create("shop", {})
+    for seq in (1, 2, 3):
+        store.commit([event(seq)])
+    with raw(path) as link:
+        link.execute(f"UPDATE events SET {change} WHERE seq = 2")
+    with pytest.raises(StoreError, match="event 2 was changed|Could not decode"):
+        list(store.events(1))
+    assert [bool(one.trouble) for one in check(store)] == [True]
+
+
+def test_settings_that_cannot_be_read(store: EventStore, path: Path) -> None:
+    store.create("shop", {})
+    with raw(path) as link:
+        link.execute("UPDATE experiments SET spec = '{'")
+    with pytest.raises(StoreDamagedError, match="The settings of an experiment in .* are damaged"):
+        store.find("shop")
+
+
 def test_an_interrupt_leaves_no_transaction(
     store: EventStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -37,7 +37,9 @@ class Options(NamedTuple):
 
 
 class Connection(ABC):
-    """An open connection, used by one thread at a time. `?` marks a value in a statement.
+    """An open connection, used by one thread at a time; `str` returns the address.
+
+    In statements `?` marks a value.
 
     Attributes
     ----------
@@ -49,7 +51,7 @@ class Connection(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Disconnect; closing twice is allowed."""
+        """Disconnect and release the lock; closing twice is allowed."""
 
     @abstractmethod
     def run(self, sql: str, *values: Any) -> list[Any]:
@@ -72,47 +74,34 @@ class Connection(ABC):
         """Write all that the block writes, or nothing."""
 
     @abstractmethod
-    def reading(self) -> AbstractContextManager[None]:
+    def unchanging(self) -> AbstractContextManager[None]:
         """Let the block see the database as it is now, whatever others write meanwhile."""
+
+    @abstractmethod
+    def lock(self) -> bool:
+        """Try to become the leader; the lock ends with the connection or the process."""
+
+    @abstractmethod
+    def unlock(self) -> None:
+        """Stop leading."""
+
+    @abstractmethod
+    def check_lock(self) -> None:
+        """Raise a `StoreError` if the lock was lost; tell the database that this process lives."""
+
+    @abstractmethod
+    def leader(self) -> str:
+        """Describe the process that leads; empty if none does."""
 
     def first(self, sql: str, *values: Any) -> Any:
         """Run one statement and return its first row; None if there is none."""
         rows = self.run(sql, *values)
         return rows[0] if rows else None
 
-
-class Database(ABC):
-    """A place of connections, and the lock of the process that leads."""
-
-    @abstractmethod
-    def __str__(self) -> str:
-        """Return the address without passwords."""
-
-    @abstractmethod
-    def connect(self) -> Connection:
-        """Return a new connection; create the tables where there are none."""
-
-    @abstractmethod
-    def lock(self, connection: Connection) -> bool:
-        """Try to become the leader; the lock ends with the connection or the process."""
-
-    @abstractmethod
-    def unlock(self, connection: Connection) -> None:
-        """Stop leading."""
-
-    @abstractmethod
-    def check_lock(self, connection: Connection) -> None:
-        """Raise a `StoreError` if the lock was lost; tell the database that this process lives."""
-
-    @abstractmethod
-    def leader(self, connection: Connection) -> str:
-        """Describe the process that leads; empty if none does."""
-
-
-def check_format(place: Database, found: object) -> None:
-    """Raise unless a store has the format of this version."""
-    if found != FORMAT:
-        raise StoreDamagedError(
-            f"{place} has format {found}, and this version of manyarms reads format {FORMAT}. "
-            f"Install the version that wrote it, or choose another store. Nothing was changed."
-        )
+    def _check_format(self, found: object) -> None:
+        """Raise unless the store has the format of this version."""
+        if found != FORMAT:
+            raise StoreDamagedError(
+                f"{self} has format {found}, and this version of manyarms reads format {FORMAT}. "
+                f"Install the version that wrote it, or choose another store. Nothing was changed."
+            )

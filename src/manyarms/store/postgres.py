@@ -24,19 +24,14 @@ from manyarms.errors import (
     StoreError,
     StoreUnavailableError,
 )
-from manyarms.store.connection import (
-    Connection,
-    Database,
-    Options,
-    UniqueError,
-    check_format,
-)
+from manyarms.store.connection import Connection, Options, UniqueError
 from manyarms.store.schema import FORMAT, TABLES, TYPES
 
 if TYPE_CHECKING:
     import psycopg
 
 SILENCE = 5.0  # seconds without a statement after which the server ends a leader's session
+_TIMEOUTS = ("idle_session_timeout", "idle_in_transaction_session_timeout")
 _LOCKS = 0x6D61  # the class of our advisory locks; number 0 is for creating tables
 _AT_ONCE = 20_000  # rows in one statement
 _WORDS = {
@@ -61,32 +56,24 @@ def _driver() -> Any:
     return need("psycopg", "to use PostgreSQL", "postgres")
 
 
-class PostgresDatabase(Database):
-    """A database of a server; the tables are in the schema that its search path names."""
+class PostgresConnection(Connection):
+    """A session; the tables are in the schema that its search path names."""
 
     def __init__(self, url: str, options: Options) -> None:
-        self._url, self._options = url, options
+        driver = _driver()
         try:
-            parts = _driver().conninfo.conninfo_to_dict(url)
-        except _driver().Error as error:
+            parts = driver.conninfo.conninfo_to_dict(url)
+        except driver.Error as error:
             raise ParameterError(
                 f"`store` must be postgresql://HOST/DATABASE: {str(error).strip()}."
             ) from error
-        host, port = parts.get("host", "localhost"), parts.get("port")
-        place = f"{host}:{port}" if port else host
+        place = ":".join(parts[one] for one in ("host", "port") if one in parts)
         self._shown = f"postgresql://{place}/{parts.get('dbname', '')}"
-
-    def __str__(self) -> str:
-        return self._shown
-
-    def connect(self) -> PostgresConnection:
-        """Connect; create the tables where there are none."""
-        driver = _driver()
         try:
-            link = driver.connect(
-                self._url,
+            self._link: psycopg.Connection[Any] = driver.connect(
+                url,
                 autocommit=True,
-                connect_timeout=max(2, math.ceil(self._options.wait)),
+                connect_timeout=max(2, math.ceil(options.wait)),
                 application_name=f"manyarms {socket.gethostname()[:40]}:{os.getpid()}",
                 keepalives_idle=5,
                 tcp_user_timeout=10_000,
@@ -95,53 +82,24 @@ class PostgresDatabase(Database):
             raise StoreUnavailableError(
                 f"{self} cannot be reached: {str(error).strip()}. Check the address and the server."
             ) from error
-        connection = PostgresConnection(self, link)
         try:
-            connection.prepare(self._options)
+            self._prepare(options)
         except BaseException:
-            connection.close()
+            self.close()
             raise
-        return connection
 
-    def lock(self, connection: Connection) -> bool:
-        """Try to take the advisory lock of the session that commits."""
-        (taken,) = connection.first(f"SELECT pg_try_advisory_lock({_OUR_LOCK})")
-        if taken:
-            for what in ("idle_session_timeout", "idle_in_transaction_session_timeout"):
-                connection.run(f"SET {what} = {1000 * SILENCE:.0f}")
-        return bool(taken)
+    def __str__(self) -> str:
+        return self._shown
 
-    def unlock(self, connection: Connection) -> None:
-        """Release the lock."""
-        connection.run("SELECT pg_advisory_unlock_all()")
-        for what in ("idle_session_timeout", "idle_in_transaction_session_timeout"):
-            connection.run(f"RESET {what}")
-
-    def check_lock(self, connection: Connection) -> None:
-        """Send something, which shows the server that this process lives."""
-        connection.run("SELECT 1")
-
-    def leader(self, connection: Connection) -> str:
-        """Return the name of the session that holds the lock."""
-        row = connection.first(_LEADER)
-        return row[0].removeprefix("manyarms ") if row else ""
-
-
-class PostgresConnection(Connection):
-    """A session."""
-
-    def __init__(self, place: PostgresDatabase, link: psycopg.Connection[Any]) -> None:
-        self._place, self._link = place, link
-
-    def prepare(self, options: Options) -> None:
+    def _prepare(self, options: Options) -> None:
         """Check the tables and create them where there are none."""
         self.run(f"SET lock_timeout = {max(1, round(1000 * options.wait))}")
         self.run("SET synchronous_commit = on")
         if options.read_only:
             self.run("SET default_transaction_read_only = on")
         if not self._is_ours():
-            if options.read_only or not options.create:
-                raise PathNotFoundError(f"There is no store in {self._place}. Check the address.")
+            if not options.create:
+                raise PathNotFoundError(f"There is no store in {self}. Check the address.")
             self._create_tables()
 
     def _is_ours(self) -> bool:
@@ -152,7 +110,7 @@ class PostgresConnection(Connection):
             _MARK,
         ):
             return False
-        check_format(self._place, self.first(f"SELECT max(format) FROM {_MARK}")[0])
+        self._check_format(self.first(f"SELECT max(format) FROM {_MARK}")[0])
         return True
 
     def _create_tables(self) -> None:
@@ -167,14 +125,37 @@ class PostgresConnection(Connection):
                 self.run(f"INSERT INTO {_MARK} VALUES ({FORMAT})")
         except _driver().errors.DuplicateTable as error:
             raise StoreDamagedError(
-                f"{self._place} has tables of another program: {str(error).strip()}. Choose "
+                f"{self} has tables of another program: {str(error).strip()}. Choose "
                 f"another database or schema. Nothing was changed."
             ) from error
 
     def close(self) -> None:
-        """Disconnect."""
+        """Disconnect, which releases the lock."""
         with contextlib.suppress(_driver().Error):
             self._link.close()
+
+    def lock(self) -> bool:
+        """Try to take the advisory lock of this session."""
+        (taken,) = self.first(f"SELECT pg_try_advisory_lock({_OUR_LOCK})")
+        if taken:
+            for what in _TIMEOUTS:
+                self.run(f"SET {what} = {1000 * SILENCE:.0f}")
+        return bool(taken)
+
+    def unlock(self) -> None:
+        """Release the lock."""
+        self.run("SELECT pg_advisory_unlock_all()")
+        for what in _TIMEOUTS:
+            self.run(f"RESET {what}")
+
+    def check_lock(self) -> None:
+        """Send something, which shows the server that this process lives."""
+        self.run("SELECT 1")
+
+    def leader(self) -> str:
+        """Return the name of the session that holds the lock."""
+        row = self.first(_LEADER)
+        return row[0].removeprefix("manyarms ") if row else ""
 
     @contextlib.contextmanager
     def _clear_errors(self) -> Iterator[None]:
@@ -186,23 +167,23 @@ class PostgresConnection(Connection):
             raise UniqueError(str(error)) from error
         except driver.errors.LockNotAvailable as error:
             raise StoreUnavailableError(
-                f"{self._place} is busy: another process is writing the same rows (a script, or "
+                f"{self} is busy: another process is writing the same rows (a script, or "
                 f"the service). Try again, or let that process end."
             ) from error
         except driver.errors.DiskFull as error:
             raise StoreUnavailableError(
-                f"{self._place} cannot be written: {str(error).strip()}. Make room on the server."
+                f"{self} cannot be written: {str(error).strip()}. Make room on the server."
             ) from error
         except (driver.OperationalError, driver.InterfaceError) as error:
             self.lost = self._link.closed
             raise StoreUnavailableError(
-                f"{self._place} did not answer: {str(error).strip()}. Try again when the server "
+                f"{self} did not answer: {str(error).strip()}. Try again when the server "
                 f"can be reached."
             ) from error
         except driver.errors.DuplicateTable:
             raise
         except driver.Error as error:
-            raise StoreError(f"{self._place} cannot be used: {str(error).strip()}.") from error
+            raise StoreError(f"{self} cannot be used: {str(error).strip()}.") from error
 
     def run(self, sql: str, *values: Any) -> list[Any]:
         """Run one statement and return its rows."""
@@ -239,7 +220,7 @@ class PostgresConnection(Connection):
             yield
 
     @contextlib.contextmanager
-    def reading(self) -> Iterator[None]:
+    def unchanging(self) -> Iterator[None]:
         """Let the block see the database as it is now."""
         with self.transaction():
             self.run("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")

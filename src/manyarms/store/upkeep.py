@@ -11,19 +11,15 @@ from typing import Any, NamedTuple
 from manyarms.errors import (
     DuplicateNameError,
     ParameterError,
-    StoreDamagedError,
     StoreError,
+    StoreUnavailableError,
     UnknownNameError,
 )
-from manyarms.store import reading
+from manyarms.store import reading, writing
 from manyarms.store.connection import Connection, Options
-from manyarms.store.event_store import (
-    EventStore,
-    insert_experiment,
-    insert_snapshot,
-)
+from manyarms.store.event_store import EventStore
 from manyarms.store.records import ExperimentRecord, Snapshot, Token, digest_of, stored
-from manyarms.store.sqlite import SQLiteFile
+from manyarms.store.sqlite import SQLiteConnection
 
 _PAGE = 20_000  # rows of names and requests that are copied at once
 
@@ -44,7 +40,9 @@ def check(store: EventStore) -> Iterator[Checked]:
             for _ in store.events(record.id):
                 events += 1
             trouble = _check_rest(store, record.id)
-        except StoreDamagedError as error:
+        except StoreUnavailableError:
+            raise
+        except StoreError as error:
             trouble = str(error)
         yield Checked(record.name, events, trouble)
 
@@ -98,7 +96,7 @@ def copy(source: EventStore, target: EventStore, names: Sequence[str] | None = N
     list of str
         The names of the experiments that were copied.
     """
-    with source.reading() as link, link.reading():
+    with source.reading() as link, link.unchanging():
         found = {one.name: one for one in reading.experiments(link)}
         for name in names or ():
             if name not in found:
@@ -123,7 +121,7 @@ def _copy_experiment(
     old = record.id
     (spec, state) = source.first("SELECT spec, state FROM experiments WHERE id = ?", old)
     with target.writing() as link, link.transaction():
-        new = insert_experiment(link, record.name, spec, state, record.created)
+        new = writing.insert_experiment(link, record.name, spec, state, record.created)
         for rows in _pages(source, "arms", "number", "name, digest", old):
             link.insert("arms", [(new, *row) for row in rows])
         chain = reading.Chain(place, source, old, 0)
@@ -139,7 +137,7 @@ def _copy_experiment(
         for seq in reading.snapshot_seqs(source, old):
             found = reading.snapshot(source, old, seq)
             if isinstance(found, Snapshot):
-                insert_snapshot(link, new, found)
+                writing.insert_snapshot(link, new, found)
         for rows in _pages(source, "requests", "key", "digest, answer, at", old):
             link.insert("requests", [(new, *row) for row in rows])
 
@@ -161,12 +159,13 @@ def backup(store: EventStore, path: str | os.PathLike[str]) -> int:
     part = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
         os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))  # it holds hashes
-        if isinstance(store.database, SQLiteFile):
-            store.database.vacuum_into(part)
-        else:
-            options = Options(durable=False, wait=5.0, create=True, read_only=False)
-            with EventStore(SQLiteFile(part, options)) as copied:
-                copy(store, copied)
+        with store.reading() as link:
+            if isinstance(link, SQLiteConnection):
+                link.vacuum_into(part)
+            else:
+                options = Options(durable=False, wait=5.0, create=True, read_only=False)
+                with EventStore(lambda: SQLiteConnection(part, options)) as copied:
+                    copy(store, copied)
         _sync(part)
         os.link(part, target)  # unlike a rename, it replaces nothing
         _sync(target.parent)
