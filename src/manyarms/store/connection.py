@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
@@ -12,7 +12,7 @@ from manyarms.store.schema import FORMAT
 
 
 class UniqueError(StoreError):
-    """A row with this key is there already, or its experiment is not."""
+    """A row with this key is there already, or its experiment was deleted."""
 
 
 class Options(NamedTuple):
@@ -62,8 +62,15 @@ class Connection(ABC):
         """Insert rows within a transaction; raise `UniqueError` if one of them is there."""
 
     @abstractmethod
-    def append(self, rows: Sequence[tuple[Any, ...]]) -> None:
-        """Insert events in a transaction of their own, as quickly as possible."""
+    def keep(self, experiments: Collection[int]) -> None:
+        """Lock experiments against deletion until the transaction ends.
+
+        Raise `UniqueError` if one of them was deleted.
+        """
+
+    @abstractmethod
+    def append(self, rows: Sequence[tuple[Any, ...]], experiments: Collection[int]) -> None:
+        """Insert events of these experiments in a transaction of their own, quickly."""
 
     @abstractmethod
     def rows_of(self, sql: str, experiment: int, keys: Sequence[Any]) -> list[Any]:

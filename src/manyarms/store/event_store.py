@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import logging
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from manyarms.errors import (
     DuplicateNameError,
     ParameterError,
     StoreError,
-    StoreUnavailableError,
     WriteConflictError,
 )
 from manyarms.store import reading, writing
@@ -38,7 +36,6 @@ from manyarms.store.sessions import Sessions
 _MOST = 900_000_000  # bytes of a snapshot: both databases hold a little more in one row
 _KEPT = 2  # snapshots
 _PIECE = 5000  # rows that are deleted in one transaction
-_ATTEMPTS = 20  # to delete an experiment while another process writes to it
 _logger = logging.getLogger("manyarms.store")
 
 
@@ -102,25 +99,10 @@ class EventStore(Sessions):
 
         If the process ends before the last piece, `purge` deletes the rest.
         """
-        for _ in range(_ATTEMPTS):
-            with contextlib.suppress(UniqueError), self.writing() as link, link.transaction():
-                self._bury(link, experiment)
-                break
-        else:
-            raise StoreUnavailableError(
-                f"Experiment {experiment} in {self} was not deleted: another process is writing to "
-                f"it. Stop that process, then try again."
-            )
+        with self.writing() as link:
+            link.run("UPDATE experiments SET name = NULL WHERE id = ?", experiment)
         while self.purge():
             pass
-
-    def _bury(self, link: Connection, experiment: int) -> None:
-        """Take the name away, and add an event on which the next commit of any writer fails."""
-        last = reading.last_seq(link, experiment)
-        link.run("UPDATE experiments SET name = NULL WHERE id = ?", experiment)
-        if link.first("SELECT 1 FROM experiments WHERE id = ?", experiment):
-            event = Event(last + 1, time.time(), "deleted")
-            link.insert("events", [stored(event, experiment, 0)])
 
     def purge(self) -> bool:
         """Delete some rows of a deleted experiment; return False if there are none."""
@@ -167,9 +149,9 @@ class EventStore(Sessions):
                     self._chain(link, append, rows, tails)
                     more = more or bool(append.names or append.requests)
                 if more:
-                    self._commit_all(link, rows, appends)
+                    self._commit_all(link, rows, appends, tails)
                 elif rows:
-                    link.append(rows)
+                    link.append(rows, tails)
             except UniqueError as error:
                 raise self._conflict(link, appends) from error
             finally:
@@ -206,11 +188,16 @@ class EventStore(Sessions):
         tails[experiment] = seq, check
 
     def _commit_all(
-        self, link: Connection, rows: Sequence[tuple[Any, ...]], appends: Sequence[Append]
+        self,
+        link: Connection,
+        rows: Sequence[tuple[Any, ...]],
+        appends: Sequence[Append],
+        experiments: Collection[int],
     ) -> None:
         arms = [(one.experiment, writing.named_arms(one.names)) for one in appends if one.names]
         requests = [(one.experiment, *each) for one in appends for each in one.requests]
         with link.transaction():
+            link.keep(experiments)
             link.insert("events", rows)
             for experiment, named in arms:
                 writing.insert_arms(link, experiment, named)

@@ -13,7 +13,7 @@ import functools
 import math
 import os
 import socket
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from manyarms.core.optional import need
@@ -49,7 +49,7 @@ _LEADER = (
     "l.locktype = 'advisory' AND l.granted AND l.database = (SELECT oid FROM pg_database WHERE "
     f"datname = current_database()) AND l.classid = {_LOCKS} AND l.objid::bigint = {_NUMBER}"
 )
-_INSERT_EVENT = f"INSERT INTO events VALUES ({', '.join(['%s'] * len(TYPES['events']))})"
+_KEPT = "SELECT id FROM experiments WHERE id = ANY (?) AND name IS NOT NULL FOR KEY SHARE"
 
 
 def _driver() -> Any:
@@ -195,19 +195,25 @@ class PostgresConnection(Connection):
         """Insert rows, one array for each column."""
         with self._clear_errors():
             for begin in range(0, len(rows), _AT_ONCE):
-                columns = zip(*rows[begin : begin + _AT_ONCE], strict=True)
-                self._link.execute(_many(table), [list(column) for column in columns])
+                self._link.execute(_many(table), _columns(rows[begin : begin + _AT_ONCE]))
 
-    def append(self, rows: Sequence[tuple[Any, ...]]) -> None:
+    def keep(self, experiments: Collection[int]) -> None:
+        """Lock these experiments against deletion; raise if one was deleted."""
+        if len(self.run(_KEPT, list(experiments))) < len(experiments):
+            raise UniqueError(f"An experiment in {self} was deleted.")
+
+    def append(self, rows: Sequence[tuple[Any, ...]], experiments: Collection[int]) -> None:
         """Insert events; one statement is a transaction, and one round trip."""
         if len(rows) > _AT_ONCE:
             with self.transaction():
+                self.keep(experiments)
                 self.insert("events", rows)
-        elif len(rows) > 1:
-            self.insert("events", rows)
-        else:
-            with self._clear_errors():
-                self._link.execute(_INSERT_EVENT, rows[0])
+            return
+        values = [list(experiments), *_columns(rows), len(experiments)]
+        with self._clear_errors():
+            inserted = self._link.execute(_append(), values).rowcount
+        if not inserted:
+            raise UniqueError(f"An experiment in {self} was deleted.")
 
     def rows_of(self, sql: str, experiment: int, keys: Sequence[Any]) -> list[Any]:
         """Run one query for all keys."""
@@ -236,6 +242,18 @@ def _own_words(sql: str) -> Any:
 @functools.cache
 def _marked(sql: str) -> Any:
     return sql.replace("?", "%s")
+
+
+@functools.cache
+def _append() -> Any:
+    """Return the statement that inserts events unless one of their experiments was deleted."""
+    return (
+        f"WITH kept AS ({_marked(_KEPT)}) {_many('events')} WHERE (SELECT count(*) FROM kept) = %s"
+    )
+
+
+def _columns(rows: Sequence[tuple[Any, ...]]) -> list[list[Any]]:
+    return [list(column) for column in zip(*rows, strict=True)]
 
 
 @functools.cache

@@ -6,7 +6,7 @@ import contextlib
 import os
 import sqlite3
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,9 @@ _INSERTS = {
     table: f"INSERT INTO {table} VALUES ({', '.join('?' * len(types))})"
     for table, types in TYPES.items()
 }
-_INSERT_EVENT = _INSERTS["events"]
+_EXISTS = "SELECT 1 FROM experiments WHERE id = ? AND name IS NOT NULL"
+_MARKS = ", ".join("?" * len(TYPES["events"]))
+_APPEND = f"INSERT INTO events SELECT {_MARKS} WHERE EXISTS ({_EXISTS})"
 _FIXES = {
     sqlite3.SQLITE_BUSY: "Another process is writing to this file (a script, or the service). "
     "Try again, or let that process end",
@@ -93,7 +95,6 @@ class SQLiteConnection(Connection):
         self._link.execute(f"PRAGMA synchronous = {'FULL' if options.durable else 'NORMAL'}")
         self._link.execute(f"PRAGMA cache_size = -{_CACHE}")
         self._link.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT}")
-        self._link.execute("PRAGMA foreign_keys = ON")
         self._link.execute("SELECT count(*) FROM experiments")  # opens the write-ahead log
         for path in (str(self.path), f"{self.path}-wal"):
             with contextlib.suppress(FileNotFoundError):  # where nothing can be written
@@ -191,17 +192,26 @@ class SQLiteConnection(Connection):
         with self._clear_errors("written"):
             self._link.executemany(_INSERTS[table], rows)
 
-    def append(self, rows: Sequence[tuple[Any, ...]]) -> None:
+    def keep(self, experiments: Collection[int]) -> None:
+        """Raise if one of these experiments was deleted; no other process writes meanwhile."""
+        for one in experiments:
+            if self.first(_EXISTS, one) is None:
+                raise UniqueError(f"Experiment {one} in {self} was deleted.")
+
+    def append(self, rows: Sequence[tuple[Any, ...]], experiments: Collection[int]) -> None:
         """Insert events: one alone needs no BEGIN and no COMMIT."""
-        self.check_files()
         if len(rows) > 1:
             with self.transaction():
+                self.keep(experiments)
                 self.insert("events", rows)
             return
+        self.check_files()
         try:
-            self._link.execute(_INSERT_EVENT, rows[0])
+            inserted = self._link.execute(_APPEND, (*rows[0], rows[0][0])).rowcount
         except sqlite3.Error as error:
             raise self._clear(error, "written") from error
+        if not inserted:
+            raise UniqueError(f"Experiment {rows[0][0]} in {self} was deleted.")
 
     def rows_of(self, sql: str, experiment: int, keys: Sequence[Any]) -> list[Any]:
         """Run a query for each key."""
