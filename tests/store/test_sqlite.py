@@ -8,11 +8,17 @@ import os
 import sqlite3
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from manyarms.errors import StoreDamagedError, StoreError, StoreUnavailableError
+from manyarms.errors import (
+    DuplicateNameError,
+    StoreDamagedError,
+    StoreError,
+    StoreUnavailableError,
+)
 from manyarms.store import Append, Event, EventStore, check, open_store
 from manyarms.store.sqlite import SQLiteConnection
 
@@ -65,6 +71,26 @@ def test_an_empty_file_becomes_a_store(path: Path) -> None:
         open_store(path, read_only=True)
     open_store(path).close()
     open_store(path, read_only=True).close()
+
+
+@pytest.mark.patient
+def test_many_processes_create_the_same_file(tmp_path: Path) -> None:
+    """Threads with stores of their own: SQLite distinguishes connections, not processes."""
+    for round_ in range(20):
+        barrier = threading.Barrier(6)
+
+        def create(path: Path, barrier: threading.Barrier = barrier) -> bool:
+            barrier.wait()
+            with open_store(path, wait=60) as store:
+                try:
+                    store.create("shop", {}, ["a"])
+                except DuplicateNameError:
+                    return False
+                return True
+
+        with ThreadPoolExecutor(6) as pool:
+            made = list(pool.map(create, [tmp_path / f"{round_}.db"] * 6))
+        assert sum(made) == 1
 
 
 def test_a_new_file_is_private(path: Path) -> None:

@@ -6,6 +6,7 @@ import contextlib
 import os
 import sqlite3
 import threading
+import time
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -86,12 +87,14 @@ class SQLiteConnection(Connection):
 
     def _prepare(self, options: Options) -> None:
         """Check whose file it is, and set it up; a file that is not ours is not changed."""
-        if not self._is_ours():
+        with self.unchanging():
+            ours = self._is_ours()
+        if not ours:
             if not options.create:
                 raise StoreDamagedError(f"{self} is empty: it holds no store.")
             self._create_tables()
         if not options.read_only:
-            self._link.execute("PRAGMA journal_mode = WAL")
+            self._use_write_ahead_log(options.wait)
         self._link.execute(f"PRAGMA synchronous = {'FULL' if options.durable else 'NORMAL'}")
         self._link.execute(f"PRAGMA cache_size = -{_CACHE}")
         self._link.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT}")
@@ -100,6 +103,18 @@ class SQLiteConnection(Connection):
             with contextlib.suppress(FileNotFoundError):  # where nothing can be written
                 found = os.stat(path)  # noqa: PTH116
                 self._files.append((path, found.st_dev, found.st_ino))
+
+    def _use_write_ahead_log(self, wait: float) -> None:
+        """Change the mode of a new file; SQLite does not wait for others that do the same."""
+        end = time.monotonic() + wait
+        while True:
+            try:
+                self._link.execute("PRAGMA journal_mode = WAL")
+                return
+            except sqlite3.OperationalError:
+                if time.monotonic() > end:
+                    raise
+                time.sleep(0.01)
 
     def _is_ours(self) -> bool:
         """Whether the file holds a store; False if it is empty, and an error if it is another."""
