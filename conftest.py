@@ -11,19 +11,8 @@ import pytest
 ROOT = Path(__file__).parent
 # Fast tests and examples of these rooms say the same with the JIT as without it, so they run once:
 # without it, where nothing waits for the compiler, a wrong index raises, and coverage counts.
-ONCE = {
-    "advice",
-    "attack",
-    "cli",
-    "inference",
-    "live",
-    "project",
-    "protocol",
-    "remote",
-    "report",
-    "serve",
-}
-ONCE |= {"learn", "studies", "theory"}
+ONCE = {"advice", "attack", "cli", "live", "project", "protocol", "remote", "report", "serve"}
+ONCE |= {"inference", "learn", "store", "studies", "theory"}
 ONCE |= {"test_bad_specs.py", "test_players.py", "test_spec.py"}
 # Examples in these files play more games than CPython should.
 PLAYED = {"advise.py", "contests.py", "finding.py"}

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
 from manyarms.errors import ParameterError
-from manyarms.store.connection import Database, Options
+from manyarms.store.connection import Connection, Options
 from manyarms.store.event_store import EventStore
+from manyarms.store.postgres import PostgresConnection
 from manyarms.store.records import (
     LONGEST_ARM_NAME,
     LONGEST_EXPERIMENT_NAME,
@@ -21,11 +24,14 @@ from manyarms.store.records import (
     Token,
     check_name,
 )
+from manyarms.store.sqlite import SQLiteConnection
+from manyarms.store.upkeep import Checked, backup, check, copy
 
 __all__ = [
     "LONGEST_ARM_NAME",
     "LONGEST_EXPERIMENT_NAME",
     "Append",
+    "Checked",
     "Event",
     "EventStore",
     "ExperimentRecord",
@@ -33,7 +39,10 @@ __all__ = [
     "Request",
     "Snapshot",
     "Token",
+    "backup",
+    "check",
     "check_name",
+    "copy",
     "open_store",
 ]
 
@@ -74,21 +83,17 @@ def open_store(
     if durable not in ("process", "power"):
         raise ParameterError(f'`durable` must be "process" or "power", got {durable!r}.')
     options = Options(durable == "power", wait, create and not read_only, read_only)
-    return EventStore(_database(os.fspath(address), options))
+    return EventStore(_connector(os.fspath(address), options))
 
 
-def _database(address: str, options: Options) -> Database:
+def _connector(address: str, options: Options) -> Callable[[], Connection]:
     scheme, separator, rest = address.partition("://")
     if separator and scheme in ("postgresql", "postgres"):
-        from manyarms.store.postgres import PostgresDatabase
-
-        return PostgresDatabase(address, options)
+        return partial(PostgresConnection, address, options)
     path = rest[1:] if scheme == "sqlite" and rest.startswith("/") else address
     if path in ("", ":memory:") or "://" in path:
         raise ParameterError(
             f"`store` must be a path, sqlite:///PATH (four slashes if the path begins with one) or "
             f"postgresql://HOST/DATABASE, got {address.rpartition('@')[2]!r}."
         )
-    from manyarms.store.sqlite import SQLiteFile
-
-    return SQLiteFile(Path(path), options)
+    return partial(SQLiteConnection, Path(path), options)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
-from manyarms.errors import StoreDamagedError
+from manyarms.errors import StoreDamagedError, StoreError
 from manyarms.store.schema import FORMAT
 
 
-class UniqueError(Exception):
-    """A row with this key is there already, or its experiment is not."""
+class UniqueError(StoreError):
+    """A row with this key is there already, or its experiment was deleted."""
 
 
 class Options(NamedTuple):
@@ -37,7 +37,9 @@ class Options(NamedTuple):
 
 
 class Connection(ABC):
-    """An open connection, used by one thread at a time. `?` marks a value in a statement.
+    """An open connection, used by one thread at a time; `str` returns the address.
+
+    In statements `?` marks a value.
 
     Attributes
     ----------
@@ -49,7 +51,7 @@ class Connection(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Disconnect; closing twice is allowed."""
+        """Disconnect and release the lock; closing twice is allowed."""
 
     @abstractmethod
     def run(self, sql: str, *values: Any) -> list[Any]:
@@ -60,8 +62,15 @@ class Connection(ABC):
         """Insert rows within a transaction; raise `UniqueError` if one of them is there."""
 
     @abstractmethod
-    def append(self, rows: Sequence[tuple[Any, ...]]) -> None:
-        """Insert events in a transaction of their own, as quickly as possible."""
+    def keep(self, experiments: Collection[int]) -> None:
+        """Lock experiments against deletion until the transaction ends.
+
+        Raise `UniqueError` if one of them was deleted.
+        """
+
+    @abstractmethod
+    def append(self, rows: Sequence[tuple[Any, ...]], experiments: Collection[int]) -> None:
+        """Insert events of these experiments in a transaction of their own, quickly."""
 
     @abstractmethod
     def rows_of(self, sql: str, experiment: int, keys: Sequence[Any]) -> list[Any]:
@@ -72,47 +81,34 @@ class Connection(ABC):
         """Write all that the block writes, or nothing."""
 
     @abstractmethod
-    def reading(self) -> AbstractContextManager[None]:
+    def unchanging(self) -> AbstractContextManager[None]:
         """Let the block see the database as it is now, whatever others write meanwhile."""
+
+    @abstractmethod
+    def lock(self) -> bool:
+        """Try to become the leader; the lock ends with the connection or the process."""
+
+    @abstractmethod
+    def unlock(self) -> None:
+        """Stop leading."""
+
+    @abstractmethod
+    def check_lock(self) -> None:
+        """Raise a `StoreError` if the lock was lost; tell the database that this process lives."""
+
+    @abstractmethod
+    def leader(self) -> str:
+        """Describe the process that leads; empty if none does."""
 
     def first(self, sql: str, *values: Any) -> Any:
         """Run one statement and return its first row; None if there is none."""
         rows = self.run(sql, *values)
         return rows[0] if rows else None
 
-
-class Database(ABC):
-    """A place of connections, and the lock of the process that leads."""
-
-    @abstractmethod
-    def __str__(self) -> str:
-        """Return the address without passwords."""
-
-    @abstractmethod
-    def connect(self) -> Connection:
-        """Return a new connection; create the tables where there are none."""
-
-    @abstractmethod
-    def lock(self, connection: Connection) -> bool:
-        """Try to become the leader; the lock ends with the connection or the process."""
-
-    @abstractmethod
-    def unlock(self, connection: Connection) -> None:
-        """Stop leading."""
-
-    @abstractmethod
-    def check_lock(self, connection: Connection) -> None:
-        """Raise a `StoreError` if the lock was lost; tell the database that this process lives."""
-
-    @abstractmethod
-    def leader(self, connection: Connection) -> str:
-        """Describe the process that leads; empty if none does."""
-
-
-def check_format(place: Database, found: object) -> None:
-    """Raise unless a store has the format of this version."""
-    if found != FORMAT:
-        raise StoreDamagedError(
-            f"{place} has format {found}, and this version of manyarms reads format {FORMAT}. "
-            f"Install the version that wrote it, or choose another store. Nothing was changed."
-        )
+    def _check_format(self, found: object) -> None:
+        """Raise unless the store has the format of this version."""
+        if found != FORMAT:
+            raise StoreDamagedError(
+                f"{self} has format {found}, and this version of manyarms reads format {FORMAT}. "
+                f"Install the version that wrote it, or choose another store. Nothing was changed."
+            )

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import logging
-import os
-import threading
 import time
-import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
-from typing import Any, Self
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from manyarms.errors import (
     DuplicateNameError,
     ParameterError,
     StoreError,
-    StoreUnavailableError,
     WriteConflictError,
 )
-from manyarms.store import reading
-from manyarms.store.connection import Connection, Database, UniqueError
+from manyarms.store import reading, writing
+from manyarms.store.connection import Connection, UniqueError
 from manyarms.store.records import (
     LONGEST_EXPERIMENT_NAME,
     Append,
@@ -37,145 +31,25 @@ from manyarms.store.records import (
     to_json,
 )
 from manyarms.store.schema import PIECES
+from manyarms.store.sessions import Sessions
 
 _MOST = 900_000_000  # bytes of a snapshot: both databases hold a little more in one row
 _KEPT = 2  # snapshots
 _PIECE = 5000  # rows that are deleted in one transaction
-_ATTEMPTS = 20  # to delete an experiment while another process writes to it
 _logger = logging.getLogger("manyarms.store")
 
 
-class EventStore:
+class EventStore(Sessions):
     """A place for the event logs of experiments; `open_store` opens one.
 
-    All methods may be called from any thread. Commits use one connection, which also holds the
-    leader's lock; everything that may take long uses another one. A store must not be used in a
-    forked process: open it again there.
-
-    Attributes
-    ----------
-    leads
-        Whether this process became the leader by `lead()` and has not resigned.
+    All methods may be called from any thread. A store must not be used in a forked process: open it
+    again there.
     """
 
-    def __init__(self, database: Database) -> None:
-        self.leads = False
-        self._database = database
-        self._process = os.getpid()
-        self._commits, self._reads = threading.RLock(), threading.RLock()
-        self._main: Connection | None = None
-        self._side: Connection | None = None
+    def __init__(self, connect: Callable[[], Connection]) -> None:
+        super().__init__(connect)
         self._tails: dict[int, tuple[int, int]] = {}  # last event and its checksum
-        self._main = database.connect()
-
-    def __str__(self) -> str:
-        return str(self._database)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Disconnect, and let another process lead. Closing twice is allowed."""
-        if self._process != os.getpid():
-            return
-        with self._commits, self._reads:
-            with contextlib.suppress(StoreError):
-                self.resign()
-            for connection in (self._main, self._side):
-                if connection is not None:
-                    connection.close()
-            self._main = self._side = None
-            self._process = 0
-
-    # Connections
-
-    def _check_process(self) -> None:
-        if self._process == 0:
-            raise StoreError(f"{self} is closed. Open it again with open_store(...).")
-        if self._process != os.getpid():
-            raise StoreError(
-                f"{self} was opened by process {self._process}, and this is a forked one. Open the "
-                f"store again in this process."
-            )
-
-    @contextlib.contextmanager
-    def writing(self) -> Iterator[Connection]:
-        """Yield the connection that commits, for this thread alone."""
-        with self._commits:
-            connection = self._committing()
-            try:
-                yield connection
-            finally:
-                self._drop_lost(connection)
-
-    def _committing(self) -> Connection:
-        self._check_process()
-        if self._main is None:
-            if self.leads:
-                raise StoreUnavailableError(
-                    f"This process no longer leads: its connection to {self} was lost."
-                )
-            self._tails.clear()
-            self._main = self._database.connect()
-        return self._main
-
-    def _drop_lost(self, connection: Connection) -> None:
-        if connection.lost and connection is self._main:
-            connection.close()
-            self._main = None
-
-    @contextlib.contextmanager
-    def reading(self) -> Iterator[Connection]:
-        """Yield the connection for everything else, for this thread alone."""
-        with self._reads:
-            self._check_process()
-            if self._side is None:
-                self._side = self._database.connect()
-            side = self._side
-            try:
-                yield side
-            finally:
-                if side.lost:
-                    side.close()
-                    self._side = None
-
-    # Leading
-
-    def lead(self) -> bool:
-        """Try to become the leader; return False if another process leads.
-
-        The lock ends with this process. On PostgreSQL it is held by the session that commits, and
-        the server ends that session if `beat()` and commits stay away for 5 seconds.
-        """
-        with self.writing() as link:
-            self.leads = self.leads or self._database.lock(link)
-            self._tails.clear()
-            return self.leads
-
-    def beat(self) -> None:
-        """Raise a `StoreError` if this process no longer leads; call it every second."""
-        with self.writing() as link:
-            if not self.leads:
-                raise StoreError(f"This process does not lead on {self}. Call lead() first.")
-            self._database.check_lock(link)
-
-    def resign(self) -> None:
-        """Let another process lead."""
-        with self._commits:
-            led, self.leads = self.leads, False
-            if led and self._main is not None:
-                try:
-                    self._database.unlock(self._main)
-                finally:
-                    self._drop_lost(self._main)
-
-    def leader(self) -> str:
-        """Describe the process that leads; empty if none does."""
-        with self.reading() as link:
-            return self._database.leader(link)
+        self._tails_by: Connection | None = None  # after a failover the server may have lost events
 
     # Experiments
 
@@ -196,11 +70,11 @@ class EventStore:
             changed, and `find` returns the experiment that is there.
         """
         check_name(name, LONGEST_EXPERIMENT_NAME, "experiment")
-        arms = _named(enumerate(names))
+        arms = writing.named_arms(enumerate(names))
         text, created = to_json(spec), time.time()
         with self.writing() as link, link.transaction():
-            number = insert_experiment(link, name, text, to_json(state or {}), created)
-            _insert_arms(link, number, arms)
+            number = writing.insert_experiment(link, name, text, to_json(state or {}), created)
+            writing.insert_arms(link, number, arms)
         return ExperimentRecord(number, name, json.loads(text), dict(state or {}), created)
 
     def find(self, name: str) -> ExperimentRecord | None:
@@ -225,25 +99,10 @@ class EventStore:
 
         If the process ends before the last piece, `purge` deletes the rest.
         """
-        for _ in range(_ATTEMPTS):
-            with contextlib.suppress(UniqueError), self.writing() as link, link.transaction():
-                self._bury(link, experiment)
-                break
-        else:
-            raise StoreUnavailableError(
-                f"Experiment {experiment} in {self} was not deleted: another process is writing to "
-                f"it. Stop that process, then try again."
-            )
+        with self.writing() as link:
+            link.run("UPDATE experiments SET name = NULL WHERE id = ?", experiment)
         while self.purge():
             pass
-
-    def _bury(self, link: Connection, experiment: int) -> None:
-        """Take the name away, and add an event on which the next commit of any writer fails."""
-        last = reading.last_seq(link, experiment)
-        link.run("UPDATE experiments SET name = NULL WHERE id = ?", experiment)
-        if link.first("SELECT 1 FROM experiments WHERE id = ?", experiment):
-            event = Event(last + 1, time.time(), "deleted")
-            link.insert("events", [stored(event, experiment, 0)])
 
     def purge(self) -> bool:
         """Delete some rows of a deleted experiment; return False if there are none."""
@@ -280,17 +139,19 @@ class EventStore:
         """
         with self._commits:
             link = self._committing()
+            if link is not self._tails_by:
+                self._tails, self._tails_by = {}, link
             rows: list[tuple[Any, ...]] = []
             tails: dict[int, tuple[int, int]] = {}
             more = False
-            for append in appends:
-                self._chain(link, append, rows, tails)
-                more = more or bool(append.names or append.requests)
             try:
+                for append in appends:
+                    self._chain(link, append, rows, tails)
+                    more = more or bool(append.names or append.requests)
                 if more:
-                    self._commit_all(link, rows, appends)
+                    self._commit_all(link, rows, appends, tails)
                 elif rows:
-                    link.append(rows)
+                    link.append(rows, tails)
             except UniqueError as error:
                 raise self._conflict(link, appends) from error
             finally:
@@ -327,14 +188,19 @@ class EventStore:
         tails[experiment] = seq, check
 
     def _commit_all(
-        self, link: Connection, rows: Sequence[tuple[Any, ...]], appends: Sequence[Append]
+        self,
+        link: Connection,
+        rows: Sequence[tuple[Any, ...]],
+        appends: Sequence[Append],
+        experiments: Collection[int],
     ) -> None:
-        arms = [(one.experiment, _named(one.names)) for one in appends if one.names]
+        arms = [(one.experiment, writing.named_arms(one.names)) for one in appends if one.names]
         requests = [(one.experiment, *each) for one in appends for each in one.requests]
         with link.transaction():
+            link.keep(experiments)
             link.insert("events", rows)
             for experiment, named in arms:
-                _insert_arms(link, experiment, named)
+                writing.insert_arms(link, experiment, named)
             link.insert("requests", requests)
 
     def _conflict(self, link: Connection, appends: Sequence[Append]) -> WriteConflictError:
@@ -427,12 +293,9 @@ class EventStore:
         if len(data) > _MOST:
             raise StoreError(f"A snapshot has at most {_MOST:,} bytes, got {len(data):,}.")
         with self.reading() as link, link.transaction():
-            if seq > 0 and reading.checksum_at(link, experiment, seq) is None:
+            if reading.checksum_at(link, experiment, seq) is None:
                 raise StoreError(f"There is no event {seq} in experiment {experiment} of {self}.")
-            try:
-                insert_snapshot(link, experiment, Snapshot(seq, version, data))
-            except UniqueError as error:
-                raise StoreError(f"There is no experiment {experiment} in {self}.") from error
+            writing.insert_snapshot(link, experiment, Snapshot(seq, version, data))
             link.run(
                 "DELETE FROM snapshots WHERE experiment = ? AND seq > 0 AND seq NOT IN (SELECT "
                 "seq FROM snapshots WHERE experiment = ? ORDER BY seq DESC LIMIT ?)",
@@ -484,80 +347,17 @@ class EventStore:
     def add_token(self, token: Token) -> None:
         """Store a token; raise a `DuplicateNameError` if there is one of this name."""
         with self.writing() as link:
-            insert_token(link, token)
+            row = link.first(
+                "INSERT INTO tokens (name, role, hash, created, expires) VALUES (?, ?, ?, ?, ?) "
+                "ON CONFLICT DO NOTHING RETURNING name",
+                *token,
+            )
+        if row is None:
+            raise DuplicateNameError(
+                f"There is a token {token.name!r} already. Choose another name."
+            )
 
     def remove_token(self, name: str) -> bool:
         """Remove a token; return whether there was one of this name."""
         with self.writing() as link:
             return bool(link.run("DELETE FROM tokens WHERE name = ? RETURNING 1", name))
-
-    # Upkeep
-
-    def backup(self, path: str | Path) -> int:
-        """Write all that is committed to a new SQLite file; return its size in bytes.
-
-        Other processes may go on writing. A file that exists is not replaced.
-        """
-        from manyarms.store.upkeep import back_up
-
-        return back_up(self, Path(path))
-
-
-Arms = list[tuple[int, str, bytes]]
-
-
-def _named(names: Iterable[tuple[int, str]]) -> Arms:
-    arms = list(names)
-    for _, name in arms:
-        check_name(name)
-    return [(number, name, digest_of(name)) for number, name in arms]
-
-
-def insert_experiment(link: Connection, name: str, spec: str, state: str, created: float) -> int:
-    """Insert an experiment within a transaction and return its number."""
-    row = link.first(
-        "INSERT INTO experiments (name, spec, state, created) VALUES (?, ?, ?, ?) "
-        "ON CONFLICT (name) DO NOTHING RETURNING id",
-        *(name, spec, state, created),
-    )
-    if row is None:
-        raise DuplicateNameError(
-            f"There is an experiment {name!r} already. Continue that one, or choose another name."
-        )
-    return int(row[0])
-
-
-def _insert_arms(link: Connection, experiment: int, arms: Arms) -> None:
-    """Insert arms within a transaction; raise a `DuplicateNameError` if a name is there."""
-    seen: set[bytes] = set()
-    for _, name, digest in arms:
-        if digest in seen:
-            raise DuplicateNameError(f"Arms must have different names; {name[:200]!r} comes twice.")
-        seen.add(digest)
-    try:
-        link.insert("arms", [(experiment, *arm) for arm in arms])
-    except UniqueError as error:
-        raise DuplicateNameError(
-            f"An arm of experiment {experiment} has one of these names or numbers already."
-        ) from error
-
-
-def insert_snapshot(link: Connection, experiment: int, one: Snapshot) -> None:
-    """Insert a snapshot, or replace the one after the same event."""
-    link.run(
-        "INSERT INTO snapshots (experiment, seq, version, checksum, data) VALUES (?, ?, ?, ?, ?) "
-        "ON CONFLICT (experiment, seq) DO UPDATE SET version = excluded.version, "
-        "checksum = excluded.checksum, data = excluded.data",
-        *(experiment, one.seq, one.version, zlib.crc32(one.data), one.data),
-    )
-
-
-def insert_token(link: Connection, token: Token) -> None:
-    """Insert a token."""
-    row = link.first(
-        "INSERT INTO tokens (name, role, hash, created, expires) VALUES (?, ?, ?, ?, ?) "
-        "ON CONFLICT DO NOTHING RETURNING name",
-        *token,
-    )
-    if row is None:
-        raise DuplicateNameError(f"There is a token {token.name!r} already. Choose another name.")

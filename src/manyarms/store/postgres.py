@@ -13,7 +13,7 @@ import functools
 import math
 import os
 import socket
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from manyarms.core.optional import need
@@ -24,19 +24,14 @@ from manyarms.errors import (
     StoreError,
     StoreUnavailableError,
 )
-from manyarms.store.connection import (
-    Connection,
-    Database,
-    Options,
-    UniqueError,
-    check_format,
-)
+from manyarms.store.connection import Connection, Options, UniqueError
 from manyarms.store.schema import FORMAT, TABLES, TYPES
 
 if TYPE_CHECKING:
     import psycopg
 
 SILENCE = 5.0  # seconds without a statement after which the server ends a leader's session
+_TIMEOUTS = ("idle_session_timeout", "idle_in_transaction_session_timeout")
 _LOCKS = 0x6D61  # the class of our advisory locks; number 0 is for creating tables
 _AT_ONCE = 20_000  # rows in one statement
 _WORDS = {
@@ -47,46 +42,38 @@ _WORDS = {
     " WITHOUT ROWID": "",
 }
 _MARK = "manyarms_store"  # the table that holds the format
-_OUR_LOCK = f"{_LOCKS}, ('{_MARK}'::regclass::oid::bigint % 2147483647)::int"
+_NUMBER = f"mod('{_MARK}'::regclass::oid::bigint, 2147483647)"  # of the lock: one for each schema
+_OUR_LOCK = f"{_LOCKS}, {_NUMBER}::int"
 _LEADER = (
     "SELECT a.application_name FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid WHERE "
     "l.locktype = 'advisory' AND l.granted AND l.database = (SELECT oid FROM pg_database WHERE "
-    f"datname = current_database()) AND l.classid = {_LOCKS} AND l.objid::bigint = "
-    f"'{_MARK}'::regclass::oid::bigint % 2147483647"
+    f"datname = current_database()) AND l.classid = {_LOCKS} AND l.objid::bigint = {_NUMBER}"
 )
-_INSERT_EVENT = f"INSERT INTO events VALUES ({', '.join(['%s'] * len(TYPES['events']))})"
+_KEPT = "SELECT id FROM experiments WHERE id = ANY (?) AND name IS NOT NULL FOR KEY SHARE"
 
 
 def _driver() -> Any:
     return need("psycopg", "to use PostgreSQL", "postgres")
 
 
-class PostgresDatabase(Database):
-    """A database of a server; the tables are in the schema that its search path names."""
+class PostgresConnection(Connection):
+    """A session; the tables are in the schema that its search path names."""
 
     def __init__(self, url: str, options: Options) -> None:
-        self._url, self._options = url, options
+        driver = _driver()
         try:
-            parts = _driver().conninfo.conninfo_to_dict(url)
-        except _driver().Error as error:
+            parts = driver.conninfo.conninfo_to_dict(url)
+        except driver.Error as error:
             raise ParameterError(
                 f"`store` must be postgresql://HOST/DATABASE: {str(error).strip()}."
             ) from error
-        host, port = parts.get("host", "localhost"), parts.get("port")
-        place = f"{host}:{port}" if port else host
+        place = ":".join(parts[one] for one in ("host", "port") if one in parts)
         self._shown = f"postgresql://{place}/{parts.get('dbname', '')}"
-
-    def __str__(self) -> str:
-        return self._shown
-
-    def connect(self) -> PostgresConnection:
-        """Connect; create the tables where there are none."""
-        driver = _driver()
         try:
-            link = driver.connect(
-                self._url,
+            self._link: psycopg.Connection[Any] = driver.connect(
+                url,
                 autocommit=True,
-                connect_timeout=max(2, math.ceil(self._options.wait)),
+                connect_timeout=max(2, math.ceil(options.wait)),
                 application_name=f"manyarms {socket.gethostname()[:40]}:{os.getpid()}",
                 keepalives_idle=5,
                 tcp_user_timeout=10_000,
@@ -95,59 +82,35 @@ class PostgresDatabase(Database):
             raise StoreUnavailableError(
                 f"{self} cannot be reached: {str(error).strip()}. Check the address and the server."
             ) from error
-        connection = PostgresConnection(self, link)
         try:
-            connection.prepare(self._options)
+            self._prepare(options)
         except BaseException:
-            connection.close()
+            self.close()
             raise
-        return connection
 
-    def lock(self, connection: Connection) -> bool:
-        """Try to take the advisory lock of the session that commits."""
-        (taken,) = connection.first(f"SELECT pg_try_advisory_lock({_OUR_LOCK})")
-        if taken:
-            for what in ("idle_session_timeout", "idle_in_transaction_session_timeout"):
-                connection.run(f"SET {what} = {1000 * SILENCE:.0f}")
-        return bool(taken)
+    def __str__(self) -> str:
+        return self._shown
 
-    def unlock(self, connection: Connection) -> None:
-        """Release the lock."""
-        connection.run("SELECT pg_advisory_unlock_all()")
-        for what in ("idle_session_timeout", "idle_in_transaction_session_timeout"):
-            connection.run(f"RESET {what}")
-
-    def check_lock(self, connection: Connection) -> None:
-        """Send something, which shows the server that this process lives."""
-        connection.run("SELECT 1")
-
-    def leader(self, connection: Connection) -> str:
-        """Return the name of the session that holds the lock."""
-        row = connection.first(_LEADER)
-        return row[0].removeprefix("manyarms ") if row else ""
-
-
-class PostgresConnection(Connection):
-    """A session."""
-
-    def __init__(self, place: PostgresDatabase, link: psycopg.Connection[Any]) -> None:
-        self._place, self._link = place, link
-
-    def prepare(self, options: Options) -> None:
+    def _prepare(self, options: Options) -> None:
         """Check the tables and create them where there are none."""
         self.run(f"SET lock_timeout = {max(1, round(1000 * options.wait))}")
         self.run("SET synchronous_commit = on")
         if options.read_only:
             self.run("SET default_transaction_read_only = on")
         if not self._is_ours():
-            if options.read_only or not options.create:
-                raise PathNotFoundError(f"There is no store in {self._place}. Check the address.")
+            if not options.create:
+                raise PathNotFoundError(f"There is no store in {self}. Check the address.")
             self._create_tables()
 
     def _is_ours(self) -> bool:
-        if self.first(f"SELECT to_regclass('{_MARK}')")[0] is None:
+        # not to_regclass, which may not see what another session has just created
+        if not self.run(
+            "SELECT 1 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
+            "WHERE c.relname = ? AND n.nspname = ANY (current_schemas(false))",
+            _MARK,
+        ):
             return False
-        check_format(self._place, self.first(f"SELECT max(format) FROM {_MARK}")[0])
+        self._check_format(self.first(f"SELECT max(format) FROM {_MARK}")[0])
         return True
 
     def _create_tables(self) -> None:
@@ -157,19 +120,42 @@ class PostgresConnection(Connection):
                 if self._is_ours():  # another process was faster
                     return
                 for statement in TABLES:
-                    self._link.execute(_own_words(statement))  # type: ignore[call-overload]
+                    self._link.execute(_own_words(statement))
                 self.run(f"CREATE TABLE {_MARK} (format BIGINT NOT NULL)")
                 self.run(f"INSERT INTO {_MARK} VALUES ({FORMAT})")
         except _driver().errors.DuplicateTable as error:
             raise StoreDamagedError(
-                f"{self._place} has tables of another program: {str(error).strip()}. Choose "
+                f"{self} has tables of another program: {str(error).strip()}. Choose "
                 f"another database or schema. Nothing was changed."
             ) from error
 
     def close(self) -> None:
-        """Disconnect."""
+        """Disconnect, which releases the lock."""
         with contextlib.suppress(_driver().Error):
             self._link.close()
+
+    def lock(self) -> bool:
+        """Try to take the advisory lock of this session."""
+        (taken,) = self.first(f"SELECT pg_try_advisory_lock({_OUR_LOCK})")
+        if taken:
+            for what in _TIMEOUTS:
+                self.run(f"SET {what} = {1000 * SILENCE:.0f}")
+        return bool(taken)
+
+    def unlock(self) -> None:
+        """Release the lock."""
+        self.run("SELECT pg_advisory_unlock_all()")
+        for what in _TIMEOUTS:
+            self.run(f"RESET {what}")
+
+    def check_lock(self) -> None:
+        """Send something, which shows the server that this process lives."""
+        self.run("SELECT 1")
+
+    def leader(self) -> str:
+        """Return the name of the session that holds the lock."""
+        row = self.first(_LEADER)
+        return row[0].removeprefix("manyarms ") if row else ""
 
     @contextlib.contextmanager
     def _clear_errors(self) -> Iterator[None]:
@@ -181,23 +167,23 @@ class PostgresConnection(Connection):
             raise UniqueError(str(error)) from error
         except driver.errors.LockNotAvailable as error:
             raise StoreUnavailableError(
-                f"{self._place} is busy: another process is writing the same rows (a script, or "
+                f"{self} is busy: another process is writing the same rows (a script, or "
                 f"the service). Try again, or let that process end."
             ) from error
         except driver.errors.DiskFull as error:
             raise StoreUnavailableError(
-                f"{self._place} cannot be written: {str(error).strip()}. Make room on the server."
+                f"{self} cannot be written: {str(error).strip()}. Make room on the server."
             ) from error
         except (driver.OperationalError, driver.InterfaceError) as error:
             self.lost = self._link.closed
             raise StoreUnavailableError(
-                f"{self._place} did not answer: {str(error).strip()}. Try again when the server "
+                f"{self} did not answer: {str(error).strip()}. Try again when the server "
                 f"can be reached."
             ) from error
         except driver.errors.DuplicateTable:
             raise
         except driver.Error as error:
-            raise StoreError(f"{self._place} cannot be used: {str(error).strip()}.") from error
+            raise StoreError(f"{self} cannot be used: {str(error).strip()}.") from error
 
     def run(self, sql: str, *values: Any) -> list[Any]:
         """Run one statement and return its rows."""
@@ -209,19 +195,25 @@ class PostgresConnection(Connection):
         """Insert rows, one array for each column."""
         with self._clear_errors():
             for begin in range(0, len(rows), _AT_ONCE):
-                columns = zip(*rows[begin : begin + _AT_ONCE], strict=True)
-                self._link.execute(_many(table), [list(column) for column in columns])
+                self._link.execute(_many(table), _columns(rows[begin : begin + _AT_ONCE]))
 
-    def append(self, rows: Sequence[tuple[Any, ...]]) -> None:
+    def keep(self, experiments: Collection[int]) -> None:
+        """Lock these experiments against deletion; raise if one was deleted."""
+        if len(self.run(_KEPT, list(experiments))) < len(experiments):
+            raise UniqueError(f"An experiment in {self} was deleted.")
+
+    def append(self, rows: Sequence[tuple[Any, ...]], experiments: Collection[int]) -> None:
         """Insert events; one statement is a transaction, and one round trip."""
         if len(rows) > _AT_ONCE:
             with self.transaction():
+                self.keep(experiments)
                 self.insert("events", rows)
-        elif len(rows) > 1:
-            self.insert("events", rows)
-        else:
-            with self._clear_errors():
-                self._link.execute(_INSERT_EVENT, rows[0])
+            return
+        values = [list(experiments), *_columns(rows), len(experiments)]
+        with self._clear_errors():
+            inserted = self._link.execute(_append(), values).rowcount
+        if not inserted:
+            raise UniqueError(f"An experiment in {self} was deleted.")
 
     def rows_of(self, sql: str, experiment: int, keys: Sequence[Any]) -> list[Any]:
         """Run one query for all keys."""
@@ -234,14 +226,14 @@ class PostgresConnection(Connection):
             yield
 
     @contextlib.contextmanager
-    def reading(self) -> Iterator[None]:
+    def unchanging(self) -> Iterator[None]:
         """Let the block see the database as it is now."""
         with self.transaction():
             self.run("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
             yield
 
 
-def _own_words(sql: str) -> str:
+def _own_words(sql: str) -> Any:
     for word, own in _WORDS.items():
         sql = sql.replace(word, own)
     return sql
@@ -249,7 +241,19 @@ def _own_words(sql: str) -> str:
 
 @functools.cache
 def _marked(sql: str) -> Any:
-    return sql.replace("%", "%%").replace("?", "%s")
+    return sql.replace("?", "%s")
+
+
+@functools.cache
+def _append() -> Any:
+    """Return the statement that inserts events unless one of their experiments was deleted."""
+    return (
+        f"WITH kept AS ({_marked(_KEPT)}) {_many('events')} WHERE (SELECT count(*) FROM kept) = %s"
+    )
+
+
+def _columns(rows: Sequence[tuple[Any, ...]]) -> list[list[Any]]:
+    return [list(column) for column in zip(*rows, strict=True)]
 
 
 @functools.cache

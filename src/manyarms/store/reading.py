@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import struct
 import zlib
+from collections.abc import Iterator
 from typing import Any
 
 from manyarms.errors import StoreDamagedError
@@ -24,10 +26,15 @@ def experiments(link: Connection, where: str = "name IS NOT NULL", *values: Any)
     rows = link.run(
         f"SELECT id, name, spec, state, created FROM experiments WHERE {where}", *values
     )
-    return [
-        ExperimentRecord(number, name, json.loads(spec), json.loads(state), created)
-        for number, name, spec, state, created in rows
-    ]
+    try:
+        return [
+            ExperimentRecord(number, name, json.loads(spec), json.loads(state), created)
+            for number, name, spec, state, created in rows
+        ]
+    except ValueError as error:
+        raise StoreDamagedError(
+            f"The settings of an experiment in {link} are damaged: {error}. Restore a backup."
+        ) from error
 
 
 def last_seq(link: Connection, experiment: int) -> int:
@@ -73,7 +80,7 @@ class Chain:
         )
         return list(self._verified(rows))
 
-    def _verified(self, rows: list[Any]) -> Any:
+    def _verified(self, rows: list[Any]) -> Iterator[Event]:
         for *columns, found in rows:
             seq, at, kind, pull, arm, reward, detail = columns
             if seq != self.seq + 1:
@@ -81,7 +88,7 @@ class Chain:
                 return
             try:
                 check = next_checksum(self._check, *columns)
-            except (TypeError, AttributeError):  # a column of another type
+            except (struct.error, AttributeError):  # a column of another type
                 check = -1
             if check != found:
                 self._damage = f"event {seq} was changed after it was written"

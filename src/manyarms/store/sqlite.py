@@ -6,9 +6,10 @@ import contextlib
 import os
 import sqlite3
 import threading
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from manyarms.core.files import FileLock, LockedError, check_single
 from manyarms.errors import (
@@ -17,13 +18,7 @@ from manyarms.errors import (
     StoreError,
     StoreUnavailableError,
 )
-from manyarms.store.connection import (
-    Connection,
-    Database,
-    Options,
-    UniqueError,
-    check_format,
-)
+from manyarms.store.connection import Connection, Options, UniqueError
 from manyarms.store.schema import FORMAT, TABLES, TYPES
 
 _APPLICATION = 0x6D616E79  # "many": tells our files from other SQLite files
@@ -34,8 +29,9 @@ _INSERTS = {
     table: f"INSERT INTO {table} VALUES ({', '.join('?' * len(types))})"
     for table, types in TYPES.items()
 }
-_INSERT_EVENT = _INSERTS["events"]
-_DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+_EXISTS = "SELECT 1 FROM experiments WHERE id = ? AND name IS NOT NULL"
+_MARKS = ", ".join("?" * len(TYPES["events"]))
+_APPEND = f"INSERT INTO events SELECT {_MARKS} WHERE EXISTS ({_EXISTS})"
 _FIXES = {
     sqlite3.SQLITE_BUSY: "Another process is writing to this file (a script, or the service). "
     "Try again, or let that process end",
@@ -48,35 +44,37 @@ _FIXES = {
 }
 
 
-class SQLiteFile(Database):
-    """A file; beside it are SQLite's write-ahead log and the leader's lock."""
+class SQLiteConnection(Connection):
+    """A connection to a file; beside it are SQLite's write-ahead log and the leader's lock."""
 
     def __init__(self, path: Path, options: Options) -> None:
-        self._given = path
-        self.path = Path(os.path.realpath(path))
-        self._options = options
+        self._given, self.path = path, Path(os.path.realpath(path))
+        self._lock_path = self.path.with_name(f"{self.path.name}.lock")
         self._lock: FileLock | None = None
-
-    def __str__(self) -> str:
-        return f"sqlite:///{self._given}"
-
-    def connect(self) -> Connection:
-        """Open the file; create it and its tables where there are none."""
+        self._files: list[tuple[str, int, int]] = []
         if self.path.exists():
             check_single(self.path, self.path.stat())
-        elif self._options.create:
+        elif options.create:
             self._create_file()
         else:
             raise PathNotFoundError(f"There is no store {self}. Check the path.")
-        with _clear_errors(self, "opened"):
-            connection = SQLiteConnection(self, self._options)
+        with self._clear_errors("opened"):
+            self._link = sqlite3.connect(
+                f"{self.path.as_uri()}?mode={'ro' if options.read_only else 'rw'}",
+                uri=True,
+                isolation_level=None,
+                timeout=options.wait,
+                check_same_thread=False,
+            )
         try:
-            with _clear_errors(self, "opened"):
-                connection.prepare(self._options)
+            with self._clear_errors("opened"):
+                self._prepare(options)
         except BaseException:
-            connection.close()
+            self.close()
             raise
-        return connection
+
+    def __str__(self) -> str:
+        return f"sqlite:///{self._given}"
 
     def _create_file(self) -> None:
         """Make the file readable for its user alone, because it holds hashes of tokens.
@@ -87,96 +85,46 @@ class SQLiteFile(Database):
         with _creating, contextlib.suppress(OSError):  # SQLite says what is wrong
             os.close(os.open(self.path, os.O_CREAT | os.O_EXCL, 0o600))
 
-    def lock(self, connection: Connection) -> bool:
-        """Try to lock the file beside this one."""
-        try:
-            self._lock = FileLock(self._lock_path, remove=True)
-        except LockedError:
-            return False
-        except OSError as error:
-            raise StoreUnavailableError(f"{self} cannot be locked: {error}.") from error
-        return True
-
-    @property
-    def _lock_path(self) -> Path:
-        return self.path.with_name(f"{self.path.name}.lock")
-
-    def unlock(self, connection: Connection) -> None:
-        """Release the lock."""
-        lock, self._lock = self._lock, None
-        if lock is not None:
-            lock.release()
-
-    def check_lock(self, connection: Connection) -> None:
-        """Raise if the lock or the file was removed or replaced."""
-        if self._lock is None or not self._lock.stands():
-            raise StoreError(f"This process no longer leads: the lock beside {self} was removed.")
-        assert isinstance(connection, SQLiteConnection)
-        connection.check_files()
-
-    def leader(self, connection: Connection) -> str:
-        """Return the process that holds the lock."""
-        try:
-            text = self._lock_path.read_text(encoding="ascii", errors="replace").strip("\0 \n")
-        except OSError:
-            return ""
-        return f"process {text}"
-
-    def vacuum_into(self, target: Path) -> None:
-        """Write the present contents to an empty file, while others write to this one.
-
-        SQLite's backup functions start again whenever another process writes, and so may never end.
-        """
-        uri = f"{self.path.as_uri()}?mode=ro"
-        with _clear_errors(self, "copied"):
-            link = sqlite3.connect(uri, uri=True, isolation_level=None)
-            with contextlib.closing(link):
-                link.execute("VACUUM INTO ?", (str(target),))
-
-
-class SQLiteConnection(Connection):
-    """A connection to a file."""
-
-    def __init__(self, place: SQLiteFile, options: Options) -> None:
-        self._place = place
-        mode = "ro" if options.read_only else "rw"
-        self._link = sqlite3.connect(
-            f"{place.path.as_uri()}?mode={mode}",
-            uri=True,
-            isolation_level=None,
-            timeout=options.wait,
-            check_same_thread=False,
-        )
-        self._files: list[tuple[str, int, int]] = []
-
-    def prepare(self, options: Options) -> None:
+    def _prepare(self, options: Options) -> None:
         """Check whose file it is, and set it up; a file that is not ours is not changed."""
-        link = self._link
-        if not self._is_ours():
-            if options.read_only or not options.create:
-                raise StoreDamagedError(f"{self._place} is empty: it holds no store.")
+        with self.unchanging():
+            ours = self._is_ours()
+        if not ours:
+            if not options.create:
+                raise StoreDamagedError(f"{self} is empty: it holds no store.")
             self._create_tables()
         if not options.read_only:
-            link.execute("PRAGMA journal_mode = WAL")
-        link.execute(f"PRAGMA synchronous = {'FULL' if options.durable else 'NORMAL'}")
-        link.execute(f"PRAGMA cache_size = -{_CACHE}")
-        link.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT}")
-        link.execute("PRAGMA foreign_keys = ON")
-        link.execute("SELECT count(*) FROM experiments").fetchone()  # opens the write-ahead log
-        for path in (str(self._place.path), f"{self._place.path}-wal"):
+            self._use_write_ahead_log(options.wait)
+        self._link.execute(f"PRAGMA synchronous = {'FULL' if options.durable else 'NORMAL'}")
+        self._link.execute(f"PRAGMA cache_size = -{_CACHE}")
+        self._link.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT}")
+        self._link.execute("SELECT count(*) FROM experiments")  # opens the write-ahead log
+        for path in (str(self.path), f"{self.path}-wal"):
             with contextlib.suppress(FileNotFoundError):  # where nothing can be written
                 found = os.stat(path)  # noqa: PTH116
                 self._files.append((path, found.st_dev, found.st_ino))
+
+    def _use_write_ahead_log(self, wait: float) -> None:
+        """Change the mode of a new file; SQLite does not wait for others that do the same."""
+        end = time.monotonic() + wait
+        while True:
+            try:
+                self._link.execute("PRAGMA journal_mode = WAL")
+                return
+            except sqlite3.OperationalError:
+                if time.monotonic() > end:
+                    raise
+                time.sleep(0.01)
 
     def _is_ours(self) -> bool:
         """Whether the file holds a store; False if it is empty, and an error if it is another."""
         number = self._link.execute("PRAGMA application_id").fetchone()[0]
         if number == _APPLICATION:
-            check_format(self._place, self._link.execute("PRAGMA user_version").fetchone()[0])
+            self._check_format(self._link.execute("PRAGMA user_version").fetchone()[0])
             return True
         if number or self._link.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
             raise StoreDamagedError(
-                f"{self._place} is a database of another program. Choose another file. Nothing "
+                f"{self} is a database of another program. Choose another file. Nothing "
                 f"was changed."
             )
         return False
@@ -191,8 +139,47 @@ class SQLiteConnection(Connection):
             self._link.execute(f"PRAGMA user_version = {FORMAT}")
 
     def close(self) -> None:
-        """Disconnect."""
+        """Disconnect and release the lock."""
         self._link.close()
+        self.unlock()
+
+    def lock(self) -> bool:
+        """Try to lock the file beside this one."""
+        try:
+            self._lock = FileLock(self._lock_path, remove=True)
+        except LockedError:
+            return False
+        except OSError as error:
+            raise StoreUnavailableError(f"{self} cannot be locked: {error}.") from error
+        return True
+
+    def unlock(self) -> None:
+        """Release the lock."""
+        lock, self._lock = self._lock, None
+        if lock is not None:
+            lock.release()
+
+    def check_lock(self) -> None:
+        """Raise if the lock or the file was removed or replaced."""
+        if self._lock is None or not self._lock.stands():
+            raise StoreError(f"This process no longer leads: the lock beside {self} was removed.")
+        self.check_files()
+
+    def leader(self) -> str:
+        """Return the process that holds the lock."""
+        try:
+            text = self._lock_path.read_text(encoding="ascii", errors="replace").strip("\0 \n")
+        except OSError:
+            return ""
+        return f"process {text}"
+
+    def vacuum_into(self, target: Path) -> None:
+        """Write the present contents to an empty file, while others write to this one.
+
+        SQLite's backup functions start again whenever another process writes, and so may never end.
+        """
+        with self._clear_errors("copied"):
+            self._link.execute("VACUUM INTO ?", (str(target),))
 
     def check_files(self) -> None:
         """Raise if the file was removed or replaced: the next start would not see what we write."""
@@ -206,48 +193,46 @@ class SQLiteConnection(Connection):
         except OSError:
             pass
         raise StoreError(
-            f"{self._place} was removed or replaced while it was open. Nothing was written. Put "
+            f"{self} was removed or replaced while it was open. Nothing was written. Put "
             f"the file back with its -wal file, and open the store again."
         )
 
     def run(self, sql: str, *values: Any) -> list[Any]:
         """Run one statement and return its rows."""
-        try:
+        with self._clear_errors("used"):
             return self._link.execute(sql, values).fetchall()
-        except sqlite3.Error as error:
-            _raise(self._place, "used", error)
 
     def insert(self, table: str, rows: Sequence[tuple[Any, ...]]) -> None:
         """Insert rows within a transaction."""
-        try:
+        with self._clear_errors("written"):
             self._link.executemany(_INSERTS[table], rows)
-        except sqlite3.IntegrityError as error:
-            raise UniqueError(str(error)) from error
-        except sqlite3.Error as error:
-            _raise(self._place, "written", error)
 
-    def append(self, rows: Sequence[tuple[Any, ...]]) -> None:
+    def keep(self, experiments: Collection[int]) -> None:
+        """Raise if one of these experiments was deleted; no other process writes meanwhile."""
+        for one in experiments:
+            if self.first(_EXISTS, one) is None:
+                raise UniqueError(f"Experiment {one} in {self} was deleted.")
+
+    def append(self, rows: Sequence[tuple[Any, ...]], experiments: Collection[int]) -> None:
         """Insert events: one alone needs no BEGIN and no COMMIT."""
-        self.check_files()
         if len(rows) > 1:
             with self.transaction():
+                self.keep(experiments)
                 self.insert("events", rows)
             return
+        self.check_files()
         try:
-            self._link.execute(_INSERT_EVENT, rows[0])
-        except sqlite3.IntegrityError as error:
-            raise UniqueError(str(error)) from error
+            inserted = self._link.execute(_APPEND, (*rows[0], rows[0][0])).rowcount
         except sqlite3.Error as error:
-            self._roll_back()
-            _raise(self._place, "written", error)
+            raise self._clear(error, "written") from error
+        if not inserted:
+            raise UniqueError(f"Experiment {rows[0][0]} in {self} was deleted.")
 
     def rows_of(self, sql: str, experiment: int, keys: Sequence[Any]) -> list[Any]:
         """Run a query for each key."""
         run = self._link.execute
-        try:
+        with self._clear_errors("read"):
             return [row for key in keys for row in run(sql, (experiment, key))]
-        except sqlite3.Error as error:
-            _raise(self._place, "read", error)
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[None]:
@@ -267,7 +252,7 @@ class SQLiteConnection(Connection):
                 self._link.execute("ROLLBACK")
 
     @contextlib.contextmanager
-    def reading(self) -> Iterator[None]:
+    def unchanging(self) -> Iterator[None]:
         """Let the block see the file as it is now."""
         self.run("BEGIN")
         try:
@@ -275,25 +260,23 @@ class SQLiteConnection(Connection):
         finally:
             self._roll_back()
 
+    @contextlib.contextmanager
+    def _clear_errors(self, what: str) -> Iterator[None]:
+        """Raise errors of SQLite as ours."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise self._clear(error, what) from error
 
-@contextlib.contextmanager
-def _clear_errors(place: SQLiteFile, what: str) -> Iterator[None]:
-    try:
-        yield
-    except sqlite3.Error as error:
-        _raise(place, what, error)
-
-
-def _raise(place: SQLiteFile, what: str, error: sqlite3.Error) -> NoReturn:
-    """Raise an error of SQLite as one of ours."""
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the rest says more than we need
-    if code in _DAMAGED:
-        raise StoreDamagedError(
-            f"{place} is no SQLite file, or damaged: {error}. Restore a backup, or choose another "
-            f"file. Nothing was changed."
-        ) from error
-    if code in _FIXES:
-        raise StoreUnavailableError(
-            f"{place} cannot be {what}: {error}. {_FIXES[code]}."
-        ) from error
-    raise StoreError(f"{place} cannot be {what}: {error}.") from error
+    def _clear(self, error: sqlite3.Error, what: str) -> StoreError:
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the rest says more than we need
+        if code == sqlite3.SQLITE_CONSTRAINT:
+            return UniqueError(f"{self} cannot be {what}: {error}.")
+        if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+            return StoreDamagedError(
+                f"{self} is no SQLite file, or damaged: {error}. Restore a backup, or choose "
+                f"another file. Nothing was changed."
+            )
+        if code in _FIXES:
+            return StoreUnavailableError(f"{self} cannot be {what}: {error}. {_FIXES[code]}.")
+        return StoreError(f"{self} cannot be {what}: {error}.")

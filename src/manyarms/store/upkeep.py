@@ -6,24 +6,20 @@ import contextlib
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from manyarms.errors import (
     DuplicateNameError,
     ParameterError,
-    StoreDamagedError,
     StoreError,
+    StoreUnavailableError,
     UnknownNameError,
 )
-from manyarms.store import reading
+from manyarms.store import reading, writing
 from manyarms.store.connection import Connection, Options
-from manyarms.store.event_store import (
-    EventStore,
-    insert_experiment,
-    insert_snapshot,
-)
+from manyarms.store.event_store import EventStore
 from manyarms.store.records import ExperimentRecord, Snapshot, Token, digest_of, stored
-from manyarms.store.sqlite import SQLiteFile
+from manyarms.store.sqlite import SQLiteConnection
 
 _PAGE = 20_000  # rows of names and requests that are copied at once
 
@@ -44,7 +40,9 @@ def check(store: EventStore) -> Iterator[Checked]:
             for _ in store.events(record.id):
                 events += 1
             trouble = _check_rest(store, record.id)
-        except StoreDamagedError as error:
+        except StoreUnavailableError:
+            raise
+        except StoreError as error:
             trouble = str(error)
         yield Checked(record.name, events, trouble)
 
@@ -65,7 +63,7 @@ def _check_rest(store: EventStore, experiment: int) -> str:
 
 def _pages(
     link: Connection, table: str, column: str, others: str, experiment: int
-) -> Iterator[list[tuple[int, ...]]]:
+) -> Iterator[list[Any]]:
     """Yield the rows of an experiment in pages, sorted by a column."""
     rows = link.run(
         f"SELECT {column}, {others} FROM {table} WHERE experiment = ? ORDER BY {column} LIMIT ?",
@@ -98,7 +96,7 @@ def copy(source: EventStore, target: EventStore, names: Sequence[str] | None = N
     list of str
         The names of the experiments that were copied.
     """
-    with source.reading() as link, link.reading():
+    with source.reading() as link, link.unchanging():
         found = {one.name: one for one in reading.experiments(link)}
         for name in names or ():
             if name not in found:
@@ -123,7 +121,7 @@ def _copy_experiment(
     old = record.id
     (spec, state) = source.first("SELECT spec, state FROM experiments WHERE id = ?", old)
     with target.writing() as link, link.transaction():
-        new = insert_experiment(link, record.name, spec, state, record.created)
+        new = writing.insert_experiment(link, record.name, spec, state, record.created)
         for rows in _pages(source, "arms", "number", "name, digest", old):
             link.insert("arms", [(new, *row) for row in rows])
         chain = reading.Chain(place, source, old, 0)
@@ -139,7 +137,7 @@ def _copy_experiment(
         for seq in reading.snapshot_seqs(source, old):
             found = reading.snapshot(source, old, seq)
             if isinstance(found, Snapshot):
-                insert_snapshot(link, new, found)
+                writing.insert_snapshot(link, new, found)
         for rows in _pages(source, "requests", "key", "digest, answer, at", old):
             link.insert("requests", [(new, *row) for row in rows])
 
@@ -150,30 +148,32 @@ def _copy_tokens(source: Connection, target: EventStore) -> None:
             target.add_token(Token(*row))
 
 
-def back_up(store: EventStore, path: Path) -> int:
-    """Write all that is committed to a new SQLite file; return its size in bytes."""
-    if path.exists():
-        raise ParameterError(f"`path` must not exist, got {path}. Choose another name.")
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+def backup(store: EventStore, path: str | os.PathLike[str]) -> int:
+    """Write all that is committed to a new SQLite file; return its size in bytes.
+
+    Other processes may go on writing. A file that exists is not replaced.
+    """
+    target = Path(path)
+    if target.exists():
+        raise ParameterError(f"`path` must not exist, got {target}. Choose another name.")
+    part = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
         os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))  # it holds hashes
-        store.write_into(part)
+        with store.reading() as link:
+            if isinstance(link, SQLiteConnection):
+                link.vacuum_into(part)
+            else:
+                options = Options(durable=False, wait=5.0, create=True, read_only=False)
+                with EventStore(lambda: SQLiteConnection(part, options)) as copied:
+                    copy(store, copied)
         _sync(part)
-        os.link(part, path)  # unlike a rename, it replaces nothing
-        _sync(path.parent)
+        os.link(part, target)  # unlike a rename, it replaces nothing
+        _sync(target.parent)
     except OSError as error:
-        raise StoreError(f"{store} cannot be copied to {path}: {error}.") from error
+        raise StoreError(f"{store} cannot be copied to {target}: {error}.") from error
     finally:
         part.unlink(missing_ok=True)
-    return path.stat().st_size
-
-
-def copy_into_file(source: EventStore, path: Path) -> None:
-    """Copy a store into an empty SQLite file."""
-    options = Options(durable=False, wait=5.0, create=True, read_only=False)
-    target = EventStore(SQLiteFile(path, options))
-    with contextlib.closing(target):
-        copy(source, target)
+    return target.stat().st_size
 
 
 def _sync(path: Path) -> None:
