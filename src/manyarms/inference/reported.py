@@ -12,23 +12,37 @@ _NEARLY_ALL = 0.99
 def reward_warnings(facts: Facts) -> str:
     """Return what looks wrong with the rewards that are reported; empty if nothing does."""
     late = late_rewards_warning(facts.delays, hold=facts.hold)
-    return " ".join(filter(None, (only_best_reported(facts), late)))
+    best = only_best_reported(
+        facts.reward_range,
+        pulls=facts.pulls,
+        pending=facts.pending,
+        told=facts.told,
+        earned=facts.earned,
+    )
+    return " ".join(filter(None, (best, late)))
 
 
-def only_best_reported(facts: Facts) -> str:
+def only_best_reported(
+    reward_range: tuple[float, float] | None,
+    *,
+    pulls: int,
+    pending: int,
+    told: int,
+    earned: float,
+) -> str:
     """Return a warning if nearly all rewards are the largest there can be, and most are missing.
 
     This is what happens if only clicks are told, and not that there was none: then no arm can look
     better than another, and nothing is learned.
     """
-    if facts.reward_range is None or facts.told < _ENOUGH or 2 * facts.pending <= facts.pulls:
+    if reward_range is None or told < _ENOUGH or 2 * pending <= pulls:
         return ""
-    low, high = facts.reward_range
-    if facts.earned - low * facts.told < _NEARLY_ALL * (high - low) * facts.told:
+    low, high = reward_range
+    if earned - low * told < _NEARLY_ALL * (high - low) * told:
         return ""
     return (
-        f"Nearly all {facts.told} rewards told are {high:g}, the largest there can be, and "
-        f"{facts.pending} of {facts.pulls} pulls have no reward. If these earned nothing, tell a "
+        f"Nearly all {told} rewards told are {high:g}, the largest there can be, and "
+        f"{pending} of {pulls} pulls have no reward. If these earned nothing, tell a "
         f"reward of {low:g} for them, or set `window` and `missing={low:g}`; else no arm can look "
         f"better than another."
     )

@@ -103,11 +103,7 @@ def tell(arena: Arena, pull: Any, reward: Any, again: str = "refuse") -> Change[
     experiment = arena.experiment
     value = check_reward(reward, experiment.settings.reward_range)
     number = _pending(arena, pull, again, "tell")
-    return None if number is None else partial(_take(experiment), number, value)
-
-
-def _take(experiment: Experiment) -> Callable[[int, float], None]:
-    return experiment.hold if experiment.settings.hold else experiment.tell
+    return None if number is None else partial(experiment.take, number, value)
 
 
 def tell_many(arena: Arena, rewards: Any, again: str = "refuse") -> Change[None] | None:
@@ -128,9 +124,8 @@ def tell_many(arena: Arena, rewards: Any, again: str = "refuse") -> Change[None]
 
 
 def _tell_all(experiment: Experiment, values: dict[int, float]) -> None:
-    take = _take(experiment)
     for number, value in values.items():
-        take(number, value)
+        experiment.take(number, value)
 
 
 def abandon(arena: Arena, pull: Any, again: str = "refuse") -> Change[None] | None:

@@ -185,63 +185,43 @@ class Experiment:
 
     # Asks
 
-    def ask(self, more: int = 1, most: int = 0) -> int | None:
+    def ask(self, more: int = 1, most: int = 0, exactly: int | None = None) -> int | None:
         """Let the policy choose the next pull; return its number.
 
         `more` pulls are to be handed out, this one among them. While the policy chooses arms with a
         reward that is known and that it was not told, it is told that instead. If that were `most`
-        rewards, return None, so that others can have a turn; the next call goes on from there.
+        rewards, return None, so that others can have a turn; the next call goes on from there. A
+        replay says that it were `exactly` so many.
         """
-        number, used = self.next, 0
-        arm = self._choose(number)
-        while self.stock and arm in self.stock and self._has_room(more):
+        number, used, pending = self.next, 0, self.pending
+        before = self.last if self.last in pending else -1
+        self.last = -1  # it is late from now on
+        while True:
+            arm = launch(self.state, pending, number, before)
+            if not 0 <= arm < self.seats.count:
+                raise ParameterError(
+                    f"{self.policy.label} chose arm {arm!r}, and there are {self.n_all}, numbered "
+                    f"from 0. Its `ask` must return (slot, arm), in this order."
+                )
+            if self.drawn_next or self.seats.arm_at:
+                arm = pending[number].arm = self._seated(arm)
+            self.turns += 1
+            if used == exactly or not self.stock or arm not in self.stock:
+                break
+            if exactly is None and not self._has_room(more):
+                break
             self._use(number, arm)
-            used += 1
+            used, before = used + 1, -1
             if used == most:
                 self._note(USED, detail={"count": used})
                 return None
-            arm = self._choose(number)
+        if exactly is not None and used != exactly:
+            raise ParameterError(f"{self.policy.label} chose arm {arm}, of which none is left.")
         self._hand_out(number, arm, used)
         return number
 
-    def ask_again(self, used: int) -> int:
-        """Replay an ask before which so many known rewards were used; return the pull's arm."""
-        for _ in range(used):
-            self._use_next()
-        number = self.next
-        arm = self._choose(number)
-        self._hand_out(number, arm, used)
-        return arm
-
-    def use_again(self, count: int) -> None:
-        """Replay that the policy was told so many known rewards."""
-        for _ in range(count):
-            self._use_next()
-        self._note(USED, detail={"count": count})
-
-    def _use_next(self) -> None:
-        arm = self._choose(self.next)
-        if arm not in self.stock:
-            raise ParameterError(f"{self.policy.label} chose arm {arm}, of which none is left.")
-        self._use(self.next, arm)
-
     def _has_room(self, more: int) -> bool:
         return self.horizon is None or self.turns + more <= self.horizon
-
-    def _choose(self, number: int) -> int:
-        """Ask the policy for an arm."""
-        before = self.last if self.last in self.pending else -1
-        self.last = -1
-        arm = launch(self.state, self.pending, number, before)
-        if not 0 <= arm < self.seats.count:
-            raise ParameterError(
-                f"{self.policy.label} chose arm {arm!r}, and there are {self.n_all}, numbered from "
-                f"0. Its `ask` must return (slot, arm), in this order."
-            )
-        if self.drawn_next or self.seats.arm_at:
-            arm = self.pending[number].arm = self._seated(arm)
-        self.turns += 1
-        return arm
 
     def _hand_out(self, number: int, arm: int, used: int) -> None:
         now = self.now()
@@ -306,6 +286,11 @@ class Experiment:
             numbers.append(number)
         return numbers
 
+    def use(self, count: int) -> None:
+        """Replay that the policy was told so many known rewards."""
+        if self.ask(most=count) is not None:
+            raise ParameterError(f"{self.policy.label} was told fewer than {count} known rewards.")
+
     def ask_control(self) -> int:
         """Give the next pull to the control; return its number."""
         assert self.control is not None
@@ -320,18 +305,22 @@ class Experiment:
 
     # Rewards
 
-    def tell(self, number: int, reward: float) -> None:
-        """Credit the reward of a pending pull."""
-        self._credit(number, reward, TOLD)
+    def take(self, number: int, reward: float) -> None:
+        """Take the reward of a pending pull: credit it, or hold it until its window ends."""
+        if self.settings.hold:
+            self.hold(number, reward)
+        else:
+            self.tell(number, reward)
 
     def hold(self, number: int, reward: float) -> None:
         """Keep the reward of a pending pull until its window ends."""
-        pull = self.pending[number]
+        pull, now = self.pending[number], self.now()
         self.held[number] = reward
-        self._count_delay(self.now() - pull.asked, reward)
+        self._count_delay(now - pull.asked, reward)
         self._note(HELD, number, pull.arm, reward)
 
-    def _credit(self, number: int, reward: float, kind: str) -> None:
+    def tell(self, number: int, reward: float, kind: str = TOLD) -> None:
+        """Credit the reward of a pending pull."""
         pending, now = self.pending, self.now()
         pull = pending[number]
         arm = pull.arm
@@ -352,9 +341,7 @@ class Experiment:
             if self.changed is not None:
                 self.changed.add(arm)
         del pending[number]
-        if self.held and self.held.pop(number, None) is not None:
-            pass
-        elif kind is TOLD:
+        if kind is TOLD and not (self.held and self.held.pop(number, None) is not None):
             self._count_delay(now - pull.asked, reward)
         if self.log is not None:
             self.seq += 1
@@ -386,13 +373,13 @@ class Experiment:
         """End the window of a pending pull."""
         missing = self.settings.missing
         if number in self.held:
-            self._credit(number, self.held[number], TOLD)
+            self.tell(number, self.held[number])
             return
         self.expired += 1
         if missing is None:
             self._give_up(number, EXPIRED)
         else:
-            self._credit(number, missing, EXPIRED)
+            self.tell(number, missing, EXPIRED)
 
     def overdue(self) -> list[int]:
         """Return the pending pulls whose windows have ended."""

@@ -213,8 +213,14 @@ class Live:
 
     def _warn_of_rewards(self) -> None:
         """Warn, once, if it looks as if only the best rewards are told."""
-        with self._recorder.looking():
-            warning = only_best_reported(self._tallies().facts)
+        with self._recorder.looking() as (experiment, _):
+            warning = only_best_reported(
+                experiment.reward_range,
+                pulls=experiment.pulls,
+                pending=len(experiment.pending),
+                told=experiment.told,
+                earned=experiment.earned,
+            )
         if warning:
             self._warned = True
             warnings.warn(warning, RewardWarning, stacklevel=3)

@@ -82,7 +82,7 @@ def _begin(
     experiment = Experiment(settings, now)
     names = arms.names if isinstance(arms, ArmNames) else ()
     record = store.create(name, settings.to_spec(), map(str, names))
-    return Arena(experiment, arms), Recording(store, record, saved=0)
+    return Arena(experiment, arms), Recording(store, record, saved=0, arms=arms.count)
 
 
 def continue_experiment(
@@ -148,7 +148,7 @@ def _continued(
                 arms = ArmNumbers(experiment.n_all)
             elif arms.count != experiment.n_all:
                 raise SavedFileError(f"{what} has {arms.count} names for {experiment.n_all} arms.")
-            return Arena(experiment, arms), Recording(store, record, saved=seq)
+            return Arena(experiment, arms), Recording(store, record, saved=seq, arms=arms.count)
         except SavedFileError as error:
             errors.append(error)
             _logger.warning("%s; an older snapshot or the whole log is tried", error)

@@ -13,7 +13,7 @@ from manyarms.errors import ManyarmsError, StoreError, TurnError
 from manyarms.live import calls
 from manyarms.live.arms import ArmNames
 from manyarms.live.calls import Arena
-from manyarms.live.experiment import ADDED, Experiment
+from manyarms.live.experiment import Experiment
 from manyarms.live.replaying import blame_loaded_state
 from manyarms.live.snapshots import CODE_VERSION, snapshot
 from manyarms.store import Append, Event, EventStore, ExperimentRecord
@@ -27,16 +27,19 @@ _NOT_KEPT = "store"  # the experiment is whole, but nothing can be recorded any 
 SNAPSHOT_EVERY = 20_000  # events, at least: to replay them takes a fraction of a second
 _CHEAP = 20_000  # arms tried: a snapshot of so many takes a few hundredths of a second
 _logger = logging.getLogger("manyarms.live")
+_new = tuple.__new__  # makes a NamedTuple in half the time of its class
 _left_behind: list[EventStore] = []  # by forks: never closed or collected, they are the parent's
 
 
 class Recording:
     """The log of one experiment in a store."""
 
-    def __init__(self, store: EventStore, record: ExperimentRecord, saved: int) -> None:
+    def __init__(
+        self, store: EventStore, record: ExperimentRecord, *, saved: int, arms: int
+    ) -> None:
         self.store, self.record = store, record
         self.saved = saved  # the event of the last snapshot, or of the last attempt
-        self._seq = 0
+        self._named = arms  # how many of them are stored
 
     def __str__(self) -> str:
         return f"{self.store}, experiment {self.record.name!r}"
@@ -44,11 +47,12 @@ class Recording:
     def append(self, arena: Arena, events: Sequence[Event]) -> None:
         """Commit events, and the names of the arms that they add."""
         names: list[tuple[int, str]] = []
-        if isinstance(arena.arms, ArmNames) and any(event.kind == ADDED for event in events):
-            count = sum((event.detail or {})["count"] for event in events if event.kind == ADDED)
-            first = arena.arms.count - count
-            names = [(first + k, str(name)) for k, name in enumerate(arena.arms.names[first:])]
-        self.store.commit([Append(self.record.id, events[0].seq - 1, events, names)])
+        if arena.arms.count > self._named:
+            if isinstance(arena.arms, ArmNames):
+                fresh = arena.arms.names[self._named :]
+                names = [(self._named + k, str(name)) for k, name in enumerate(fresh)]
+            self._named = arena.arms.count
+        self.store.commit([_new(Append, (self.record.id, events[0].seq - 1, events, names, ()))])
         if events[-1].seq - self.saved > max(SNAPSHOT_EVERY, len(arena.experiment.tally)):
             self.snapshot(arena.experiment)
 
@@ -98,30 +102,27 @@ class Recorder:
         store, shuts the handle.
         """
         with self.lock:
-            if self._arena.experiment.window is not None:
-                self._do(calls.expire)
-            return self._do(call, *given)
-
-    def _do(self, call: Callable[..., Any], *given: Any) -> Any:
-        if self.doing is not None:
-            self._refuse()
-        try:
-            self.doing = _LOOKING
-            change = call(self._arena, *given)
-            if change is None:
-                return None
-            self.doing = call.__name__
-            result = change()
-            if self._process:
-                self._append()
-            self.doing = _LOOKING
-            return result
-        except BaseException as error:
-            self._ended_midway(error)
-            raise
-        finally:
-            if self.doing is _LOOKING:
-                self.doing = None
+            if self._arena.experiment.window is not None and call is not calls.expire:
+                self.do(calls.expire)
+            if self.doing is not None:
+                self._refuse()
+            try:
+                self.doing = _LOOKING
+                change = call(self._arena, *given)
+                if change is None:
+                    return None
+                self.doing = call.__name__
+                result = change()
+                if self._process:
+                    self._append()
+                self.doing = _LOOKING
+                return result
+            except BaseException as error:
+                self._ended_midway(error)
+                raise
+            finally:
+                if self.doing is _LOOKING:
+                    self.doing = None
 
     def _ended_midway(self, error: BaseException) -> None:
         """Shut the handle, unless nothing had changed; blame a loaded state if there is one."""
@@ -162,7 +163,7 @@ class Recorder:
         """
         with self.lock:
             if self._arena.experiment.window is not None and self.doing is None:
-                self._do(calls.expire)
+                self.do(calls.expire)
             before = self.doing
             if before not in (None, _CLOSED, _NOT_KEPT):
                 self._refuse()

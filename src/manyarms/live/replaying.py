@@ -95,7 +95,8 @@ class _Replay:
             return
         used = check_int("used", (event.detail or {}).get("used", 0))
         self._check_left(used + 1)
-        chosen = experiment.ask_again(used)
+        experiment.ask(exactly=used)
+        chosen = experiment.pending[event.pull].arm
         if chosen != event.arm:
             raise SavedFileError(
                 f"{self._what} says that pull {event.pull} was of arm {event.arm}, and "
@@ -146,7 +147,7 @@ class _Replay:
     def _use(self, event: Event) -> None:
         count = check_int("count", (event.detail or {}).get("count"), at_least=1)
         self._check_left(count)
-        self._experiment.use_again(count)
+        self._experiment.use(count)
 
     def _add(self, event: Event) -> None:
         count = check_int("count", (event.detail or {}).get("count"), at_least=1)
