@@ -81,7 +81,7 @@ def test_another_numba_compiles_in_its_usual_way(monkeypatch: pytest.MonkeyPatch
 @pytest.mark.slow
 @pytest.mark.compiled
 def test_a_numba_without_its_private_names_plays_the_same(tmp_path: Path) -> None:
-    """What docs/private_names.md says of each: compiling takes longer, and nothing else changes."""
+    """What docs/design.md says of each: compiling takes longer, and nothing else changes."""
     play = (
         "import manyarms as ma\n"
         "arms = ma.instances.planted(n=300, m=10)\n"

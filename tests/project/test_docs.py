@@ -158,28 +158,6 @@ def test_specs_are_valid(page: Path) -> None:
             assert experiment_from(spec).cells
 
 
-@pytest.mark.slow
-@pytest.mark.compiled
-def test_the_first_experiment_is_as_start_shows_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    from manyarms.cli.main import main
-
-    page = DOCS / "start.md"
-    (spec,) = _blocks(page, "toml")
-    (commands,) = (b for b in _blocks(page, "sh") if b.startswith("manyarms run"))
-    (shown,) = _blocks(page, "text")
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "80")
-    (tmp_path / "first.toml").write_text(spec, encoding="utf-8")
-    run, plot = commands.splitlines()
-    assert main(shlex.split(run)[1:]) == 0
-    printed = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
-    assert [line for line in shown.splitlines() if line not in printed] == []
-    assert main(shlex.split(plot)[1:]) == 0
-    assert (tmp_path / "out" / "first" / "figures" / "hardness.svg").is_file()
-
-
 @by_page
 def test_links_lead_somewhere(page: Path) -> None:
     text = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)

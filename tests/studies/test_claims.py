@@ -144,7 +144,7 @@ def test_what_else_the_runs_say() -> None:
     told = _claim(7, _levels("moss-oracle", {0.6: 100.0}))
     assert (told.verdict, told.counts()) == (Verdict.PARTLY, "34 / 1 / 0")
     assert told.notes[0].endswith("of 28 parts 28 hold, 0 fail, 0 are undecided.")
-    assert "sort_story.md" in told.notes[1]
+    assert "exercises.md" in told.notes[1]
     assert "From hardness 0.7 on" in _claim(5, _paper()["fig2a"]).notes[0]
     assert "6.56" in paper_claim(11, _paper(), FACTS).notes[0]
 

@@ -65,7 +65,7 @@ class CodeCache:
 
     A file is a line, a checksum, and what Numba pickled. Whatever is wrong with a file, the loop
     is compiled as if it were not there, and the file replaced. All this uses private names of
-    Numba (docs/private_names.md). If one of them is gone, code is not kept, and a warning says so.
+    Numba (docs/design.md). If one of them is gone, code is not kept, and a warning says so.
 
     Parameters
     ----------

@@ -35,7 +35,7 @@ _ALIGNED = 256  # bytes
 _NAP = 0.0003  # seconds
 _alone = threading.Lock()  # one thread compiles at a time, and the simulator runs one kernel
 _COMPILERS = ("numba-cuda", "nvidia-nvvm", "cuda-bindings")
-# Private names of numba-cuda without which a GPU cannot be used: see docs/private_names.md.
+# Private names of numba-cuda without which a GPU cannot be used: see docs/design.md.
 _NEEDED = ("cuda.cudadrv.nvvm", "compile_ir"), ("cuda.cudadrv.driver", "device_memset")
 
 

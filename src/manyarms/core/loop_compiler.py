@@ -3,7 +3,7 @@
 Numba would optimize each function together with all that it calls, and again in each caller. That
 is most of the time that compiling takes, and pulls are no faster for it. Numba has no option for
 this, so private steps of it are left out here. A Numba without them compiles in its usual way.
-docs/private_names.md lists these steps, and the other private names that we use.
+docs/design.md lists these steps, and the other private names that we use.
 """
 
 from __future__ import annotations

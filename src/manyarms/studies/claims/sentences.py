@@ -238,7 +238,7 @@ def _emp_among_the_untold(played: Paper) -> Iterator[str]:
     parts = decided(_emp_is_best_when_hard(played, ("empmoss++", "moss-oracle")))
     said = counted(part.verdict for part in parts)
     yield f"Read as the best of those that do not know the hardness: of {len(parts)} parts {said}."
-    yield "How ties are broken decides much here: docs/sort_story.md has that story."
+    yield "How ties are broken decides much here: exercise 5 of docs/learn/exercises.md shows it."
 
 
 def _oracle_explores_all_when_hard(played: Paper) -> Parts:
