@@ -69,7 +69,7 @@ def asked(
 ) -> Question:
     """Return a question, or raise. What is None is not asked for: defaults hold.
 
-    If `target` is a name, `rival` is the number of its arm.
+    If `target` is the name of an arm, `rival` is its number.
     """
     for name, value in (("epsilon", epsilon), ("quantile", quantile)):
         if target is not None and value is not None:
@@ -83,6 +83,8 @@ def asked(
             f"a number by a margin, add them up."
         )
     if isinstance(target, str):
+        if rival is None and names_control(facts, target):
+            rival = CONTROL
         if rival == CONTROL and facts.control is not None:
             target = str(facts.control.name)  # which may have been called "control"
     elif target is not None:
