@@ -12,7 +12,8 @@ ROOT = Path(__file__).parent
 # Fast tests and examples of these rooms say the same with the JIT as without it, so they run once:
 # without it, where nothing waits for the compiler, a wrong index raises, and coverage counts.
 ONCE = {"advice", "attack", "cli", "live", "project", "protocol", "client", "report", "serve"}
-ONCE |= {"advice.py", "benchmarks", "learn", "paper", "test_players.py", "theory"}
+ONCE |= {"advice.py", "benchmarks", "inference", "learn", "paper", "store", "test_players.py"}
+ONCE |= {"theory"}
 
 # Slipcover has a copy of a process write its lines to a file when it ends. The service's copies
 # close all files: their end would fail, and they would go on with the tests.

@@ -22,8 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import manyarms as ma
-from manyarms.core.confidence_sequences import spent_error, uniform_half_width, uniform_limits
 from manyarms.core.statistics import mean_limits, ratio_interval
+from manyarms.inference.confidence_sequences import spent_error, uniform_half_width, uniform_limits
 from manyarms.instances import Gaussian, Instance, planted
 
 Numbers = NDArray[np.float64]

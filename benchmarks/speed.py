@@ -1,6 +1,6 @@
 """Speed as data: one file for each run that counts, compared by ratios to the floor of that run.
 
-    python benchmarks/run.py pulls live journal --json new.json   measure
+    python benchmarks/run.py pulls live recorded --json new.json   measure
     python benchmarks/speed.py compare old.json new1.json new2.json
     python benchmarks/speed.py page                               renew docs/speed.md
 
@@ -101,7 +101,7 @@ def compare(before: Entry, after: list[Entry]) -> tuple[list[str], list[str]]:
 
 def table(entries: list[Entry]) -> str:
     """Return the history as a table in Markdown, newest first."""
-    kinds = ("simulated", "live", "journal")
+    kinds = ("simulated", "live", "recorded")
     columns = [f"{kind}/{name}" for kind in kinds for name in _SHOWN]
     head = ["version", "commit", "date", "machine", "Python, Numba, NumPy"]
     head += [f"{kind} {name}" for kind in kinds for name in _SHOWN]

@@ -2,7 +2,7 @@
 
 Headlines are shown to visitors. The test begins with three of them. On the second day ten more
 arrive, and on the third day the lawyers withdraw one. The process is restarted every night. All of
-it is in a journal, so nothing is lost. Run it: `python examples/new_arms.py`.
+it is recorded in a file, so nothing is lost. Run it: `python examples/new_arms.py`.
 """
 
 from __future__ import annotations
@@ -34,12 +34,11 @@ def one_day(live: ma.Live, day: int) -> None:
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "headlines.journal"
+        path = Path(folder) / "headlines.db"
         for day in range(1, DAYS + 1):
-            # the same line creates the journal on the first day, and opens it on the others
+            # the same line begins the experiment on the first day, and continues it on the others
             policy = ma.MOSS(count_late=True)  # some twenty clicks are always on their way
-            fresh = policy.live(arms=FIRST, horizon=DAYS * VISITORS, seed=7)
-            with ma.recorded(path, fresh) as live:
+            with policy.live(arms=FIRST, horizon=DAYS * VISITORS, seed=7, store=path) as live:
                 if day == 2:
                     live.add_arms(LATER)
                 if day == 3:
@@ -48,7 +47,7 @@ def main() -> None:
                 one_day(live, day)
                 clicks = live.progress().reward - before
                 print(f"day {day}: {live.n_arms} headlines, {clicks:.0f} clicks")
-        with ma.recorded(path) as live:
+        with ma.load(path) as live:
             print(f"\n{live.progress()}\n")
             for arm in live.top(3):
                 print(f"{arm} (truly {CLICKS[arm.arm]:.2f})")

@@ -30,22 +30,23 @@ def share_better(arm: int) -> float:
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
-        journal = ma.Journal(Path(folder) / "may.journal", history=True)
-        policy = ma.EmpMOSSPlusPlus()
-        fresh = policy.live(n_arms=PROMPTS, horizon=20_000, seed=4)
-        with ma.recorded(journal, fresh) as may:
-            evaluate(may, 500)
-            while not may.verdict(epsilon=0.1, quantile=0.05).stop and may.pulls < 20_000:
-                evaluate(may, 500)
-            print(f"May, {may.pulls} evaluations of at most 20000.\n{may.verdict(epsilon=0.1)}")
-            june = may.season(horizon=3_000)
-        print(f"\nJune remembers {june.progress().observed} rewards.")
-        evaluate(june, 3_000)
-        spent = len(journal.events().table()["pull"])
-    best = {"May": may.recommend().arm, "June": june.recommend().arm}
+        path = Path(folder) / "prompts.db"
+        best = {}
+        with ma.EmpMOSSPlusPlus().live(n_arms=PROMPTS, horizon=20_000, seed=4, store=path) as live:
+            evaluate(live, 500)
+            while not live.verdict(epsilon=0.1, quantile=0.05).stop and live.pulls < 20_000:
+                evaluate(live, 500)
+            print(f"May, {live.pulls} evaluations of at most 20000.\n{live.verdict(epsilon=0.1)}")
+            best["May"] = live.recommend().arm
+        with ma.load(path) as live:
+            live.season(horizon=3_000)
+            print(f"\nJune remembers {live.progress().observed} rewards.")
+            evaluate(live, 3_000)
+            best["June"] = live.recommend().arm
+            spent = sum(event.kind == "told" for event in live.events())
     for month, arm in best.items():
         print(f"{month}'s prompt is truly {QUALITY[arm]:.2f}; {share_better(arm):.2f} % are better")
-    print(f"The journal of May has all {spent} evaluations: for pandas, or for a replay.")
+    print(f"The log has all {spent} evaluations.")
 
 
 if __name__ == "__main__":

@@ -53,8 +53,8 @@ GROUPS = {
     "tournament": Group(["core/tournament.py"], "tests/core/test_tournament.py"),
     "sampler": Group(["core/sampler.py"], "tests/core/test_sampler.py"),
     "intervals": Group(
-        ["core/confidence_sequences.py", "core/statistics.py"],
-        "tests/core/test_confidence_sequences.py tests/core/test_statistics.py",
+        ["inference/confidence_sequences.py", "core/statistics.py"],
+        "tests/inference/test_confidence_sequences.py tests/core/test_statistics.py",
     ),
     "stores": Group(
         [
@@ -66,9 +66,9 @@ GROUPS = {
         "not ostgres",
     ),
     "verdict": Group(
-        ["live/verdict.py", "live/sample.py", "live/uplift.py"],
-        "tests/live/test_verdict.py tests/live/test_stopping.py tests/live/test_sample.py "
-        "tests/live/test_uplift.py tests/live/test_control.py",
+        ["inference/verdict.py", "inference/sample.py", "inference/uplift.py"],
+        "tests/inference/test_verdict.py tests/inference/test_stopping.py "
+        "tests/inference/test_sample.py tests/inference/test_uplift.py tests/live/test_control.py",
     ),
     "policies": Group(
         ["policies/moss_plus_plus.py", "policies/emp_moss_plus_plus.py"],

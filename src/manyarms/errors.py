@@ -10,6 +10,9 @@
     ├── ServiceError (OSError)           a service cannot be reached, refuses, or fails
     ├── SavedFileError (ValueError)      no saved handle or journal, or a damaged or newer one
     ├── StoreError (RuntimeError)        a store that is in use, closed, or cannot be written
+    │   ├── StoreUnavailableError        busy, full or unreachable: trying again later may help
+    │   ├── StoreDamagedError            a row or a file that was changed outside manyarms
+    │   └── WriteConflictError           another process is writing the same experiment
     ├── PathError (OSError)              a file cannot be read or written
     │   └── PathNotFoundError (FileNotFoundError)
     ├── CopyError (TypeError)            a handle that cannot be copied
@@ -25,6 +28,7 @@
 
     CacheWarning (UserWarning)           compiled code cannot be kept
     OldResultsWarning (UserWarning)      results of a policy whose code has changed since
+    RewardWarning (UserWarning)          only the best rewards seem to be told
     ScaleWarning (UserWarning)           rewards that do not fit a policy's parameters
 
 Messages name the parameter, the rule and the value, then the way out.
@@ -180,6 +184,32 @@ class StoreError(ManyarmsError, RuntimeError):
     """A store that is in use elsewhere, closed, or cannot be written."""
 
 
+class StoreUnavailableError(StoreError):
+    """A store is busy, full or cannot be reached now; trying again later may help.
+
+    If the connection to a server was lost during a commit, the commit may have succeeded.
+    """
+
+
+class StoreDamagedError(StoreError):
+    """A store has a row that was changed or removed outside manyarms, or is not a store."""
+
+
+class WriteConflictError(StoreError):
+    """Another process has written events to the same experiment; nothing was written.
+
+    Attributes
+    ----------
+    experiment
+        The number of the experiment.
+    """
+
+    def __init__(self, message: str, experiment: int) -> None:
+        super().__init__(message)
+        self.args = (message, experiment)  # so that it can be pickled
+        self.experiment = experiment
+
+
 class PathError(ManyarmsError, OSError):
     """A file cannot be read or written; the message says why, and what to do."""
 
@@ -231,6 +261,10 @@ class ContestFileError(ManyarmsError, ValueError):
 
 class DownloadError(ManyarmsError, OSError):
     """A contest file could not be downloaded; nothing was stored."""
+
+
+class RewardWarning(UserWarning):
+    """It looks as if only the best rewards are told, so that nothing can be learned."""
 
 
 class CacheWarning(UserWarning):

@@ -11,7 +11,6 @@ from tests.attack import (  # noqa: F401  they list attacks
     on_door,
     on_files,
     on_handles,
-    on_journals,
     on_text,
 )
 from tests.attack.arena import ATTACKS, run_attacks

@@ -11,44 +11,45 @@ from pathlib import Path
 from typing import Any
 
 import manyarms as ma
-from manyarms.live.store import Event
 from manyarms.policies import field
 from tests.attack.arena import Arena, Attempt, attack, in_child, survives
 from tests.helpers import flipped
+from tests.inference.games import counts, in_turn, new, step
 from tests.live.crafted import (
     crafted_bytes,
     crafted_events,
     inflating_bytes,
-    journal_of,
+    opened,
     opened_and_played,
-    saved,
+    played,
+    replayed,
 )
 from tests.live.forking import what_forks_say
-from tests.live.games import counts, in_turn, new, step
-from tests.live.stores import on_shelf
+from tests.live.stores import copied, known
 
 
-@attack("handle: every bit flipped, every byte cut off")
+@attack("snapshot: every bit flipped, every byte cut off")
 def damaged_handles(arena: Arena) -> Iterator[Attempt]:
-    data = saved(ma.MOSSPlusPlus())
+    live = played(ma.MOSSPlusPlus())
+    data = known(live)
     for bit in range(8 * len(data)):
-        yield f"bit {bit}", _is_refused(flipped(data, bit))
+        yield f"bit {bit}", _is_refused(live, flipped(data, bit))
     for end in range(len(data)):
-        yield f"cut at {end}", _is_refused(data[:end])
+        yield f"cut at {end}", _is_refused(live, data[:end])
 
 
-def _is_refused(data: bytes) -> bool:
+def _is_refused(live: ma.Live, data: bytes) -> bool:
     try:
-        ma.Live.from_bytes(data)
+        opened(live, data)
     except ma.SavedFileError:
         return True
     return False
 
 
-# Crafted files: their checksums are right
+# Crafted ones: their checksums are right
 
 
-@attack("handle: crafted")
+@attack("snapshot: crafted")
 def crafted_handles(arena: Arena) -> Iterator[Attempt]:
     policies = (ma.MOSS(), ma.EmpMOSSPlusPlus(), ma.Prospector(), field.UCB1())
     for number, policy in enumerate(policies):
@@ -56,40 +57,37 @@ def crafted_handles(arena: Arena) -> Iterator[Attempt]:
 
 
 def _craft(policy: ma.Policy, seed: int) -> Iterator[Attempt]:
-    data = saved(policy)
-    yield f"{policy.label}, unchanged", opened_and_played(data) == "played"
-    for number, crafted in enumerate(crafted_bytes(data, one_in=6, seed=seed)):
-        played = partial(opened_and_played, crafted, seconds=1.0)  # it may play for ever
-        yield f"{policy.label}, file {number}", survives(played)
+    live = played(policy)
+    same = partial(opened, live, known(live))
+    yield f"{policy.label}, unchanged", opened_and_played(same) == "played"
+    for number, crafted in enumerate(crafted_bytes(known(live), one_in=6, seed=seed)):
+        make = partial(opened, live, crafted)
+        ends = partial(opened_and_played, make, seconds=1.0)  # it may play for ever
+        yield f"{policy.label}, snapshot {number}", survives(ends)
 
 
-@attack("handle: crafted, of more than memory holds")
+@attack("snapshot: crafted, of more than memory holds")
 def inflating_handles(arena: Arena) -> Iterator[Attempt]:
+    live = played(ma.MOSS())
     for number, data in enumerate(inflating_bytes()):
-        yield f"file {number}", _is_refused(data)
+        yield f"snapshot {number}", _is_refused(live, data)
 
 
-@attack("journal: crafted events")
-def crafted_journals(arena: Arena) -> Iterator[Attempt]:
+@attack("log: crafted events")
+def crafted_logs(arena: Arena) -> Iterator[Attempt]:
     policies = (ma.MOSS(), ma.MOSSPlusPlus(), ma.Doubling(ma.MOSS()), field.UCB1())
     for seed, policy in enumerate((*policies, field.Thompson())):
         yield from in_child(_craft_events, policy, seed)
 
 
 def _craft_events(policy: ma.Policy, seed: int) -> Iterator[Attempt]:
-    snapshot, events = _recorded(policy)
-    chance = random.Random(seed)
-    for number in range(200):
-        data = journal_of(snapshot, crafted_events(chance, events))
-        yield f"{policy.label}, journal {number}", opened_and_played(data) != "hung"
-
-
-def _recorded(policy: ma.Policy) -> tuple[bytes, list[Event]]:
-    """Return a snapshot, and the events that follow it."""
-    live = ma.Live.from_bytes(saved(policy, moves=False))
-    kept = on_shelf(live)
+    live, chance = played(policy, moves=False), random.Random(seed)
+    before = copied(live)
+    live._experiment.log = []
     in_turn(live, 60)
-    return kept
+    for number in range(200):
+        make = partial(replayed, before, crafted_events(chance, live._experiment.log))
+        yield f"{policy.label}, log {number}", opened_and_played(make) != "hung"
 
 
 # Calls that are broken into
@@ -101,11 +99,11 @@ def forks(arena: Arena) -> Iterator[Attempt]:
         said = what_forks_say(100, path)
         for number in range(100):
             words = said[number] if number < len(said) else "nothing"
-            refused = words.count("and this one is its fork") == 2
+            refused = words.count("and this is a forked one") == 2
             went_on = "went on" in words or "not done" in words
             yield f"fork {number} of {path} said {words}", refused if path else went_on
-    with ma.recorded(arena.folder / "game") as live:
-        yield "the journal goes on", live.pulls > 0
+    with ma.load(arena.folder / "game") as live:
+        yield "the experiment goes on", live.pulls > 0
 
 
 @attack("handle: used within signal handlers")
@@ -120,22 +118,22 @@ def _signal(path: Path | None, count: int) -> Iterator[Attempt]:
 
     def handler(*_: object) -> None:
         try:
-            seen.append(live.to_bytes() if len(tried) % 2 else live.ask().id)
+            seen.append(repr(live.arms()) if len(tried) % 2 else live.ask().id)
         except (ma.TurnError, ma.StoreError):
             seen.append("refused")
 
     tried: list[bool] = []
     while len(tried) < count:
         seen.clear()
-        before, known = live.to_bytes(), {pull.id for pull in live.pending}
+        before, asked = repr(live.arms()), {pull.id for pull in live.pending}
         _interrupted(partial(step, live), handler, len(tried))
         if not seen:  # it came too late
             continue
-        if isinstance(seen[0], bytes):
-            held = seen[0] in (before, live.to_bytes())
+        if isinstance(seen[0], str):
+            held = seen[0] in ("refused", before, repr(live.arms()))
         else:
             ids = [pull.id for pull in live.pending]
-            held = sorted(set(ids)) == ids and seen[0] not in known
+            held = sorted(set(ids)) == ids and seen[0] not in asked
         shown = live.progress()
         held &= shown.pulls == shown.told + len(live.pending) + shown.abandoned
         tried.append(held)
@@ -149,26 +147,26 @@ def interrupts(arena: Arena) -> Iterator[Attempt]:
 
 
 def _interrupt(path: Path | None, count: int) -> Iterator[Attempt]:
-    """Afterwards the handle is as before or after the call, or refuses; its journal goes on."""
+    """Afterwards the handle is as before or after the call, or refuses; its store goes on."""
 
     def handler(*_: object) -> None:
         raise KeyboardInterrupt
 
     live, tried = _begun(path), 0
-    kept: set[bytes] = set()  # what its journal may hold, since a call was not interrupted
+    kept: set[bytes] = set()  # what its store may hold, since a call was not interrupted
     while tried < count:
-        before = live.to_bytes()
-        done = ma.Live.from_bytes(before)
+        before, done = copied(live), copied(live)
         step(done)
-        whole = {before, done.to_bytes()}
+        whole = {known(before), known(done)}
         kept |= whole
         try:
             interrupted = _interrupted(partial(step, live), handler, tried)
-            held = not interrupted or live.to_bytes() in whole
+            live.progress()
+            held = not interrupted or known(live) in whole
         except (ma.TurnError, ma.StoreError):  # shut, now or by one that came into a write
             live.close()
-            live = _begun(path) if path else ma.Live.from_bytes(before)
-            held = live.to_bytes() in kept
+            live = _begun(path) if path else before
+            held = known(live) in kept
             interrupted = True
         if not interrupted:
             kept.clear()
@@ -178,8 +176,7 @@ def _interrupt(path: Path | None, count: int) -> Iterator[Attempt]:
 
 
 def _begun(path: Path | None) -> ma.Live:
-    live = new(horizon=50_000)
-    return live if path is None else ma.recorded(ma.Journal(path, sync="never"), live)
+    return new(horizon=50_000, store=path, now=lambda: 1e9)
 
 
 def _interrupted(action: Callable[[], object], handler: Any, seed: int) -> bool:

@@ -232,7 +232,7 @@ def test_without_numba_all_but_the_simulator_works() -> None:
     done = run_python(
         "import sys, pickle; sys.modules['numba'] = None\n"
         "import manyarms as ma\n"
-        "live = ma.recorded(ma.InMemory(), ma.Prospector().live(n_arms=99, seed=1))\n"
+        "live = ma.Prospector().live(n_arms=99, seed=1)\n"
         "live.tell(live.ask(), 1.0)\n"
         "class First:\n"
         "    def ask(self): return 0\n"

@@ -1,4 +1,4 @@
-"""Saved handles and journals that manyarms did not write, each with a right checksum.
+"""Snapshots and logs that manyarms did not write, each with a right checksum.
 
 Everybody can compute the checksum. So each number and each column of a file is changed in turn;
 what opens all the same is played, and nothing may end in a crash or a raw error.
@@ -22,15 +22,17 @@ from numpy.typing import NDArray
 
 import manyarms as ma
 from manyarms.core.gc_pause import gc_paused
-from manyarms.live.journal_file import begin_file, first_check, read_file, record
-from manyarms.live.replay import replay
-from manyarms.live.saving import JOURNAL_MAGIC, pack, restored, unpack
-from manyarms.live.store import Event, EventKind
+from manyarms.live import experiment as kinds
+from manyarms.live.packing import pack, unpack
+from manyarms.live.replaying import replay
+from manyarms.live.snapshots import restored
 from manyarms.protocol.policy import arrive, retire
 from manyarms.protocol.state_dump import Columns
+from manyarms.store import Event
+from tests.live.stores import copied, known
 
-__all__ = ["Hang", "crafted_bytes", "crafted_events", "inflating_bytes", "journal_of"]
-__all__ += ["opened", "opened_and_played", "saved", "within"]
+__all__ = ["Hang", "crafted_bytes", "crafted_events", "inflating_bytes", "opened"]
+__all__ += ["opened_and_played", "played", "replayed", "within"]
 
 _WHOLE = tuple(sign * (1 << bits) for sign in (1, -1) for bits in (0, 5, 31, 40, 62))
 _WHOLE += (0, 3, (1 << 62) - 1, (1 << 63) - 1, -(1 << 63))
@@ -38,7 +40,8 @@ _FLOATS = (float("nan"), float("inf"), float("-inf"), 1e308, -1.0, 0.0, 0.5)
 _TEXTS: tuple[Any, ...] = (-1, 0, 1, 1 << 40, 1 << 63, 1 << 70, 1.5, "x", None, [], {}, True)
 _TEXTS += (float("nan"), [1, 2, 3], {"name": "moss"}, 10**5000)
 
-_KINDS = [kind for kind in EventKind if kind < EventKind.REPORTED and kind != EventKind.ADDED]
+_KINDS = [kinds.ASKED, kinds.TOLD, kinds.ABANDONED, kinds.RETIRED, kinds.RESTORED, kinds.OBSERVED]
+_KINDS += [kinds.HELD, kinds.EXPIRED, kinds.USED]
 Change = Callable[[NDArray[Any], random.Random], NDArray[Any]]
 
 
@@ -65,20 +68,20 @@ def within(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-def saved(policy: ma.Policy, *, seed: int = 1, events: int = 130, moves: bool = True) -> bytes:
-    """Return a game in the middle: rewards in flight, some lost, some observed, arms that came,
+def played(policy: ma.Policy, *, seed: int = 1, events: int = 130, moves: bool = True) -> ma.Live:
+    """Return a handle in the middle: pending pulls, some lost, some observed, arms that came,
     went and returned.
     """
     live = policy.live(n_arms=12, horizon=400, seed=seed)
     chance = random.Random(seed)
     for k in range(events):
-        if k == 40 and moves and live._game.can(arrive) and live._game.can(retire):
+        if k == 40 and moves and _can(live, arrive) and _can(live, retire):
             live.add_arms(2)
             live.retire([3, 4])
         if k == 60 and moves:
             live.observe(5, [0.0, 1.0, 1.0])
             live.observe(11, 1.0)
-            if live._game.retired:
+            if live._experiment.retired:
                 live.restore(3)
                 live.add_arms(1)
         if len(live.pending) < 4 or (chance.random() < 0.5 and len(live.pending) < 9):
@@ -87,7 +90,15 @@ def saved(policy: ma.Policy, *, seed: int = 1, events: int = 130, moves: bool = 
             live.abandon(chance.choice(live.pending))
         else:
             live.tell(chance.choice(live.pending), float(chance.random() < 0.4))
-    return live.to_bytes()
+    return live
+
+
+def _can(live: ma.Live, function: Any) -> bool:
+    try:
+        live._experiment.check_can(function)
+    except ma.ParameterError:
+        return False
+    return True
 
 
 # Changes
@@ -145,7 +156,7 @@ def _changes(column: NDArray[Any]) -> list[Change]:
 
 def inflating_bytes() -> Iterator[bytes]:
     """Yield small files that would inflate to large ones, and say so, or lie, or say nonsense."""
-    data, zeros = saved(ma.MOSS()), zlib.compress(bytes(64 << 20))
+    data, zeros = known(played(ma.MOSS())), zlib.compress(bytes(64 << 20))
     for whole in (64 << 20, 0, 1 << 20, (1 << 63) - 1, 1 << 63, (1 << 64) - 1):
         yield _with_checksum(data, whole, zeros)
 
@@ -185,7 +196,7 @@ def _recipes(data: bytes) -> Iterator[Callable[[], bytes]]:
         yield partial(pack, about, {n: c for n, c in columns.items() if n != name})
         other = random.Random(name).choice(list(columns))
         yield partial(pack, about, columns | {name: columns[other], other: column})
-    for name in ("more", "state.arms/=", "state.nothing/@", "flight era", "tally more", ""):
+    for name in ("more", "state.arms/=", "state.nothing/@", "pending era", "tally more", ""):
         yield partial(pack, about, columns | {name: np.arange(3)})
     for k in range(150):  # several at once
         some = random.Random(k).sample(sorted(columns), min(3, len(columns)))
@@ -233,11 +244,11 @@ def crafted_events(chance: random.Random, log: list[Event]) -> list[Event]:
         event = events[at]
         what = chance.randrange(7)
         if what == 0:
-            events[at] = event._replace(pull=chance.choice([*_WHOLE, event.pull + 1]))
+            events[at] = event._replace(pull=chance.choice([*_WHOLE, None, (event.pull or 0) + 1]))
         elif what == 1:
-            events[at] = event._replace(arm=chance.choice([*_WHOLE, event.arm + 1]))
+            events[at] = event._replace(arm=chance.choice([*_WHOLE, None, (event.arm or 0) + 1]))
         elif what == 2:
-            events[at] = event._replace(reward=chance.choice(_FLOATS))
+            events[at] = event._replace(reward=chance.choice([*_FLOATS, None]))
         elif what == 3:
             events[at] = event._replace(kind=chance.choice(_KINDS))
         elif what == 4:
@@ -250,36 +261,32 @@ def crafted_events(chance: random.Random, log: list[Event]) -> list[Event]:
     return events
 
 
-def journal_of(snapshot: bytes, events: list[Event]) -> bytes:
-    """Return the bytes of a journal with right checks."""
-    data, check = begin_file(snapshot), first_check(snapshot)
-    for event in events:
-        part, check = record(event, check)
-        data += part
-    return data
-
-
 # What becomes of them
 
 
-def opened(data: bytes) -> ma.Live:
-    """Return the handle of a saved one, or of a journal."""
-    if not data.startswith(JOURNAL_MAGIC):
-        return ma.Live.from_bytes(data)
-    held, _, _ = read_file(data, "it")
-    game = restored(held.snapshot, None, "it")
-    replay(game, held.events, "it")
-    return ma.Live._of(game)
+def opened(live: ma.Live, data: bytes) -> ma.Live:
+    """Return a handle like this one, from another snapshot."""
+    other = copied(live)
+    experiment = restored(live._experiment.settings, data, "it")
+    other._hold(other._arena._replace(experiment=experiment))
+    return other
 
 
-def opened_and_played(data: bytes, *, seconds: float = 20.0) -> str:
+def replayed(live: ma.Live, events: list[Event]) -> ma.Live:
+    """Return a handle like this one, after more events."""
+    other = copied(live)
+    replay(*other._arena, events, "it", None)
+    return other
+
+
+def opened_and_played(make: Callable[[], ma.Live], *, seconds: float = 20.0) -> str:
     """Return "refused", "played", "stopped" if an error of ours ends it, or "hung".
 
-    Whoever writes a snapshot decides what the policy believes, and it may believe in a loop.
+    A snapshot decides what the policy believes, and it may believe in a loop.
     """
     try:
         with within(seconds):
-            live = opened(data)
+            live = make()
     except ma.SavedFileError:
         return "refused"
     except Hang:
@@ -295,8 +302,8 @@ def opened_and_played(data: bytes, *, seconds: float = 20.0) -> str:
 
 
 def _play(live: ma.Live, pulls: int = 50) -> None:
-    if live._game.can(arrive) and live._game.arms.count < 1 << 49:
-        live.add_arms(1) if isinstance(live._game.arms.name(0), int) else live.add_arms(["new"])
+    if _can(live, arrive) and live._experiment.n_all < 1 << 49:
+        live.add_arms(1) if isinstance(live._arena.arms.name(0), int) else live.add_arms(["new"])
     for k in range(pulls):
         for pull in live.pending[:2]:
             live.tell(pull, 0.25) if k % 5 else live.abandon(pull)
@@ -304,6 +311,6 @@ def _play(live: ma.Live, pulls: int = 50) -> None:
             break
         live.ask()
         left = {pull.arm for pull in live.pending} - {arm.arm for arm in live.arms() if arm.retired}
-        if k == 25 and left and live._game.can(retire) and live.n_arms > 1:
+        if k == 25 and left and _can(live, retire) and live.n_arms > 1:
             live.retire(min(left, key=str))
-    str(live), live.progress(), live.arms(), live.to_bytes()
+    str(live), live.progress(), live.arms(), known(live)

@@ -18,9 +18,7 @@ _FORK = """
 import os, sys, threading, time
 import manyarms as ma
 count = int(sys.argv[1])
-live = ma.MOSS().live(n_arms=9, horizon=10**7)
-if len(sys.argv) > 2:
-    ma.recorded(ma.Journal(sys.argv[2], sync=1), live)
+live = ma.MOSS().live(n_arms=9, horizon=10**7, store=sys.argv[2] if len(sys.argv) > 2 else None)
 read, write = os.pipe()
 stop = threading.Event()
 def busy():
@@ -76,7 +74,7 @@ def what_forks_say(count: int, path: Path | None = None, *, seconds: float = 60.
         said = [line for line in (parent.stdout.readline() for _ in range(count)) if line]
         if path is not None and len(said) == count:
             parent.wait()
-            ma.recorded(path).close()
+            ma.load(path).close()
     finally:
         alarm.cancel()
         with contextlib.suppress(ProcessLookupError):

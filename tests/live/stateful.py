@@ -1,7 +1,8 @@
-"""Games in which anything may happen in any order, and what their handles must know all the time.
+"""Experiments in which anything may happen in any order, and what their handles must know.
 
 `Model` notes what a caller was told. `Game` lets Hypothesis choose what happens; every command also
-goes to a twin, a handle that is never closed or killed and must answer the same.
+goes to a twin, a handle that is never closed or killed and must answer the same. Time passes only
+where a rule says so.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 import manyarms as ma
 from tests.client.same import plain
+from tests.live.stores import copied, known
 
 __all__ = ["LONG", "SHORT", "Game", "LocalGame"]
 
@@ -30,6 +32,7 @@ _ALL = [
     *(ma.Guarded(ma.MOSS()), ma.Patience(best_mean=0.9), ma.MOSSOracle(size=3)),
 ]
 POLICIES = {policy.label: policy for policy in _ALL}
+WINDOWS = [None, None, (10.0, None, False), (10.0, 0.0, False), (10.0, 0.0, True)]
 WHICH = st.integers(0, 999)
 REWARD = st.sampled_from([0.0, 1.0, 0.25])
 
@@ -39,31 +42,39 @@ class Model:
 
     def __init__(self, arms: list[Any]) -> None:
         self.arms, self.retired = arms, set[Any]()
-        self.open: dict[int, Any] = {}  # the arms of the pulls in flight
+        self.open: dict[int, Any] = {}  # the arms of the pending pulls
+        self.asked_at: dict[int, float] = {}
+        self.held: dict[int, float] = {}  # rewards that count when a window ends
         self.rewards: dict[Any, list[float]] = {}  # told or observed
-        self.pulls = self.abandoned = self.stock = 0
+        self.pulls = self.abandoned = 0
 
-    def asked(self, pulls: list[ma.Pull], after: int) -> None:
+    def asked(self, pulls: list[ma.Pull], at: float) -> None:
         numbers = [pull.id for pull in pulls]
-        assert numbers == sorted(set(numbers))
-        assert all(self.pulls <= number < after for number in numbers)
+        assert numbers == list(range(self.pulls, self.pulls + len(pulls)))
         assert all(pull.arm in self.arms and pull.arm not in self.retired for pull in pulls)
         self.open |= {pull.id: pull.arm for pull in pulls}
-        self.stock -= after - self.pulls - len(pulls)  # which have answered the others
-        self.pulls = after
+        self.asked_at |= dict.fromkeys(numbers, at)
+        self.pulls += len(pulls)
 
     def told(self, number: int, reward: float) -> None:
         self.rewards.setdefault(self.open.pop(number), []).append(reward)
 
-    def season(self) -> None:
-        self.open, self.pulls, self.abandoned = {}, 0, 0
-        self.stock = sum(map(len, self.rewards.values()))
+    def expire(self, before: float, missing: float | None) -> None:
+        for number in [n for n in [*self.open] if self.asked_at[n] <= before]:
+            reward = self.held.pop(number, missing)
+            if reward is None:
+                del self.open[number]
+                self.abandoned += 1
+            else:
+                self.told(number, reward)
 
     def check(self, game: ma.Live | ma.Remote) -> None:
         how = game.progress()
-        assert (how.pulls, how.abandoned, how.observed) == (self.pulls, self.abandoned, self.stock)
+        assert (how.pulls, how.abandoned) == (self.pulls, self.abandoned)
         assert how.n_arms == len(self.arms) - len(self.retired)
-        assert {pull.id: pull.arm for pull in game.pending} == self.open
+        assert {pull.id: pull.arm for pull in game.pending} == {
+            number: arm for number, arm in self.open.items() if number not in self.held
+        }
         known = {arm.arm: arm for arm in game.arms()}
         assert {name for name, arm in known.items() if arm.told} == self.rewards.keys()
         for name, rewards in self.rewards.items():
@@ -76,6 +87,8 @@ class Game(RuleBasedStateMachine):
     """A game from its beginning on. Where it is kept, in folders of its own, a subclass says."""
 
     game: Any
+    windows = False
+    time = 1000.0
 
     def __init__(self) -> None:
         super().__init__()
@@ -99,8 +112,8 @@ class Game(RuleBasedStateMachine):
             self.end()
             self._root.cleanup()
 
-    def begin(self, live: ma.Live) -> Any:
-        """Return the game of a new handle, in a place of its own."""
+    def begin(self, policy: ma.Policy, spec: dict[str, Any]) -> Any:
+        """Return a new experiment, in a place of its own."""
         raise NotImplementedError
 
     def reopened(self) -> Any:
@@ -116,14 +129,20 @@ class Game(RuleBasedStateMachine):
         n_arms=st.integers(1, 12),
         named=st.booleans(),
         horizon=st.sampled_from([400, 20, 3]),
+        window=st.sampled_from(
+            [None, None, (10.0, None, False), (10.0, 0.0, False), (10.0, 0.0, True)]
+        ),
     )
-    def start(self, policy: str, n_arms: int, named: bool, horizon: int) -> None:
+    def start(self, policy: str, n_arms: int, named: bool, horizon: int, window: Any) -> None:
         arms = [f"arm {k}" for k in range(n_arms)] if named else list(range(n_arms))
         self.named, self.model = named, Model(arms)
         spec: dict[str, Any] = {"arms": arms} if named else {"n_arms": n_arms}
-        spec |= {"horizon": horizon, "seed": 5}
-        self.twin = ma.recorded(ma.InMemory(), POLICIES[policy].live(**spec))
-        self.game = self.begin(POLICIES[policy].live(**spec))
+        self.window = window if self.windows else None
+        spec |= {"horizon": horizon, "seed": 5, "now": lambda: self.time}
+        if self.window is not None:
+            spec |= dict(zip(("window", "missing", "hold"), self.window, strict=True))
+        self.twin = POLICIES[policy].live(**spec)
+        self.game = self.begin(POLICIES[policy], spec)
 
     def both(self, call: Callable[[Any], Any], *, refused: bool) -> Any:
         """Let the game and its twin do the same; return what they answer."""
@@ -138,7 +157,7 @@ class Game(RuleBasedStateMachine):
 
     def same_bytes(self) -> None:
         """Compare all that is known."""
-        assert self.game.to_bytes() == self.twin.to_bytes()
+        assert known(self.game) == known(self.twin)
 
     def arm(self, which: int) -> Any:
         return self.model.arms[which % len(self.model.arms)]
@@ -148,25 +167,34 @@ class Game(RuleBasedStateMachine):
 
     @rule(k=st.sampled_from([None, 1, 2, 4]))
     def ask(self, k: int | None) -> None:
-        room = self.twin.horizon is None or self.model.pulls + (k or 1) <= self.twin.horizon
+        left = self.twin._experiment.left
+        room = left is None or (k or 1) <= left
         pulls = self.both(lambda game: game.ask(k) if k else game.ask(), refused=not room)
         if room:
-            self.model.asked(pulls if k else [pulls], self.twin.pulls)
+            self.model.asked(pulls if k else [pulls], self.time)
 
     @precondition(lambda self: self.model.open)
     @rule(which=WHICH, reward=REWARD)
     def tell(self, which: int, reward: float) -> None:
         number = self.pull(which)
-        self.both(lambda game: game.tell(number, reward), refused=False)
-        self.model.told(number, reward)
+        again = number in self.model.held
+        self.both(lambda game: game.tell(number, reward), refused=again)
+        if not again:
+            self.take(number, reward)
+
+    def take(self, number: int, reward: float) -> None:
+        if self.window is not None and self.window[2]:
+            self.model.held[number] = reward
+        else:
+            self.model.told(number, reward)
 
     @precondition(lambda self: self.model.open)
     @rule(reward=REWARD)
     def tell_many(self, reward: float) -> None:
-        last = list(self.model.open)[-3:]
+        last = [number for number in self.model.open if number not in self.model.held][-3:]
         self.both(lambda game: game.tell_many([(n, reward) for n in last]), refused=False)
         for number in last:
-            self.model.told(number, reward)
+            self.take(number, reward)
 
     @precondition(lambda self: self.model.open)
     @rule(which=WHICH)
@@ -174,7 +202,16 @@ class Game(RuleBasedStateMachine):
         number = self.pull(which)
         self.both(lambda game: game.abandon(number), refused=False)
         del self.model.open[number]
+        self.model.held.pop(number, None)
         self.model.abandoned += 1
+
+    @precondition(lambda self: self.window is not None)
+    @rule(seconds=st.sampled_from([1.0, 4.0, 20.0]))
+    def wait(self, seconds: float) -> None:
+        self.time += seconds
+        assert self.window is not None
+        self.model.expire(self.time - self.window[0], self.window[1])
+        self.both(lambda game: game.progress().pulls, refused=False)
 
     @rule(which=WHICH, again=st.sampled_from(["refuse", "ignore"]), reward=REWARD)
     def end_again(self, which: int, again: str, reward: float) -> None:
@@ -222,7 +259,6 @@ class Game(RuleBasedStateMachine):
         arm = self.arm(which)
         self.both(lambda game: game.observe(arm, rewards), refused=False)
         self.model.rewards.setdefault(arm, []).extend(rewards)
-        self.model.stock += len(rewards)
 
     @rule()
     def reopen(self) -> None:
@@ -247,7 +283,9 @@ def _outcome(call: Callable[[Any], Any], game: Any) -> Any:
 
 
 class LocalGame(Game):
-    """A game in this process: it can be saved, and has seasons."""
+    """An experiment in this process: it can be saved, and has seasons and windows."""
+
+    windows = True
 
     @rule(k=st.integers(1, 4))
     def look(self, k: int) -> None:
@@ -255,31 +293,13 @@ class LocalGame(Game):
         self.both(lambda game: plain(game.top(k)), refused=not known)
 
     @rule()
-    def compact(self) -> None:
-        self.game.compact()
-
-    @rule()
     def save(self) -> None:
-        """The twin goes on from what was saved; from then on it has no history."""
-        self.twin = ma.Live.from_bytes(self.game.to_bytes())
+        """The twin goes on from a copy of what is known."""
+        self.twin = copied(self.game)
 
     @rule(horizon=st.integers(1, 50), policy=st.sampled_from(["", *sorted(POLICIES)]))
     def season(self, horizon: int, policy: str) -> None:
-        seasons = [
-            game.season(horizon=horizon, policy=POLICIES.get(policy), seed=8)
-            for game in (self.game, self.twin)
-        ]
-        if complete(self.game) == complete(self.twin):
-            assert seasons[0].to_bytes() == seasons[1].to_bytes()
-        self.model.season()
-        self.twin = ma.recorded(ma.InMemory(), ma.Live.from_bytes(seasons[0].to_bytes()))
-        self.game.close()
-        self.game = self.begin(seasons[0])
-
-
-def complete(live: ma.Live) -> bool:
-    """Whether a handle knows all that happened, in its order."""
-    try:
-        return bool(live.events().complete)
-    except ma.TurnError:
-        return False
+        self.both(
+            lambda game: game.season(horizon=horizon, policy=POLICIES.get(policy), seed=8),
+            refused=False,
+        )

@@ -44,11 +44,11 @@ def _runs(state: Any) -> list[Slots]:
 
 def _check(live: ma.Live, alive: set[int]) -> None:
     """Check everything about a handle's state that must hold at all times."""
-    state = getattr(live._game.state, "inner", live._game.state)
+    state = getattr(live._experiment.state, "inner", live._experiment.state)
     assert live.n_arms == len(alive)
     progress = live.progress()
     assert progress.told == sum(arm.told for arm in live.arms())
-    for slots in _runs(live._game.state):
+    for slots in _runs(live._experiment.state):
         run = slots.run[slots.rank.number]
         if run.horizon == 0:
             continue  # not begun
@@ -194,7 +194,7 @@ def test_quantile_takes_new_arms_with_its_next_round() -> None:
 
 def test_the_number_of_arms_in_the_index_follows() -> None:
     live = ma.MOSS().live(n_arms=10, horizon=500, seed=1)
-    run = live._game.state.arms.slots.run[0]
+    run = live._experiment.state.arms.slots.run[0]
     play_live(live, 30, lambda arm, k: arm / 10)
     assert (run.members, run.scale) == (10, 50.0)
     live.add_arms(10)
@@ -209,7 +209,7 @@ def test_the_number_of_arms_in_the_index_follows() -> None:
 def test_a_fresh_arm_takes_the_place_of_a_retired_one(policy: ma.Policy) -> None:
     live = policy.live(n_arms=100, horizon=500, seed=1)
     asked = set(play_live(live, 50, lambda arm, k: 0.5))
-    run = live._game.state.arms.slots.run[0]
+    run = live._experiment.state.arms.slots.run[0]
     size = run.members
     for arm in asked:
         live.retire(arm)
@@ -309,4 +309,4 @@ def test_a_policy_that_knows_no_coming_and_going_says_so_and_nothing_changes() -
             live.add_arms(2)
         with pytest.raises(ma.ParameterError, match="CommitState has no `retire`. Write one"):
             live.retire(1)
-        assert live.n_arms == live._game.arms.count == 5
+        assert live.n_arms == live._experiment.n_all == 5

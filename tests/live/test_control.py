@@ -8,23 +8,25 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 import manyarms as ma
 from manyarms.core.rng import draw, unit
-from manyarms.live.control import OF_CONTROL
-from manyarms.live.replay import replay
-from manyarms.live.saving import NEWEST, VERSION, pack, unpack, version_of
-from manyarms.live.store import Events
+from manyarms.inference.facts import CONTROL
+from manyarms.live.packing import pack, unpack
+from manyarms.live.replaying import replay
+from manyarms.live.snapshots import restored, snapshot
 from manyarms.protocol.keys import control_key
+from manyarms.protocol.state_dump import dump_state
 from tests.helpers import ALL_POLICIES, label
-from tests.live.stores import MAKERS, on_shelf
+from tests.live.stores import ADDRESSES, copied, known
+from tests.serve.machines import new_name
 
 NAMES = [f"item {k}" for k in range(12)]
 
 
 def begun(control: str | None = "current", **given: Any) -> ma.Live:
+    given = {"now": lambda: 1e9} | given
     chosen: dict[str, Any] = {} if control is None else {"control": control, "share": 0.25}
     return ma.MOSS().live(arms=NAMES, horizon=500, seed=4, **chosen, **given)
 
@@ -48,34 +50,32 @@ def test_the_policy_plays_as_if_there_were_none(policy: ma.Policy) -> None:
     dice = random.Random(1)
     for _ in range(60):
         batch = with_control.ask(dice.randint(1, 4))
-        ours = [pull for pull in batch if pull.id < OF_CONTROL]
-        assert all(pull.arm == "current" for pull in batch if pull not in ours)
-        if ours:
-            assert plain.ask(len(ours)) == ours
+        ours = [pull for pull in batch if pull.arm != "current"]
+        twins = dict(zip(ours, plain.ask(len(ours)) if ours else [], strict=True))
+        assert all(pull.arm == twin.arm for pull, twin in twins.items())
         for pull in dice.sample(batch, len(batch)):
             reward = float(dice.random() < 0.5)
             if dice.random() < 0.8:
                 with_control.tell(pull, reward)
-                if pull in ours:
-                    plain.tell(pull, reward)
+                if pull in twins:
+                    plain.tell(twins[pull], reward)
     assert plain.arms() == with_control.arms()
     assert plain.progress() == replace(
         with_control.progress(), control=None, control_pulls=0, control_mean=math.nan
     )
-    with_control._game.control = None
-    assert plain.to_bytes() == with_control.to_bytes()
+    assert repr(dump_state(plain._experiment.state)) == repr(
+        dump_state(with_control._experiment.state)
+    )
 
 
 def test_which_pulls_are_its_own_follows_from_the_seed() -> None:
     live = begun()
     pulls = [*live.ask(40), *(live.ask() for _ in range(60))]
     key = control_key(4)
-    assert [pull.id >= OF_CONTROL for pull in pulls] == [
+    assert [pull.arm == "current" for pull in pulls] == [
         unit(draw(key, k)) < 0.25 for k in range(100)
     ]
-    assert [pull.id for pull in pulls if pull.arm == "current"] == [
-        OF_CONTROL + k for k in range(sum(pull.arm == "current" for pull in pulls))
-    ]
+    assert [pull.id for pull in pulls] == list(range(100))
     assert live.pulls + sum(pull.arm == "current" for pull in pulls) == 100
 
 
@@ -84,7 +84,7 @@ def test_observed_rewards_take_no_turn_of_it() -> None:
     live.observe("item 3", [1.0] * 30)
     pulls = live.ask(60)
     key = control_key(4)
-    assert [pull.id >= OF_CONTROL for pull in pulls] == [
+    assert [pull.arm == "current" for pull in pulls] == [
         unit(draw(key, k)) < 0.25 for k in range(60)
     ]
 
@@ -96,16 +96,16 @@ def test_its_pulls_are_told_as_others_are() -> None:
     live.tell(own[0], 1.0)
     live.tell_many([(own[1].id, 0.0), (own[2], 1.0)])
     live.abandon(own[3])
-    control = live._game.control
+    control = live._experiment.control
     assert control is not None
-    assert (control.told, control.total, len(control.abandoned)) == (3, 2.0, 1)
+    assert (control.told, control.total, control.abandoned) == (3, 2.0, 1)
     assert not set(own[:4]) & set(live.pending)
     for pull, said in ((own[0], "told already"), (own[3], "was abandoned")):
         with pytest.raises(ma.TurnError, match=said):
             live.tell(pull, 1.0)
         live.tell(pull, 1.0, again="ignore")
     with pytest.raises(ma.TurnError, match="not asked for"):
-        live.tell(OF_CONTROL + 10**6, 1.0)
+        live.tell(10**6, 1.0)
     with pytest.raises(ma.TurnError, match="of arm 'current'"):
         live.tell(ma.Pull("item 1", own[5].id), 1.0)
     with pytest.raises(ma.ParameterError, match="reward_range"):
@@ -114,86 +114,61 @@ def test_its_pulls_are_told_as_others_are() -> None:
         begun(None).tell(own[5].id, 1.0)
 
 
-@pytest.mark.parametrize("maker", MAKERS)
-def test_it_outlives_the_process(maker: str, tmp_path: Path) -> None:
-    make = MAKERS[maker](tmp_path)
-    with ma.recorded(make(), begun()) as live:
+@pytest.mark.parametrize("place", ADDRESSES)
+def test_it_outlives_the_process(place: str, tmp_path: Path) -> None:
+    store, name = ADDRESSES[place](tmp_path), new_name()
+    with begun(store=store, name=name) as live:
         play(live, 30)
-        known, pending = live.to_bytes(), live.pending
-        expected = ma.Live.from_bytes(known)
-        if "events" in dir(make()):
-            own = [event for event in live.events() if (event.pull or 0) >= OF_CONTROL]
-            assert {event.arm for event in own} <= {"current"}
-            assert max(live.events().table()["pull"], default=0) < OF_CONTROL
-    with ma.recorded(make(), begun()) as live:
-        assert (live.to_bytes(), live.pending) == (known, pending)
+        expected = copied(live)
+        own = {event.pull for event in live.events() if event.arm == CONTROL}
+        assert {pull.id for pull in live.pending if pull.arm == "current"} <= own
+    with begun(store=store, name=name) as live:
+        assert known(live) == known(expected)
         play(live, 20, seed=1)
         play(expected, 20, seed=1)
-        assert live.to_bytes() == expected.to_bytes()
-    for other in (begun(None), begun("old")):
-        with pytest.raises(ma.ParameterError, match="the recorded control, "):
-            ma.recorded(make(), other)
+        assert live.pending == expected.pending
+        assert live.arms() == expected.arms()
+    for other in (None, "old"):
+        with pytest.raises(ma.ParameterError, match="control is 'current' there, and"):
+            begun(other, store=store, name=name)
 
 
 def test_replay_compares_its_turns() -> None:
     live = begun()
-    snapshot, events = on_shelf(live)
+    events = live._experiment.log = []
     play(live, 15)
-    again = ma.Live.from_bytes(snapshot)
-    replay(again._game, Events.of(events), "it")
-    assert again.to_bytes() == live.to_bytes()
-    own = next(k for k, event in enumerate(events) if event.pull >= OF_CONTROL)
+    again = begun()._arena
+    replay(*again, events, "it", None)
+    assert snapshot(again.experiment) == known(live)
+    own = next(k for k, event in enumerate(events) if event.arm == CONTROL)
     for wrong in (
         [*events[:own], *events[own + 1 :]],  # one is missing
         [events[own], *events],  # one came too early
-        [*events[:own], events[own]._replace(pull=OF_CONTROL + 7), *events[own + 1 :]],
+        [*events[:own], events[own]._replace(arm=3), *events[own + 1 :]],
     ):
-        torn = ma.Live.from_bytes(snapshot)
         with pytest.raises(ma.SavedFileError, match="contradicts itself"):
-            replay(torn._game, Events.of(wrong), "it")
+            replay(*begun()._arena, wrong, "it", None)
 
 
-def test_only_files_with_a_control_have_the_new_format() -> None:
-    with_control, plain = begun(), begun(None)
-    assert version_of(with_control.to_bytes()) == NEWEST
-    assert version_of(plain.to_bytes()) == VERSION
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("control flight", [OF_CONTROL + 999]),
-        ("control flight", [3]),
-        ("control flight", 2 * [OF_CONTROL]),
-        ("control count", [1, 2, 0]),
-        ("control count", [9, 2, -1]),
-        ("control count", [9]),
-        ("control total", [0.0, 1.0]),
-        ("control", ["current", 7.0]),
-        ("control", [None, 0.1]),
-        ("control", "x"),
-    ],
-)
-def test_crafted_files_are_refused(name: str, value: Any) -> None:
+@pytest.mark.parametrize("value", [None, [1, 2, 3], ["x", 1, 1, 0, 0.0], [9, -2, 1, 0, 0.0]])
+def test_crafted_snapshots_are_refused(value: Any) -> None:
     live = begun()
     play(live, 20)
-    about, columns = unpack(live.to_bytes(), "it")
-    if name in columns:
-        columns[name] = np.array(value, columns[name].dtype)
-    else:
-        about[name] = value
-    with pytest.raises(ma.SavedFileError, match="does not fit|contradicts"):
-        ma.Live.from_bytes(pack(about, columns))
+    about, columns = unpack(known(live), "it")
+    for changed in (about | {"control": value}, {n: x for n, x in about.items() if n != "control"}):
+        with pytest.raises(ma.SavedFileError, match="does not fit"):
+            restored(live._experiment.settings, pack(changed, columns), "it")
 
 
-def test_a_season_remembers_what_it_earned() -> None:
+def test_a_season_goes_on_with_it() -> None:
     live = begun()
     play(live, 60)
-    old, new = live._game.control, live.season(horizon=100)._game.control
-    assert old is not None
-    assert new is not None
-    assert (new.told, new.total) == (old.told, old.total)
-    assert (new.turns, new.asked, new.flight) == (0, 0, {})
+    control = live._experiment.control
+    assert control is not None
+    before = control.asked, control.told, control.total
+    live.season(horizon=100)
+    assert live._experiment.control is control
+    assert (control.asked, control.told, control.total) == before
 
 
 @pytest.mark.parametrize(
@@ -219,7 +194,7 @@ def test_the_horizon_is_the_policys() -> None:
         given.append(live.ask())
     with pytest.raises(ma.TurnError, match="all 20 pulls"):
         live.ask()
-    assert sum(pull.id < OF_CONTROL for pull in given) == live.pulls == 20
+    assert sum(pull.arm != "current" for pull in given) == live.pulls == 20
     assert len(given) > 20
     assert math.isnan(live.progress().mean_reward)
 

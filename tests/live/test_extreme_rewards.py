@@ -11,8 +11,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import manyarms as ma
-from manyarms.core.confidence_sequences import evidence_below, surely_below, uniform_limits
-from manyarms.live.commands import check_reward
+from manyarms.inference.confidence_sequences import evidence_below, surely_below, uniform_limits
+from manyarms.live.checks import check_reward
 from manyarms.protocol.recommend import Scale, lower_limit
 
 TINY = 5e-324

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import manyarms as ma
-from manyarms.live.game import MOST_FIRST_DRAWS
+from manyarms.live.checks import MOST_FIRST_DRAWS
 from manyarms.policies import field
 
 ARMS, HORIZON = 1 << 50, 1 << 40

@@ -11,23 +11,24 @@ import pytest
 
 import manyarms as ma
 from tests.helpers import play_live
+from tests.live.stores import copied
 
 
 def test_names() -> None:
-    names: list[Any] = ["red", "grün", "🍎 apple", "x" * 100_000, "", 17, -4, 2**70]
+    names: list[Any] = ["red", "grün", "🍎 apple", "x" * 20_000, " ", "17", "18"]
     live = ma.MOSS().live(arms=names, horizon=100, seed=1)
     assert set(play_live(live, 100, lambda arm, k: 0.5)) == set(names)
-    assert live.add_arms(["new", 18]) == ["new", 18]
+    assert live.add_arms(["new", "19"]) == ["new", "19"]
     assert live.add_arms([]) == []
-    assert live.n_arms == 10
-    live.retire("🍎 apple")
     assert live.n_arms == 9
+    live.retire("🍎 apple")
+    assert live.n_arms == 8
     with pytest.raises(ma.TurnError, match="Cannot retire arm '🍎 apple': it is retired already"):
         live.retire("🍎 apple")
     with pytest.raises(ma.UnknownArmError, match=r"Unknown arm 'rad'. Did you mean 'red'\?"):
         live.retire("rad")
-    with pytest.raises(ma.UnknownArmError, match=r"Unknown arm '17'. Did you mean 17\?"):
-        live.retire("17")
+    with pytest.raises(ma.UnknownArmError, match=r"Unknown arm 17. Did you mean '17'\?"):
+        live.retire(17)
     with pytest.raises(ma.UnknownArmError, match=r"Unknown arm \['red'\]"):
         live.retire([["red"]])  # type: ignore[list-item]
     with pytest.raises(ma.UnknownArmError) as caught:
@@ -39,13 +40,15 @@ def test_names_from_elsewhere_become_plain_ones() -> None:
     class Colour(str, enum.Enum):  # noqa: UP042  the old way is around
         RED = "red"
 
-    names: list[Any] = [np.str_("a"), np.int64(3), np.uint64(2**63), Colour.RED]
-    live = ma.MOSS().live(arms=names, horizon=9)
-    kinds = {type(pull.arm) for pull in live.ask(4)}
-    assert kinds == {str, int}
-    live.retire(np.int64(3))  # type: ignore[arg-type]
+    texts: list[Any] = [np.str_("a"), Colour.RED]
+    live = ma.MOSS().live(arms=texts, horizon=9)
+    assert {type(pull.arm) for pull in live.ask(2)} == {str}
     live.retire(Colour.RED)
-    assert {pull.arm for pull in live.ask(4)} == {"a", 2**63}
+    integers: list[Any] = [np.int64(3), np.uint64(2**63), -4, 2**70]
+    live = ma.MOSS().live(arms=integers, horizon=9)
+    assert {type(pull.arm) for pull in live.ask(4)} == {int}
+    live.retire(np.int64(3))  # type: ignore[arg-type]
+    assert {pull.arm for pull in live.ask(4)} == {2**63, -4, 2**70}
 
 
 @pytest.mark.parametrize(
@@ -57,7 +60,10 @@ def test_names_from_elsewhere_become_plain_ones() -> None:
         (["a", 1.5], "strings or integers, got 1.5"),
         (["a", None], "got None.*use the item's id"),
         ([b"a"], "got b'a'"),
-        (["half \ud83c"], "strings or integers, got 'half"),
+        (["half \ud83c"], "without halves of surrogate pairs, got 'half"),
+        (["a", ""], "a text of 1 to 20,000 characters"),
+        (["a", 7], "names of one kind, all strings or all integers, got 7 beside strings"),
+        ([7, "a"], "got 'a' beside integers"),
         ("abc", "`arms` must be a list of names, got 'abc'"),
         (17, "`arms` must be a list of names, got 17"),
         ({"a", "b"}, r"order .* got a set.*sorted\(arms\)"),
@@ -71,7 +77,7 @@ def test_names_that_are_none(arms: Any, message: str) -> None:
         with pytest.raises(ma.ParameterError):
             live.add_arms(arms)
     assert live.n_arms == 1
-    assert live._game.arms.count == 1
+    assert live._experiment.n_all == 1
 
 
 def test_arms_that_are_called_by_number() -> None:
@@ -103,7 +109,7 @@ def test_names_that_have_no_end_are_refused(monkeypatch: pytest.MonkeyPatch) -> 
     live = ma.MOSS().live(arms=[0], horizon=10)
     monkeypatch.setattr("manyarms.live.arms.MOST_NAMES", 1000)
     assert len(live.add_arms(range(1, 1000))) == 999
-    for begin in (lambda: live.add_arms(["a"]), lambda: ma.MOSS().live(arms=count(), horizon=9)):
+    for begin in (lambda: live.add_arms([-1]), lambda: ma.MOSS().live(arms=count(), horizon=9)):
         with pytest.raises(ma.ParameterError, match=r"at most 1000 names in all.*n_arms=\.\.\."):
             begin()
     assert live.n_arms == 1000
@@ -114,7 +120,7 @@ def test_names_that_have_no_end_are_refused(monkeypatch: pytest.MonkeyPatch) -> 
 def test_integers_that_python_may_not_write_are_no_names() -> None:
     largest = 10**640 - 1
     live = ma.MOSS().live(arms=[largest, -largest], horizon=10)
-    assert ma.Live.from_bytes(live.to_bytes()).ask() == live.ask()
+    assert copied(live).ask() == live.ask()
     for name in (10**640, 10**5000, -(10**5000)):
         with pytest.raises(ma.ParameterError, match="integers of at most 640 digits.*Use strings"):
             live.add_arms([name])
@@ -126,7 +132,7 @@ def test_integers_that_python_may_not_write_are_no_names() -> None:
 
 @pytest.mark.parametrize("arm", [True, 1.0, np.float64(1.0), False, np.bool_(True), [[1]]])
 def test_what_is_only_equal_to_a_name_is_none(arm: Any) -> None:
-    live = ma.MOSS().live(arms=[1, 0, "one"], horizon=10)
+    live = ma.MOSS().live(arms=[1, 0, 2], horizon=10)
     with pytest.raises(ma.UnknownArmError, match="Unknown arm"):
         live.retire(arm)
     live.retire(np.int8(1))  # type: ignore[arg-type]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 import manyarms as ma
-from manyarms.live.saving import snapshot
 from manyarms.policies import field
 from tests.helpers import play_live
 
@@ -58,16 +57,3 @@ def test_policies_for_the_unit_interval_say_how_to_scale(policy: ma.Policy) -> N
     for one in (policy, field.SubSampled(policy, size=2)):
         with pytest.raises(ma.ParameterError, match=message):
             one.live(n_arms=3, horizon=9, reward_range=(-20, 100))
-
-
-def test_a_handle_of_an_older_manyarms_keeps_its_sigma() -> None:
-    limits = (0.0, 100.0)
-    old = ma.MOSS().live(n_arms=3, horizon=9, reward_range=None)._game
-    old.reward_range = limits  # what was done then
-    again = ma.MOSS().live(n_arms=3, horizon=9, reward_range=limits)
-    for policy in (ma.MOSS(), again.policy, None):
-        loaded = ma.Live.from_bytes(snapshot(old), policy=policy)
-        assert loaded.policy == ma.MOSS()
-    assert ma.Live.from_bytes(again.to_bytes(), policy=ma.MOSS()).policy == ma.MOSS(sigma=50.0)
-    with pytest.raises(ma.SavedFileError, match=r"saved with the policy moss, not with moss\(sig"):
-        ma.Live.from_bytes(snapshot(old), policy=ma.MOSS(sigma=2.0))

@@ -1,101 +1,111 @@
-"""Events played again: the same game, and only events that can follow each other."""
+"""Replayed events: the same experiment, and only events that can follow each other."""
 
 from __future__ import annotations
 
 import random
 from typing import Any
 
-import numpy as np
 import pytest
 
 import manyarms as ma
-from manyarms.live import replay
-from manyarms.live.game import LiveGame
-from manyarms.live.saving import restored, snapshot
-from manyarms.live.store import Event, EventKind, Events
-from tests.live.games import new
-from tests.live.stores import on_shelf
+from manyarms.live.calls import Arena
+from manyarms.live.replaying import replay
+from manyarms.live.snapshots import snapshot
+from manyarms.store import Event
+from tests.inference.games import new
+from tests.live.stores import copied, known
 
 
 @pytest.mark.parametrize("policy", [ma.MOSSPlusPlus(), ma.Doubling(ma.Parallel(best_mean=0.9))])
-def test_what_is_played_again_is_the_handle_s_own_game(policy: ma.Policy) -> None:
+def test_a_replayed_log_gives_the_same_experiment(policy: ma.Policy) -> None:
     chance = random.Random(2)
     live = policy.live(n_arms=60, horizon=None if policy.anytime else 3000, seed=3)
+    events: list[Event] = []
     for k in range(500):
         if k == 100:
-            saved, log = on_shelf(live)
+            before = copied(live)
+            live._experiment.log = events
         pending = live.pending
-        if not pending or chance.random() < 0.55:
+        if not pending or chance.random() < 0.5:
             live.ask()
         elif chance.random() < 0.05:
             live.abandon(chance.choice(pending))
+        elif chance.random() < 0.05:
+            live.observe(chance.randrange(60), 1.0)
         else:
             live.tell(chance.choice(pending), chance.random())
-    events = Events.of(log)
-    played = restored(saved, None, "it")
-    replay.replay(played, events, "it")
-    assert snapshot(played) == live.to_bytes()
-    events.arm[np.flatnonzero(events.kind == EventKind.ASKED)[-1]] += 1
-    again = restored(saved, None, "it")
-    with pytest.raises(ma.SavedFileError, match=r"pull \d+ was of arm \d+, and .* now chooses arm"):
-        replay.replay(again, events, "it")
+    again = copied(before)
+    replay(*again._arena, events, "it", None)
+    assert known(again) == known(live)
+    last = max(k for k, event in enumerate(events) if event.kind == "asked")
+    events[last] = events[last]._replace(arm=(events[last].arm or 0) + 1)
+    with pytest.raises(
+        ma.SavedFileError,
+        match=r"it says that pull \d+ was of arm \d+, and .* now chooses arm \d+: its code has",
+    ):
+        replay(*before._arena, events, "it", None)
 
 
-def _begun() -> LiveGame:
-    game = new()._game
-    game.ask()
-    return game
+def _begun(**given: Any) -> Arena:
+    live = new(**given)
+    live.ask()
+    return live._arena
+
+
+def _event(
+    kind: str, pull: Any = None, arm: Any = None, reward: Any = None, **detail: Any
+) -> Event:
+    return Event(1, 0.0, kind, pull, arm, reward, detail or None)
+
+
+ARM = _begun().experiment.pending[0].arm  # of the first pull
 
 
 @pytest.mark.parametrize(
     "events",
     [
-        [Event(EventKind.TOLD, 1, 0, 1.0)],
-        [Event(EventKind.TOLD, 0, 0, float("nan"))],
-        [Event(EventKind.TOLD, 0, 0, 1.0), Event(EventKind.ABANDONED, 0, 0)],
-        [Event(EventKind.ASKED, 0, 0)],
-        [Event(EventKind.ASKED, 2, 0)],
-        [Event(EventKind.ASKED, 1, 12)],
-        [Event(EventKind.ASKED, 1, -1)],
-        [Event(EventKind.ASKED, 1, 3), Event(EventKind.TOLD, 2, 3, 1.0)],
-        [Event(EventKind.ADDED, -1, 0)],
-        [Event(EventKind.ADDED, -1, 2, names=("a",))],
-        [Event(EventKind.ASKED, 1, 12), Event(EventKind.ADDED, -1, 1)],
-        [Event(EventKind.RETIRED, -1, 12)],
-        [Event(EventKind.RETIRED, -1, 3), Event(EventKind.RETIRED, -1, 3)],
-        [Event(EventKind.RETIRED, -1, arm) for arm in range(12)],
-        [Event(EventKind.RESTORED, -1, 3)],
-        [Event(EventKind.OBSERVED, -1, 12, 1.0)],
-        [Event(EventKind.OBSERVED, -1, 3, 2.0)],
-        [Event(EventKind.ANSWERED, 0, 0, 1.0)],
-        [Event(EventKind.OBSERVED, -1, 3, 1.0), Event(EventKind.ANSWERED, 0, 3, 1.0)],
-        [Event(EventKind.REPORTED, 1, 3)],
+        [_event("told", 1, 0, 1.0)],
+        [_event("told", 0, ARM, float("nan"))],
+        [_event("told", 0, ARM)],
+        [_event("told", 0, ARM + 1, 1.0)],
+        [_event("told", None, ARM, 1.0)],
+        [_event("told", 0, ARM, 1.0), _event("abandoned", 0, ARM)],
+        [_event("asked", 0, 0)],
+        [_event("asked", 2, 0)],
+        [_event("asked", 1, 99)],
+        [_event("asked", 1, -1)],
+        [_event("asked", 1, 0, used=1)],
+        [_event("asked", 1, 0, used=-1)],
+        [_event("asked", 1, 0, used="x")],
+        [_event("used", count=1)],
+        [_event("used")],
+        [_event("used", count=10**9)],
+        [_event("added")],
+        [_event("added", count=0)],
+        [_event("added", count=1 << 60)],
+        [_event("retired", None, 12)],
+        [_event("retired", None, 3), _event("retired", None, 3)],
+        [_event("retired", None, arm) for arm in range(12)],
+        [_event("restored", None, 3)],
+        [_event("observed", None, 12, 1.0)],
+        [_event("observed", None, 3, 2.0)],
+        [_event("observed", None, None, 1.0)],
+        [_event("expired", 0, ARM, 1.0)],
+        [_event("expired", 9, ARM)],
+        [_event("season")],
+        [_event("season", policy=None, horizon=9, seed=1)],
+        [_event("season", policy={"name": "moss", "parameters": {}}, horizon=9, seed=-1)],
+        [_event("nonsense")],
+        [_event("")],
     ],
 )
 def test_events_that_cannot_follow_each_other_are_refused(events: list[Event]) -> None:
     with pytest.raises(ma.SavedFileError, match="it contradicts itself|now chooses arm"):
-        replay.replay(_begun(), Events.of(events), "it")
-
-
-@pytest.mark.parametrize("names", [("a",), ("c", "c"), ("c",), (), ("c", None)])
-def test_arms_that_cannot_come_are_refused(names: Any) -> None:
-    game = ma.MOSS().live(arms=["a", "b"], horizon=9)._game
-    with pytest.raises(ma.SavedFileError, match="it contradicts itself"):
-        replay.replay(game, Events.of([Event(EventKind.ADDED, -1, 2, names=names)]), "it")
-
-
-@pytest.mark.parametrize(
-    ("limits", "reward"), [((0.0, 1.0), 1.1), ((-1.0, 0.0), 0.5), (None, 1e308), (None, -1e308)]
-)
-def test_rewards_that_cannot_be_are_refused(limits: Any, reward: float) -> None:
-    game = new(reward_range=limits)._game
-    game.ask()
-    with pytest.raises(ma.SavedFileError, match="it contradicts itself"):
-        replay.replay(game, Events.of([Event(EventKind.TOLD, 0, 0, reward)]), "it")
+        replay(*_begun(), events, "it", None)
 
 
 def test_no_events() -> None:
-    game = _begun()
-    known = snapshot(game)
-    replay.replay(game, Events.of([]), "it")
-    assert snapshot(game) == known
+    arena = _begun()
+    before = snapshot(arena.experiment)
+    replay(*arena, [], "it", None)
+    assert snapshot(arena.experiment) == before

@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 
 import manyarms as ma
-from manyarms.live.store import EventKind
-from tests.live.stores import MAKERS, on_shelf
+from tests.live.stores import ADDRESSES, known, leave
+from tests.serve.machines import new_name
 
 NAMES = ["red", "blue", "green", "black"]
 
 
 def in_play(live: ma.Live) -> set[Any]:
-    game = live._game
-    return {game.arms.name(arm) for arm in range(game.arms.count) if arm not in game.retired}
+    experiment, arms = live._arena
+    return {arms.name(arm) for arm in range(arms.count) if arm not in experiment.retired}
 
 
 def test_a_list_again_changes_nothing() -> None:
@@ -26,11 +26,11 @@ def test_a_list_again_changes_nothing() -> None:
     done = live.sync_arms(["green", "white", "red"])
     assert (done.added, done.restored, done.retired) == (["white"], [], ["blue", "black"])
     assert (done.n_arms, bool(done)) == (3, True)
-    before = live.to_bytes()
+    before = known(live)
     again = live.sync_arms(["red", "green", "white"])
     assert not again
     assert str(again) == "3 arms now: nothing has changed"
-    assert live.to_bytes() == before
+    assert known(live) == before
     back = live.sync_arms(["blue", "white"])
     assert (back.added, back.restored, back.retired) == ([], ["blue"], ["red", "green"])
     assert str(back).split("\n")[1:] == ["1 restored: 'blue'", "2 retired: 'red', 'green'"]
@@ -51,7 +51,7 @@ def test_it_is_what_the_single_calls_do() -> None:
     two.add_arms(["pink"])
     two.restore("red")
     two.retire(["blue", "black"])
-    assert one.to_bytes() == two.to_bytes()
+    assert known(one) == known(two)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -81,10 +81,10 @@ def test_any_lists_leave_exactly_these_arms(seed: int) -> None:
 )
 def test_what_is_refused_changes_nothing(names: Any, said: str) -> None:
     live = ma.MOSS().live(arms=NAMES, horizon=100, seed=1)
-    before = live.to_bytes()
+    before = known(live)
     with pytest.raises(ma.ParameterError, match=said):
         live.sync_arms(names)
-    assert live.to_bytes() == before
+    assert known(live) == before
 
 
 def test_arms_need_names_and_the_policy_must_let_them_go() -> None:
@@ -102,36 +102,21 @@ def test_arms_need_names_and_the_policy_must_let_them_go() -> None:
         scout.sync_arms(NAMES[:2])
 
 
-@pytest.mark.parametrize("maker", MAKERS)
-def test_it_is_recorded(maker: str, tmp_path: Path) -> None:
-    make = MAKERS[maker](tmp_path)
-    with ma.recorded(make(), ma.MOSS().live(arms=NAMES, horizon=100, seed=1)) as live:
+@pytest.mark.parametrize("place", ADDRESSES)
+def test_it_is_recorded(place: str, tmp_path: Path) -> None:
+    store, name = ADDRESSES[place](tmp_path), new_name()
+    with ma.MOSS().live(arms=NAMES, horizon=100, seed=1, store=store, name=name) as live:
         live.tell(live.ask(), 1.0)
         live.sync_arms(["white", "red"])
         live.sync_arms(["white", "blue"])
         live.ask()
-        known = live.to_bytes()
-    with ma.recorded(make()) as live:
-        assert live.to_bytes() == known
+        expected = known(live)
+        kinds = [event.kind for event in live.events()]
+        assert kinds.count("added") == kinds.count("restored") == 1
+        leave(live)
+    with ma.load(store, name=name) as live:
+        assert known(live) == expected
         assert not live.sync_arms(["white", "blue"])
-
-
-def test_after_any_crash_the_same_call_does_the_rest() -> None:
-    live = ma.MOSS().live(arms=NAMES, horizon=100, seed=1)
-    live.retire("black")
-    snapshot, events = on_shelf(live)
-    live.sync_arms(["white", "black", "green"])
-    assert [event.kind for event in events] == [
-        EventKind.ADDED, EventKind.RESTORED, EventKind.RETIRED, EventKind.RETIRED,
-    ]  # fmt: skip
-    from manyarms.live.replay import replay
-    from manyarms.live.store import Events
-
-    for kept in range(len(events) + 1):
-        torn = ma.Live.from_bytes(snapshot)
-        replay(torn._game, Events.of(events[:kept]), "it")
-        torn.sync_arms(["white", "black", "green"])
-        assert torn.to_bytes() == live.to_bytes()
 
 
 def test_many_arms_go_in_time_in_proportion_to_their_number() -> None:

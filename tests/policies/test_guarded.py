@@ -190,7 +190,7 @@ def test_such_games_have_stages_that_are_played_and_a_rule_that_is_dropped() -> 
     for _ in range(60_000):
         pull = live.ask()
         live.tell(pull, float(pull.arm == 1 and pull.id % 10 > 0))
-        stages.add(live.policy.stage(live._game.state))
+        stages.add(live.policy.stage(live._experiment.state))
     assert stages >= {"", "the guard has taken over"}
     assert any(words.startswith("the guard tests") for words in stages)
     assert live.recommend().arm == 1
@@ -204,7 +204,7 @@ def test_the_policy_plays_as_it_would_alone_late_rewards_included() -> None:
         live = ma.Guarded(inner).live(n_arms=60, horizon=horizon, seed=seed)
         alone = inner.new_state(SPARSE, n_arms=60, pulls=horizon)
         reset(alone, draw(policy_key(seed, 0), GUARDED), horizon)
-        guard = live._game.state.guard
+        guard = live._experiment.state.guard
         flight: Any = SPARSE.records(horizon, InFlight)
         arm_of: dict[int, int] = {}  # label -> arm
         flying: dict[int, ma.Pull] = {}
@@ -214,7 +214,7 @@ def test_the_policy_plays_as_it_would_alone_late_rewards_included() -> None:
             if not flying or (len(flying) < 5 and chance.random() < 0.55):
                 pull = live.ask()
                 flying[pull.id] = pull
-                if guard.flight[live._game.flight[pull.id].slot].by_rule == 0:
+                if guard.flight[live._experiment.pending[pull.id].slot].by_rule == 0:
                     guards += 1
                     continue
                 label = launch(alone, flight, own, last)
@@ -277,7 +277,7 @@ def test_a_label_that_is_no_arm_is_handed_on_for_the_caller_to_refuse() -> None:
     live = ma.Guarded(Harm(rule=RULES[0])).live(n_arms=1, horizon=10)
     assert set(play_live(live, 10, lambda arm, k: 0.0)) == {0}
     broken = ma.Guarded(Fixed(arm=2)).live(n_arms=3, horizon=10)
-    state = broken._game.state
+    state = broken._experiment.state
     state.guard.sampler.n[0] = 2  # as if there were two arms, and the policy named a third
     assert ask(state)[1] == 2
 

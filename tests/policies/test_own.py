@@ -102,4 +102,4 @@ def test_a_late_reward_of_a_discarded_arm_is_dropped() -> None:
     assert after.arm != pulls[0].arm
     for pull in pulls[20:]:
         live.tell(pull, 1.0)
-    assert live._game.state.current[0].pulls == 0
+    assert live._experiment.state.current[0].pulls == 0

@@ -10,6 +10,7 @@ from manyarms.instances import BetaMeans, from_means, reservoir
 from manyarms.policies import field
 from manyarms.policies.parts.prior import log_gamma, target_mean
 from tests.helpers import label, play_live
+from tests.live.stores import copied
 from tests.reference.field.finding import tail
 from tests.reference.world import bernoulli, counted
 
@@ -39,7 +40,7 @@ def test_rewards_that_never_come_do_no_harm(policy: ma.Policy) -> None:
             live.abandon(pull)
         else:
             live.tell(pull, float(pull.arm % 4 == 0))
-    again = ma.Live.from_bytes(live.to_bytes())
+    again = copied(live)
     reward = lambda arm, _: float(arm % 4 == 0)  # noqa: E731
     assert play_live(live, 300, reward) == play_live(again, 300, reward)
     assert live.recommend() == again.recommend()
@@ -91,6 +92,6 @@ def test_the_target_is_the_best_of_the_arms_that_can_be_screened() -> None:
 def test_on_a_subset_the_policy_within_says_which_arm_to_keep() -> None:
     live = field.SubSampled(field.SequentialHalving(size=4), size=9).live(n_arms=500, horizon=60)
     play_live(live, 60, lambda arm, _: float(arm % 2))
-    state = live._game.state
+    state = live._experiment.state
     winner = state.inner.arm[state.inner.clock[0].winner].arm
     assert live.recommend().arm == state.subset.cells[find(state.subset, winner) + 1]

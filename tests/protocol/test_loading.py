@@ -92,11 +92,13 @@ def test_entry_points(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         loading.load_policy("broken")
 
 
-def test_a_saved_game_imports_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_recorded_experiment_imports_nothing(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     loading.load_policy("own_module:Mine")
-    data = ma.policy("own_module:Mine").live(n_arms=3, horizon=9).to_bytes()
+    ma.policy("own_module:Mine").live(n_arms=3, horizon=9, store=folder / "shop.db").close()
     monkeypatch.delitem(registry._makers, "own_module:Mine")
     monkeypatch.delitem(sys.modules, "own_module")
     with pytest.raises(ma.SavedFileError, match="Import the module that registers it"):
-        ma.Live.from_bytes(data)
+        ma.load(folder / "shop.db")
     assert "own_module" not in sys.modules

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -89,13 +90,13 @@ def test_wrappers_take_it() -> None:
     assert result.policies == ("guarded-Stay", "guarded-Stay(arm=1)")
 
 
-def test_it_is_live_and_cannot_be_saved() -> None:
+def test_it_is_live_and_cannot_be_saved(tmp_path: Path) -> None:
     live = ma.plain_policy(Stay, arm=2).live(n_arms=5)
     live.tell(live.ask(), 1.0)
     assert live.recommend().arm == 2
     for policy in (live.policy, ma.Guarded(live.policy)):
         with pytest.raises(ma.ParameterError, match=r"Stay\(arm=2\) is a plain Python class and"):
-            policy.live(n_arms=5, horizon=9).to_bytes()
+            policy.live(n_arms=5, horizon=9).save(tmp_path / "saved.db")
     with pytest.raises(ma.ParameterError, match="has no `retire`"):
         live.retire(4)
 

@@ -7,7 +7,7 @@ import math
 import pytest
 
 import manyarms as ma
-from manyarms.core.confidence_sequences import uniform_half_width, uniform_limits
+from manyarms.inference.confidence_sequences import uniform_half_width, uniform_limits
 from manyarms.instances import from_means
 from manyarms.protocol.recommend import Scale, lower_limit
 from tests.helpers import play_live

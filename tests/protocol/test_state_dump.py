@@ -9,7 +9,7 @@ import manyarms as ma
 from manyarms.core.memory import SPARSE
 from manyarms.core.rng import restart, stream
 from manyarms.core.tournament import clear, enter, leader, rekey, tournament
-from manyarms.live.game import ROOM
+from manyarms.live.checks import ROOM
 from manyarms.protocol.state_dump import Columns, dump_state, restore_state
 from tests.helpers import ALL_POLICIES, label, play_live
 
@@ -35,7 +35,7 @@ def _played(policy: ma.Policy, horizon: int | None) -> ma.Live:
 def test_to_columns_and_back(policy: ma.Policy) -> None:
     for horizon in (400, None) if policy.anytime else (400,):
         live = _played(policy, horizon)
-        dumped = dump_state(live._game.state)
+        dumped = dump_state(live._experiment.state)
         back = policy.new_state(SPARSE, n_arms=50, pulls=horizon or ROOM)
         restore_state(back, dumped)
         assert _equal(dump_state(back), dumped)
@@ -44,14 +44,14 @@ def test_to_columns_and_back(policy: ma.Policy) -> None:
 def test_what_was_there_before_is_gone() -> None:
     policy = ma.EmpMOSSPlusPlus()
     used, new = _played(policy, 400), policy.live(n_arms=50, horizon=400, seed=3)
-    restore_state(used._game.state, dump_state(new._game.state))
-    assert _equal(dump_state(used._game.state), dump_state(new._game.state))
+    restore_state(used._experiment.state, dump_state(new._experiment.state))
+    assert _equal(dump_state(used._experiment.state), dump_state(new._experiment.state))
 
 
 def test_a_dump_grows_with_what_was_touched() -> None:
     live = ma.MOSSPlusPlus().live(n_arms=10**9, horizon=10**9, seed=1)
     play_live(live, 200, lambda arm, count: 0.0)
-    assert sum(column.nbytes for column in dump_state(live._game.state).values()) < 200 * 200
+    assert sum(column.nbytes for column in dump_state(live._experiment.state).values()) < 200 * 200
 
 
 def test_columns_of_another_state_are_refused() -> None:
@@ -59,18 +59,18 @@ def test_columns_of_another_state_are_refused() -> None:
     quantile = ma.Quantile().live(n_arms=5, horizon=9)
     quantile.ask()
     with pytest.raises(KeyError, match="state.clock"):
-        restore_state(moss._game.state, dump_state(quantile._game.state))
-    dumped = dump_state(quantile._game.state)
+        restore_state(moss._experiment.state, dump_state(quantile._experiment.state))
+    dumped = dump_state(quantile._experiment.state)
     dumped["state.clock/nonsense"] = dumped.pop("state.clock/left")
     with pytest.raises(KeyError, match="nonsense"):
-        restore_state(quantile._game.state, dumped)
+        restore_state(quantile._experiment.state, dumped)
 
 
 def test_a_number_beyond_64_bits_is_refused() -> None:
     live = ma.Quantile().live(n_arms=5)
-    live._game.state.clock[0].left = 1 << 70
+    live._experiment.state.clock[0].left = 1 << 70
     with pytest.raises(ma.ParameterError, match="`left` of a policy's state must fit into 64"):
-        dump_state(live._game.state)
+        dump_state(live._experiment.state)
 
 
 def test_a_restored_tournament_has_the_same_leaders() -> None:

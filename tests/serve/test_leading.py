@@ -346,23 +346,7 @@ def test_experiments_share_a_group(store: str) -> None:
             assert sorted(p["pull"] for pulls in given for p in pulls) == list(range(20))
 
 
-# A handle in the same database, and letters of all kinds
-
-
-def test_a_handle_and_the_service_do_not_meet(store: str) -> None:
-    """A game that was recorded without the service is not its own, nor the other way round."""
-    mine, theirs = new_name(), new_name()
-    joint = "&" if "?" in store else "?"
-    with in_thread(store) as one:
-        with ma.recorded(f"{store}{joint}experiment={mine}", ma.MOSS().live(n_arms=9, horizon=9)):
-            assert call(one.port, "POST", f"{path_of(mine)}/asks", {})[1]["code"] == "recorded"
-        call(one.port, "PUT", path_of(theirs), {"n_arms": 9})
-        assert call(one.port, "POST", f"{path_of(theirs)}/asks", {})[0] == 200
-        with pytest.raises(ma.StoreError, match="is an experiment of the service"):
-            ma.recorded(f"{store}{joint}experiment={theirs}")
-        names = [x["name"] for x in call(one.port, "GET", "/v1/experiments")[1]["experiments"]]
-        assert mine not in names
-        assert theirs in names
+# Letters of all kinds
 
 
 def test_keys_of_any_letters(store: str) -> None:

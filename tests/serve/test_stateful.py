@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from hypothesis import settings
-from hypothesis.stateful import run_state_machine_as_test
+from hypothesis.stateful import rule, run_state_machine_as_test
 
 import manyarms as ma
 from tests.client.same import plain
@@ -30,11 +30,16 @@ class Served(Game):
     def _remote(self) -> ma.Remote:
         return ma.Remote(f"http://{self._node.address}", self._name, token=TOKEN)
 
-    def begin(self, live: ma.Live) -> ma.Remote:
+    def begin(self, policy: ma.Policy, spec: dict[str, Any]) -> ma.Remote:
         self._name = new_name()
-        spec: dict[str, Any] = {"horizon": live.horizon, "seed": live.seed, "token": TOKEN}
-        spec |= {"arms": self.model.arms} if self.named else {"n_arms": live.n_arms}
-        return ma.Remote.create(f"http://{self._node.address}", self._name, live.policy, **spec)
+        given = {name: value for name, value in spec.items() if name != "now"}
+        return ma.Remote.create(
+            f"http://{self._node.address}", self._name, policy, token=TOKEN, **given
+        )
+
+    @rule()
+    def observe(self) -> None:
+        """Pulls that observed rewards answer are counted by the service, and not by a handle."""
 
     def reopened(self) -> ma.Remote:
         self._node.stop()

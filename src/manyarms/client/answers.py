@@ -16,10 +16,10 @@ from manyarms.errors import (
     TurnError,
     UnknownArmError,
 )
-from manyarms.live.estimates import ArmEstimate, Progress
-from manyarms.live.game import Pull
-from manyarms.live.uplift import Uplift
-from manyarms.live.verdict import StopVerdict
+from manyarms.inference.estimates import ArmEstimate, Progress
+from manyarms.inference.uplift import Uplift, nothing_to_compare
+from manyarms.inference.verdict import StopVerdict
+from manyarms.live.pulls import Pull
 
 T = TypeVar("T")
 
@@ -78,9 +78,10 @@ def read_verdict(seen: dict[str, Any]) -> StopVerdict:
 
 
 def read_uplift(seen: dict[str, Any]) -> Uplift:
-    """Return an uplift, or raise if there is nothing to compare yet."""
+    """Return an uplift; if there is nothing to compare yet, it says why."""
     if seen["missing"]:
-        raise TurnError(f"Cannot compare with a control: {seen['missing']}")
+        said = seen["control"], seen["control_told"], seen["confidence"], seen["missing"]
+        return nothing_to_compare(*said)
     return _filled(
         Uplift,
         seen,

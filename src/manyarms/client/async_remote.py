@@ -12,7 +12,7 @@ from manyarms.client.base import Attempt, Client, Lost
 from manyarms.client.calls import Limits, Plan
 from manyarms.client.remote import Remote
 from manyarms.errors import MissingExtraError
-from manyarms.live.game import Pull
+from manyarms.live.pulls import Pull
 from manyarms.protocol.policy import Policy
 
 P = ParamSpec("P")

@@ -10,7 +10,7 @@ from urllib.parse import quote, urlencode
 
 from manyarms.client.answers import Answer, read_arm
 from manyarms.errors import ParameterError, TurnError
-from manyarms.live.estimates import ArmEstimate
+from manyarms.inference.estimates import ArmEstimate
 from manyarms.protocol.policy import Policy
 from manyarms.protocol.registry import described_policy
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from manyarms.core.checks import shown
 from manyarms.errors import ManyarmsError, ParameterError, StoppedError
-from manyarms.live.game import NO_PULL, Pull
+from manyarms.live.pulls import NO_PULL, Pull
 
 _FRESH = 60.0  # seconds until the recommended arm is requested again
 _logger = logging.getLogger("manyarms.client")

@@ -29,14 +29,15 @@ from manyarms.errors import (
     ParameterError,
     TurnError,
 )
-from manyarms.live.commands import check_reward, in_list, pairs_of
-from manyarms.live.estimates import ArmEstimate, Progress
-from manyarms.live.game import Pull
+from manyarms.inference.estimates import ArmEstimate, Progress
+from manyarms.inference.question import CONFIDENCE
+from manyarms.inference.uplift import Uplift, check_confidence
+from manyarms.inference.verdict import StopVerdict
+from manyarms.live.calls import in_list, pairs_of
+from manyarms.live.checks import check_reward
 from manyarms.live.handle import Live
-from manyarms.live.question import CONFIDENCE
-from manyarms.live.syncing import SyncedArms
-from manyarms.live.uplift import Uplift, check_confidence
-from manyarms.live.verdict import StopVerdict
+from manyarms.live.pulls import Pull
+from manyarms.live.synced import SyncedArms
 from manyarms.protocol.policy import Policy
 
 if TYPE_CHECKING:

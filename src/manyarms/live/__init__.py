@@ -1,49 +1,21 @@
-"""The handle that users hold, and the stores that keep it.
+"""The handle that users hold, and what it is made of.
 
 What a call does, from the user down to the disk:
 
-    handle      `Live`: what users hold
-    recorder    one command at a time, all or nothing; its events go to the store
-    commands    the rules of a turn: a check that may refuse, then a change
-    game        `LiveGame`: everything that is known, and what each event changes
-    store       the seam: events, snapshots, and what "kept" means
-      journal, in_memory, databases     the stores: a file, a list, SQLite and PostgreSQL
-        journal_file, compaction        a journal's layout, and how it becomes short again
+    handle        `Live`: a lock, an experiment and perhaps a store
+    recorder      one call at a time, all or nothing; its events are committed before it returns
+    calls         the rules of a call: a check that may refuse, then a change
+    experiment    `Experiment`: a deterministic state machine over events
+    settings      what is fixed when an experiment begins
+    arms          names of arms, and the numbers by which a policy knows them
 
-Back from the disk: `opening` begins a game in a store or goes on with one, `saving` has snapshots
-as bytes, `replay` plays events again, `history` lists them. What is known in numbers and words:
-`estimates`, `verdict`, `uplift`, `html`. The game's own parts: `arms`, `season`, `syncing`,
-`control`.
+And back from the disk: `opening` begins, continues and saves experiments; `snapshots` turns one
+into bytes (`packing` has their format); `replaying` applies a log. `facts` hands an experiment to
+`inference`, and `html` draws it.
 """
 
-from manyarms.live.estimates import ArmEstimate, Progress
-from manyarms.live.game import Pull
-from manyarms.live.handle import Live
-from manyarms.live.history import GameHistory, Happening
-from manyarms.live.in_memory import InMemory
-from manyarms.live.journal import Journal
-from manyarms.live.opening import recorded
-from manyarms.live.store import Contents, Event, EventKind, Events, Store
-from manyarms.live.syncing import SyncedArms
-from manyarms.live.uplift import Uplift
-from manyarms.live.verdict import StopVerdict
+from manyarms.live.handle import Live, load
+from manyarms.live.pulls import Pull
+from manyarms.live.synced import SyncedArms
 
-__all__ = [
-    "ArmEstimate",
-    "Contents",
-    "Event",
-    "EventKind",
-    "Events",
-    "GameHistory",
-    "Happening",
-    "InMemory",
-    "Journal",
-    "Live",
-    "Progress",
-    "Pull",
-    "StopVerdict",
-    "Store",
-    "SyncedArms",
-    "Uplift",
-    "recorded",
-]
+__all__ = ["Live", "Pull", "SyncedArms", "load"]

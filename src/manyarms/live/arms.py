@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import difflib
 import numbers
 import reprlib
@@ -14,6 +13,7 @@ from typing import Any
 from manyarms.core.checks import check_int, shown
 from manyarms.errors import ParameterError, UnknownArmError
 from manyarms.protocol.policy import MOST_ARMS
+from manyarms.store import check_name as check_text
 
 MOST_NAMES = 10_000_000  # some 2 GB
 _DIGITS = 640  # of an integer: the least that Python can be told to write
@@ -62,7 +62,7 @@ class ArmNumbers:
 
 
 class ArmNames:
-    """Arms with names that the user chose: strings or integers."""
+    """Arms with names that the user chose: all strings, or all integers."""
 
     def __init__(self, names: Iterable[Any]) -> None:
         self.names: list[str | int] = []
@@ -75,6 +75,11 @@ class ArmNames:
     def count(self) -> int:
         """The number of arms, retired ones included."""
         return len(self.names)
+
+    @property
+    def kind(self) -> str:
+        """What names are: "text" or "integers"."""
+        return "text" if isinstance(self.names[0], str) else "integers"
 
     def name(self, number: int) -> Any:
         """Return what the user calls the arm."""
@@ -118,8 +123,14 @@ class ArmNames:
                 "none. Pass sorted(arms)."
             )
         names = [check_name(name) for name in _listed(arms, self.count)]
+        kind = type(self.names[0] if self.names else names[0]) if names else str
         seen: set[Hashable] = set()
         for name in names:
+            if type(name) is not kind:
+                raise ParameterError(
+                    f"`arms` must hold names of one kind, all strings or all integers, got "
+                    f"{_short(name)} beside {'strings' if kind is str else 'integers'}."
+                )
             if name in seen:
                 raise ParameterError(f"`arms` must not repeat a name, got {_short(name)} twice.")
             seen.add(name)
@@ -246,9 +257,9 @@ class Seats:
 def check_name(name: Any, parameter: str = "arms", must: str = "strings or integers") -> str | int:
     """Return a name as a plain string or integer, or raise."""
     if isinstance(name, str):
-        with contextlib.suppress(UnicodeEncodeError):  # half a character is no text
-            name.encode()
-            return str.__str__(name)  # NumPy's strings, and members of enumerations, too
+        text = str.__str__(name)  # NumPy's strings, and members of enumerations, too
+        check_text(text)
+        return text
     if isinstance(name, numbers.Integral) and not isinstance(name, bool):
         if abs(int(name)) < _LARGEST:
             return int(name)

@@ -14,16 +14,17 @@ Refusals are `TurnError`, whose `reason` is for programs, `UnknownArmError` and 
 
 from __future__ import annotations
 
-import math
-import numbers
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, TypeAlias, TypeVar
 
-from manyarms.core.checks import check_choice, check_int, shown
+from manyarms.core.checks import check_choice, check_int
 from manyarms.errors import ParameterError, TurnError
+from manyarms.live.calls import in_list, pairs_of
+from manyarms.live.checks import check_reward
 from manyarms.live.control import OF_CONTROL
-from manyarms.live.game import MOST_REWARD, LiveGame, Pull
+from manyarms.live.game import LiveGame
+from manyarms.live.pulls import Pull
 from manyarms.protocol.policy import arrive
 from manyarms.protocol.policy import retire as retire_arm
 
@@ -214,60 +215,3 @@ def _check_ended(game: LiveGame, number: int, again: str, verb: str) -> None:
             reason="abandoned" if gone else "told",
             pull=number,
         )
-
-
-def in_list(place: int, pull: Any) -> str:
-    """Return how messages name an entry of a list of rewards."""
-    return f"rewards[{place}], of pull {pull.id if isinstance(pull, Pull) else shown(pull)}"
-
-
-def pairs_of(rewards: Any) -> list[tuple[Any, Any]]:
-    """Return the pairs that `tell_many` was given, or raise.
-
-    >>> pairs_of([1.0])
-    Traceback (most recent call last):
-    manyarms.errors.ParameterError: `rewards` must be pairs of a pull and its reward, such as
-    [(pull, 1.0)], got [1.0]. Nothing was told.
-    """
-    listed: Any = list(rewards) if isinstance(rewards, Iterable) else rewards
-    try:
-        return [(pull, reward) for pull, reward in listed]
-    except (TypeError, ValueError):
-        raise ParameterError(
-            f"`rewards` must be pairs of a pull and its reward, such as [(pull, 1.0)], got "
-            f"{shown(listed)}. Nothing was told."
-        ) from None
-
-
-def check_reward(reward: Any, limits: tuple[float, float] | None, verb: str = "tell") -> float:
-    """Return the reward as a float, or raise."""
-    value = reward if type(reward) is float else _as_float(reward)
-    if limits is not None and limits[0] <= value <= limits[1]:
-        return value
-    if limits is None and abs(value) <= MOST_REWARD:
-        return value
-    kind = "" if isinstance(reward, numbers.Real) else f" of type {type(reward).__name__}"
-    rule = f"it must be a finite number, at most {MOST_REWARD:g} in size, so that sums are finite"
-    if limits is not None:
-        rule = f"it must be a finite number from {limits[0]:g} to {limits[1]:g}, the `reward_range`"
-        if math.isfinite(value):
-            kind, rule = (
-                "",
-                (
-                    f"`reward_range` is {limits}. Scale rewards into it, or start with another "
-                    f"`reward_range`"
-                ),
-            )
-    error = ParameterError(
-        f"Cannot {verb} reward {shown(reward)}{kind}: {rule}.", parameter="reward"
-    )
-    raise error.framed("", " The pull is still in flight." if verb == "tell" else "")
-
-
-def _as_float(reward: Any) -> float:
-    try:
-        if not isinstance(reward, str | bytes) and getattr(reward, "ndim", 0) == 0:
-            return float(reward)
-    except (TypeError, ValueError, OverflowError):
-        pass
-    return math.nan

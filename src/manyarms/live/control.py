@@ -12,11 +12,12 @@ from typing import Any
 from manyarms.core.checks import check_number, shown
 from manyarms.core.rng import draw, unit
 from manyarms.errors import ParameterError
+from manyarms.inference.facts import CONTROL
 from manyarms.live.arms import check_name
 from manyarms.protocol.keys import control_key
 
 OF_CONTROL = 1 << 41  # the number of its first pull: a policy makes no more than half as many
-ARM = -1  # what events call the control
+ARM = CONTROL  # what events call the control
 SHARE = 0.05
 _MOST_SHARE = 0.5
 

@@ -9,49 +9,24 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
-from manyarms.core.checks import check_int, check_number, shown
+from manyarms.core.checks import check_int
 from manyarms.core.jit import Dispatched, check_bodies
 from manyarms.core.memory import SPARSE
 from manyarms.errors import ParameterError
+from manyarms.inference.facts import RECENT
 from manyarms.live.arms import Arms, Seats
+from manyarms.live.checks import ROOM, check_can, check_horizon, check_range, exchangeable
 from manyarms.live.control import ARM, OF_CONTROL, Control
+from manyarms.live.pulls import Pull
 from manyarms.live.store import Event, EventKind
 from manyarms.protocol.in_flight import InFlight, land, launch, lose
 from manyarms.protocol.keys import policy_key
-from manyarms.protocol.policy import Policy, arrive, ask, layers, reset, retire, tell
+from manyarms.protocol.policy import Policy, arrive, ask, reset, retire, tell
 
 _new = tuple.__new__  # makes a NamedTuple in half the time of its class
 _ASKED = EventKind.ASKED  # looked up once
-ROOM = 1 << 40  # for the pulls of a game without a horizon
-RECENT = 1000  # pulls whose arms are remembered
-MOST_REWARD = 1e100  # the sum of squares of such rewards is still a number
-MOST_OF_A_NAME = 40  # letters that say what rewards are
-MOST_FIRST_DRAWS = 1 << 16  # arms that a new game draws at once: half a second, 40 MB
-
-
-class Pull(NamedTuple):
-    """An arm to pull now.
-
-    Attributes
-    ----------
-    arm
-        The arm's number, or its name where arms have names.
-    id
-        Which pull of the game this is, from 0: enough to tell its reward later.
-    """
-
-    arm: Any
-    id: int
-
-    @property
-    def is_fallback(self) -> bool:
-        """Whether `Remote.ask` returned its fallback: telling it does nothing."""
-        return self.id == NO_PULL
-
-
-NO_PULL = -1  # the id of a fallback
 
 
 class ArmTally:
@@ -72,7 +47,7 @@ class LiveGame:
         self, policy: Policy, arms: Arms, horizon: Any, seed: Any, reward_range: Any
     ) -> None:
         self.policy = policy
-        self.horizon = _check_horizon(policy, horizon)
+        self.horizon = check_horizon(policy, horizon)
         self.seed = check_int("seed", seed, at_most=2**64 - 1)
         self.reward_range = check_range(reward_range)
         self.arms = arms
@@ -95,7 +70,7 @@ class LiveGame:
         self.control: Control | None = None
         self.reward = ""  # what rewards are called: clicks
         self.log: list[Event] | None = None
-        self.columns: Any = None  # what `live.tallies` has made of it
+        self.columns: Any = None  # what `live.columns` has made of it
         self.changed: Any = None  # a set of arms, for `columns`; None as long as there are none
         self.from_file = False  # whether its state came from one
         self.seed_drawn = False  # the user gave none, so any other will do
@@ -319,18 +294,7 @@ class LiveGame:
 
     def check_can(self, function: Dispatched[..., Any]) -> None:
         """Raise unless the policy, and the one that it wraps, can do this."""
-        state = self.state
-        while state is not None:
-            ours = type(state).__module__.startswith("manyarms.")
-            if ours and type(state) not in function.bodies:
-                what = "come" if function is arrive else "go"
-                raise ParameterError(
-                    f"{self.policy.label} cannot let arms {what} while it plays. Begin with a "
-                    f"policy that can, such as Prospector().",
-                    parameter="policy",
-                )
-            check_bodies(state, (function,))
-            state = getattr(state, "inner", None)
+        check_can(self.policy, self.state, function)
 
     def can(self, function: Dispatched[..., Any]) -> bool:
         """Whether the policy, and the one that it wraps, can do this."""
@@ -339,76 +303,3 @@ class LiveGame:
         except ParameterError:
             return False
         return True
-
-
-def exchangeable(policy: Policy) -> bool:
-    """Whether a policy of ours draws fresh arms at random, so that it does not matter which.
-
-    One of the user's may choose arms by their numbers.
-    """
-    *_, inner = layers(policy)
-    return type(inner).__module__.startswith("manyarms.policies.")
-
-
-def _check_horizon(policy: Policy, horizon: Any) -> int | None:
-    if horizon is None and policy.anytime:
-        return None
-    if horizon is None:
-        raise ParameterError(
-            f"`horizon` must be given to {policy.label}, got None. Pass the number of pulls "
-            f"there will be, or use an anytime policy such as Prospector() or Doubling(...)."
-        )
-    return check_int("horizon", horizon, at_least=1, at_most=ROOM)
-
-
-def check_first_draws(policy: Policy, n_arms: int, horizon: Any) -> None:
-    """Raise if a new game would draw more arms before its first pull than a call has time for."""
-    pulls = _check_horizon(policy, horizon) or ROOM
-    draws = policy.first_draws(n_arms=n_arms, pulls=pulls)
-    if draws > MOST_FIRST_DRAWS:
-        raise ParameterError(
-            f"`policy` must draw at most {MOST_FIRST_DRAWS} arms before the first pull, and "
-            f"{policy.label} would draw {draws} of {n_arms}, with {pulls} pulls ahead. Choose a "
-            f"shorter `horizon`, or a policy that draws arms one by one, such as prospector.",
-            parameter="policy",
-        )
-
-
-def check_reward_name(reward: Any) -> str:
-    """Return what rewards are called, such as "clicks", or raise; None is "".
-
-    >>> check_reward_name("clicks"), check_reward_name(None)
-    ('clicks', '')
-    """
-    if reward is None:
-        return ""
-    if not isinstance(reward, str) or not reward.isprintable() or len(reward) > MOST_OF_A_NAME:
-        raise ParameterError(
-            f"`reward` must say what rewards are, in at most {MOST_OF_A_NAME} letters, such as "
-            f"'clicks', got {shown(reward)}."
-        )
-    return reward.strip()
-
-
-def check_range(reward_range: Any) -> tuple[float, float] | None:
-    """Return the smallest and the largest reward as floats, None if they are not known."""
-    if reward_range is None:
-        return None
-    try:
-        low, high = reward_range
-    except (TypeError, ValueError):
-        low = high = None
-    if low is None or high is None:
-        raise ParameterError(
-            f"`reward_range` must be a pair (smallest, largest), or None, got {reward_range!r}."
-        )
-    low, high = (
-        check_number("reward_range", end, at_least=-MOST_REWARD, at_most=MOST_REWARD)
-        for end in (low, high)
-    )
-    if low >= high:
-        raise ParameterError(
-            f"`reward_range` must be a pair (smallest, largest), the smaller one first, got "
-            f"{reward_range!r}."
-        )
-    return low, high

@@ -4,31 +4,48 @@ from __future__ import annotations
 
 import os
 import secrets
+import time
+import warnings
 import weakref
-from collections.abc import Iterable, Sequence
-from typing import Any, NoReturn, Self, overload
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Literal, NoReturn, Self, overload
 
 from manyarms.core.checks import by_name, check_int, check_path
-from manyarms.core.files import path_errors, replace_file
-from manyarms.core.gc_pause import gc_paused
+from manyarms.core.files import path_errors
 from manyarms.core.tabular import Library, data_frame
-from manyarms.errors import CopyError, ParameterError, TurnError
-from manyarms.live import commands, estimates
-from manyarms.live.arms import arms_of
-from manyarms.live.control import SHARE, Control, check_control
-from manyarms.live.estimates import ArmEstimate, Progress
-from manyarms.live.game import LiveGame, Pull, check_first_draws, check_range, check_reward_name
-from manyarms.live.history import GameHistory
+from manyarms.errors import CopyError, ParameterError, RewardWarning, TurnError
+from manyarms.inference import estimates
+from manyarms.inference.estimates import ArmEstimate, Progress
+from manyarms.inference.facts import CONTROL
+from manyarms.inference.question import CONFIDENCE, asked
+from manyarms.inference.reported import only_best_reported
+from manyarms.inference.tallies import Tallies
+from manyarms.inference.uplift import Uplift, check_confidence, uplift_of
+from manyarms.inference.verdict import StopVerdict, give_verdict
+from manyarms.live import calls
+from manyarms.live.arms import ArmNames, arms_of
+from manyarms.live.calls import Arena
+from manyarms.live.control import SHARE
+from manyarms.live.experiment import Experiment
+from manyarms.live.facts import tallies_of
 from manyarms.live.html import MOST_ARMS_SHOWN, handle_html
-from manyarms.live.question import CONFIDENCE, asked, check_setting
-from manyarms.live.recorder import EventRecorder
-from manyarms.live.saving import restored, snapshot
-from manyarms.live.season import next_season
-from manyarms.live.syncing import SyncedArms, sync_arms
-from manyarms.live.tallies import tallies_of
-from manyarms.live.uplift import Uplift, check_confidence, uplift_of
-from manyarms.live.verdict import StopVerdict, give_verdict
+from manyarms.live.opening import (
+    NAME,
+    begin_or_continue,
+    continue_experiment,
+    is_file_of,
+    opened,
+    save,
+)
+from manyarms.live.pulls import Pull
+from manyarms.live.recorder import Recorder, Recording
+from manyarms.live.rivals import rival_of
+from manyarms.live.settings import check_settings
+from manyarms.live.synced import SyncedArms
 from manyarms.protocol.policy import Policy
+from manyarms.store import Event
+
+_LOOK_EVERY = 256  # asks, until it is checked whether only the best rewards are told
 
 
 class Live:
@@ -61,16 +78,38 @@ class Live:
     epsilon
         What `verdict` asks unless it is given another: how much worse than the best an arm may be,
         as a number or as a share such as "20%" (default: "10%"; see `verdict`).
+    window
+        How long a reward may take (seconds; default: as long as it likes). When the window of a
+        pull ends, the pull gets the reward `missing`; without one it is abandoned.
+    missing
+        The reward of pulls whose window ended without one, such as 0 for "no click" (default: None,
+        they are abandoned).
+    hold
+        Whether rewards count only when their window ends, so that arms with quick rewards do not
+        look better than they are (default: False).
+    store
+        Where to record every event before a call returns: a file such as "shop.db", or
+        postgresql://HOST/DATABASE (default: nothing is recorded). If the store has an experiment of
+        this name, it is continued; its settings must be the same.
+    name
+        The experiment's name in the store (default: "experiment").
+    durable
+        What recorded events survive: the end of the process, at any moment ("process", the
+        default), or also a power failure ("power").
+    now
+        Returns the time (seconds since 1970; default: `time.time`).
 
     Notes
     -----
     The policy, the seed and the sequence of calls decide everything that the handle does. Rewards
-    may come late, in any order, or never (`abandon`); if ten or more pulls are in flight at a time,
+    may come late, in any order, or never (`abandon`); if ten or more pulls are pending at a time,
     give the policy `count_late=True`. A call takes microseconds and needs no compiler. Memory grows
     with the number of arms tried, not with `n_arms`. Handles may be shared between threads: each
     call is atomic among them. After a call that was interrupted midway, by Ctrl-C or an error of
-    the policy, the handle refuses all others. `recorded(store, live)` returns a handle that loses
-    nothing.
+    the policy, the handle refuses all others. If writing to the store fails, the call raises
+    `StoreError`, and so do all others that must be recorded, until the experiment is loaded again;
+    calls that only look still answer. A store has one writer for each experiment: a second one is
+    refused with `WriteConflictError`, and overwrites nothing.
 
     Examples
     --------
@@ -96,30 +135,62 @@ class Live:
         share: float = SHARE,
         reward: str | None = None,
         epsilon: float | str | None = None,
+        window: float | None = None,
+        missing: float | None = None,
+        hold: bool = False,
+        store: str | os.PathLike[str] | None = None,
+        name: str | None = None,
+        durable: Literal["process", "power"] = "process",
+        now: Callable[[], float] = time.time,
     ) -> None:
-        given = _any_seed() if seed is None else seed
-        compared = check_control(control, share)
-        limits = check_range(reward_range)
-        policy = policy.with_reward_range(limits)
-        policy.check_rewards(limits)
         all_arms = arms_of(n_arms, arms)
-        check_first_draws(policy, all_arms.count, horizon)
-        game = LiveGame(policy, all_arms, horizon, given, limits)
-        game.seed_drawn = seed is None
-        game.reward = check_reward_name(reward)
-        if compared is not None:
-            game.control = Control(*compared, game.seed)
-        game.epsilon = check_setting(epsilon, limits)
-        self._hold(game)
+        settings = check_settings(
+            policy,
+            n_arms=all_arms.count,
+            names=all_arms.kind if isinstance(all_arms, ArmNames) else None,
+            horizon=horizon,
+            seed=_any_seed() if seed is None else seed,
+            reward_range=reward_range,
+            control=control,
+            share=share,
+            reward=reward,
+            epsilon=epsilon,
+            window=window,
+            missing=missing,
+            hold=hold,
+        )
+        if store is None:
+            if name is not None:
+                raise ParameterError(
+                    f"`name` is an experiment's name in a store, and there is none, got {name!r}. "
+                    f"Pass `store`, too."
+                )
+            self._hold(Arena(Experiment(settings, now), all_arms))
+            return
+        recorded = opened("store", store, durable, create=True)
+        try:
+            given = seed is not None
+            self._hold(
+                *begin_or_continue(
+                    recorded, name or NAME, settings, all_arms, seed_given=given, now=now
+                )
+            )
+        except BaseException:
+            recorded.close()
+            raise
 
-    def _hold(self, game: LiveGame) -> None:
-        self.policy, self.horizon = game.policy, game.horizon
-        self.seed, self.reward_range = game.seed, game.reward_range
-        self._game = game
-        self._recorder = EventRecorder(game)
+    def _hold(self, arena: Arena, recording: Recording | None = None) -> None:
+        self._arena, self._experiment, self._warned = arena, arena.experiment, False
+        self._recorder = Recorder(arena, recording)
         _handles.add(self)
 
-    # What changes the game
+    @classmethod
+    def _of(cls, arena: Arena, recording: Recording | None = None) -> Self:
+        live = cls.__new__(cls)
+        live._hold(arena, recording)
+        return live
+
+    # Commands
 
     @overload
     def ask(self) -> Pull: ...
@@ -135,8 +206,27 @@ class Live:
             The number of pulls, at most a million. Without it, one `Pull` is returned instead of a
             list.
         """
-        pulls: Pull | list[Pull] = self._recorder.do(commands.ask, self._game, k)
+        pulls: Pull | list[Pull] = self._recorder.do(calls.ask, k)
+        if not self._warned and self._experiment.next % _LOOK_EVERY == 0:
+            self._warn_of_rewards()
         return pulls
+
+    def _warn_of_rewards(self) -> None:
+        """Warn, once, if it looks as if only the best rewards are told."""
+        with self._recorder.looking() as (experiment, _):
+            warning = only_best_reported(
+                experiment.reward_range,
+                pulls=experiment.pulls,
+                pending=len(experiment.pending),
+                told=experiment.told,
+                earned=experiment.earned,
+            )
+        if warning:
+            self._warned = True
+            warnings.warn(warning, RewardWarning, stacklevel=3)
+
+    def _tallies(self) -> Tallies:
+        return tallies_of(self._experiment, self._arena.arms.name)
 
     def tell(self, pull: Pull | int, reward: float, *, again: str = "refuse") -> None:
         """Report the reward of a pull, now or later, in any order.
@@ -151,7 +241,7 @@ class Live:
             What to do if the pull was told or abandoned before: "refuse" raises, "ignore" does
             nothing, for callers that retry.
         """
-        self._recorder.do(commands.tell, self._game, pull, reward, again)
+        self._recorder.do(calls.tell, pull, reward, again)
 
     def tell_many(
         self, rewards: Iterable[tuple[Pull | int, float]], *, again: str = "refuse"
@@ -165,7 +255,7 @@ class Live:
         again
             As for `tell`.
         """
-        self._recorder.do(commands.tell_many, self._game, rewards, again)
+        self._recorder.do(calls.tell_many, rewards, again)
 
     def abandon(self, pull: Pull | int, *, again: str = "refuse") -> None:
         """Give up a pull whose reward will never come.
@@ -180,7 +270,7 @@ class Live:
         again
             As for `tell`: its reward may come at this moment, from another thread.
         """
-        self._recorder.do(commands.abandon, self._game, pull, again)
+        self._recorder.do(calls.abandon, pull, again)
 
     def observe(self, arm: str | int, rewards: float | Iterable[float]) -> None:
         """Report rewards of an arm that no pull of this game earned: from before, or elsewhere.
@@ -199,7 +289,7 @@ class Live:
             good ones: intervals and guarantees do not hold for rewards that were picked, nor for
             arms that were put into an order by their rewards.
         """
-        self._recorder.do(commands.observe, self._game, arm, rewards)
+        self._recorder.do(calls.observe, arm, rewards)
 
     def add_arms(self, arms: int | Iterable[str | int]) -> Sequence[Any]:
         """Add arms and return their names.
@@ -219,7 +309,7 @@ class Live:
         arms
             The number of new arms if arms have numbers, or their names if they have names.
         """
-        added: Sequence[Any] = self._recorder.do(commands.add_arms, self._game, arms)
+        added: Sequence[Any] = self._recorder.do(calls.add_arms, arms)
         return added
 
     def retire(self, arm: str | int | Iterable[str | int]) -> None:
@@ -234,7 +324,7 @@ class Live:
         arm
             The arm's number or name, or a list of them.
         """
-        self._recorder.do(commands.retire, self._game, arm)
+        self._recorder.do(calls.retire, arm)
 
     def restore(self, arm: str | int | Iterable[str | int]) -> None:
         """Let a retired arm come back, or several: all of them, or none if one is refused.
@@ -248,7 +338,7 @@ class Live:
         arm
             As for `retire`.
         """
-        self._recorder.do(commands.restore, self._game, arm)
+        self._recorder.do(calls.restore, arm)
 
     def sync_arms(self, names: Iterable[str | int]) -> SyncedArms:
         """Let exactly these arms be in play: add new ones, restore retired ones, retire the others.
@@ -262,30 +352,50 @@ class Live:
         names
             The names of all arms, strings or integers.
         """
-        done: SyncedArms = self._recorder.do(sync_arms, self._game, names)
+        done: SyncedArms = self._recorder.do(calls.sync_arms, names)
         return done
 
-    # What only looks
+    # Queries
+
+    @property
+    def policy(self) -> Policy:
+        """The policy of the present season."""
+        return self._experiment.policy
+
+    @property
+    def horizon(self) -> int | None:
+        """The largest number of pulls there can be, with those already made; None without one."""
+        experiment = self._experiment
+        return None if experiment.left is None else experiment.pulls + experiment.left
+
+    @property
+    def seed(self) -> int:
+        """The seed of the present season."""
+        return self._experiment.seed
+
+    @property
+    def reward_range(self) -> tuple[float, float] | None:
+        """The smallest and the largest possible reward."""
+        return self._experiment.settings.reward_range
 
     @property
     def n_arms(self) -> int:
         """The number of arms now, without retired ones."""
-        with self._recorder.looking() as game:
-            return game.n_arms
+        with self._recorder.looking() as arena:
+            return arena.experiment.n_arms
 
     @property
     def pulls(self) -> int:
-        """The number of pulls asked for."""
-        with self._recorder.looking() as game:
-            return game.pulls
+        """The number of pulls asked for, without those of the control."""
+        with self._recorder.looking() as arena:
+            return arena.experiment.pulls
 
     @property
     def pending(self) -> list[Pull]:
-        """The pulls whose reward was not told yet, in the order of asks; the control's are last."""
-        with self._recorder.looking() as game:
-            flying = [Pull(game.arms.name(p.arm), number) for number, p in game.flight.items()]
-            control = game.control
-            return flying + [Pull(control.name, n) for n in control.flight] if control else flying
+        """The pulls whose reward was not told yet, in the order of asks."""
+        with self._recorder.looking() as arena:
+            pending, held = arena.experiment.pending, arena.experiment.held
+            return [Pull(arena.name(p.arm), n) for n, p in pending.items() if n not in held]
 
     def recommend(self) -> ArmEstimate:
         """Return the arm to deploy, by the same rule as in simulations.
@@ -307,8 +417,8 @@ class Live:
             The number of arms.
         """
         k = check_int("k", k, at_least=1)
-        with self._recorder.looking() as game:
-            best = tallies_of(game).top(k)
+        with self._recorder.looking():
+            best = self._tallies().top(k)
         if not best:
             raise TurnError(
                 "Cannot recommend an arm: no reward has been told yet for any arm in play."
@@ -317,13 +427,17 @@ class Live:
 
     def arms(self) -> list[ArmEstimate]:
         """Return what is known about every arm that was pulled, in the order of first pulls."""
-        with self._recorder.looking() as game:
-            return tallies_of(game).all()
+        with self._recorder.looking():
+            return self._tallies().all()
 
     def progress(self) -> Progress:
-        """Return how far the game has come."""
-        with self._recorder.looking() as game:
-            return estimates.progress(game, rate=tallies_of(game).rate)
+        """Return how far the experiment has come."""
+        with self._recorder.looking():
+            return self._progress()
+
+    def _progress(self) -> Progress:
+        experiment = self._experiment
+        return self._tallies().progress(experiment.policy.stage(experiment.state))
 
     @by_name
     def verdict(
@@ -361,16 +475,18 @@ class Live:
             How much better than what `target` names: a number, or a share of its mean such as "5%"
             (default: 0).
         """
-        with self._recorder.looking() as game:
+        with self._recorder.looking() as arena:
+            tallies = self._tallies()
             question = asked(
-                game,
+                tallies.facts,
                 epsilon=epsilon,
                 quantile=quantile,
                 confidence=confidence,
                 target=target,
                 margin=margin,
+                rival=rival_of(arena, target) if isinstance(target, str) else None,
             )
-            return give_verdict(tallies_of(game), question)
+            return give_verdict(tallies, question)
 
     @by_name
     def uplift(self, *, confidence: float = CONFIDENCE) -> Uplift:
@@ -386,27 +502,37 @@ class Live:
             Choose it before you look.
         """
         sure = check_confidence(confidence)
-        with self._recorder.looking() as game:
-            return uplift_of(tallies_of(game), sure)
-
-    def events(self) -> GameHistory:
-        """Return what happened so far, event by event and as a table of pulls.
-
-        Only a recorded handle knows it. Use `Journal(path, history=True)`, or `InMemory()` if you
-        want no file.
-        """
         with self._recorder.looking():
-            history = self._history()
-        if history is None:
-            raise TurnError(
-                "Cannot list events: this handle keeps none. Record it from the beginning: "
-                "recorded(InMemory(), live), or recorded(Journal(path, history=True), live)."
-            )
-        return history
+            return uplift_of(self._tallies(), sure)
 
-    def _history(self) -> GameHistory | None:
-        kept = getattr(self._recorder.store, "history", None)
-        return None if kept is None else GameHistory(kept())
+    def events(self, *, after: int = 0) -> Iterator[Event]:
+        """Yield the recorded events, in order; arms are numbers, which `arm_name` translates.
+
+        Parameters
+        ----------
+        after
+            The number of the event after which to begin (default: 0, at the beginning).
+        """
+        recording = self._recorder.recording
+        if recording is None:
+            raise TurnError(
+                "Cannot list events: this handle is not recorded, or closed. Record it from the "
+                "beginning with live(..., store=PATH)."
+            )
+        return recording.store.events(recording.record.id, check_int("after", after))
+
+    def arm_name(self, number: int) -> Any:
+        """Return the name of an arm, given its number in an event; -1 is the control.
+
+        Parameters
+        ----------
+        number
+            The number, from 0.
+        """
+        with self._recorder.looking() as arena:
+            return arena.name(
+                check_int("number", number, at_least=CONTROL, at_most=arena.arms.count - 1)
+            )
 
     def to_dataframe(self, *, library: Library | None = None) -> Any:
         """Return a data frame with a row for every arm that was pulled, retired ones too.
@@ -421,28 +547,25 @@ class Live:
         return data_frame(estimates.columns_of(self.arms()), library)
 
     def __repr__(self) -> str:
-        game, store = self._game, self._recorder.store
-        of = "" if game.horizon is None else f" of {game.horizon}"
-        pending = f", {len(game.flight)} pending" if game.flight else ""
-        kept = "" if store is None else f", recorded in {store}"
-        arms = f"{estimates.count(game.n_arms, 'arm')}{pending}{kept}"
-        return f"<Live {game.policy.label}: {game.pulls}{of} pulls on {arms}>"
+        experiment, recording = self._experiment, self._recorder.recording
+        horizon = self.horizon
+        of = "" if horizon is None else f" of {horizon}"
+        pending = f", {len(experiment.pending)} pending" if experiment.pending else ""
+        kept = "" if recording is None else f", recorded in {recording}"
+        arms = f"{estimates.count(experiment.n_arms, 'arm')}{pending}{kept}"
+        return f"<Live {experiment.policy.label}: {experiment.pulls}{of} pulls on {arms}>"
 
     def __str__(self) -> str:
-        with self._recorder.looking() as game:
-            tallies = tallies_of(game)
-            how = estimates.progress(game, rate=tallies.rate)
-            return estimates.summary(game.policy.label, how, tallies.top(5))
+        with self._recorder.looking():
+            return estimates.summary(self.policy.label, self._progress(), self._tallies().top(5))
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows."""
-        with self._recorder.looking() as game:
-            tallies = tallies_of(game)
-            how = estimates.progress(game, rate=tallies.rate)
-            best = tallies.top(MOST_ARMS_SHOWN)
-            return handle_html(game.policy.label, how, best, game.reward_range)
+        with self._recorder.looking():
+            best = self._tallies().top(MOST_ARMS_SHOWN)
+            return handle_html(self.policy.label, self._progress(), best, self.reward_range)
 
-    # What outlives the game, or the process
+    # Seasons, files and the end
 
     def season(
         self,
@@ -450,12 +573,12 @@ class Live:
         horizon: int | None = None,
         policy: Policy | None = None,
         seed: int | None = None,
-    ) -> Self:
-        """Return a new game that remembers this one: for more pulls, or with another policy.
+    ) -> None:
+        """Begin a season: go on with more pulls, or with another policy, that knows all rewards.
 
-        It has all arms of this game; retired ones stay retired. All rewards that were told here are
-        observed there, arm by arm in the order in which arms were met: see `observe`. This handle
-        stays as it is. If rewards come later, tell them here and observe them there.
+        Arms, names, estimates and pending pulls stay as they are; retired arms stay retired. The
+        policy is told all known rewards as it asks for their arms, as if it had pulled them: see
+        `observe`.
 
         Parameters
         ----------
@@ -465,100 +588,47 @@ class Live:
         policy
             The policy that goes on (default: this one).
         seed
-            The seed of its random choices (default: that of this game).
+            The seed of its random choices (default: the present one).
 
         Notes
         -----
-        If the history is complete (see `events`), the new game is, in law, a game from its
-        beginning that need not repeat the pulls it remembers. So every guarantee holds for it as a
-        whole. If not, the order of each arm's rewards is not known, and is drawn at random.
+        Of each arm's rewards, their number and sum are kept, not their order. Rewards of 0 and 1
+        are told to the policy in a random order, others as their mean. Intervals and verdicts go on
+        unchanged: an arm keeps its share of the error through all seasons.
         """
-        if policy is not None and not isinstance(policy, Policy):
-            raise ParameterError(f"`policy` must be a policy such as ma.MOSS(), got {policy!r}.")
-        with self._recorder.looking() as game:
-            policy = game.policy if policy is None else policy
-            seed = game.seed if seed is None else seed
-            return self._of(next_season(game, self._history(), policy, horizon, seed))
+        self._recorder.do(calls.season, policy, horizon, seed)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write everything the handle knows to a file, which `Live.load` reads.
+        """Write everything that is known to a file, without the history; `load` continues it.
 
         A crash at any moment leaves the old file or the new one. The size of the file grows with
-        the number of arms tried and of pulls in flight, not with `n_arms`; if arms have names, it
-        contains them all. The file has a checksum, and reading it runs no code from it.
+        the number of arms tried and of pending pulls, and with the names of arms.
 
         Parameters
         ----------
         path
             The file to write. If it exists, it is replaced.
         """
-        target, data = check_path("path", path), self.to_bytes()
-        with path_errors(target):
-            replace_file(target, data)
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str], *, policy: Policy | None = None) -> Self:
-        """Return the handle that was saved. It continues as if nothing had happened.
-
-        Damaged, foreign and newer files raise `SavedFileError`. A file from elsewhere runs no code,
-        but whoever wrote it decides what the handle believes about the arms.
-
-        Parameters
-        ----------
-        path
-            A file that `save` wrote.
-        policy
-            The policy it was saved with. Give it only if it is your own and not registered.
-        """
-        source = check_path("path", path)
-        with path_errors(source, "Name a file that save() wrote, and that this user may read"):
-            data = source.read_bytes()
-        with gc_paused():
-            return cls._of(restored(data, policy, str(source)))
-
-    def to_bytes(self) -> bytes:
-        """Return what `save` would write. Equal handles give equal bytes."""
-        with self._recorder.looking() as game:
-            return snapshot(game)
-
-    @classmethod
-    def from_bytes(cls, data: bytes, *, policy: Policy | None = None) -> Self:
-        """Return the handle that `to_bytes` was called on.
-
-        Parameters
-        ----------
-        data
-            What `to_bytes` returned.
-        policy
-            As for `load`.
-        """
-        return cls._of(restored(data, policy, "This"))
-
-    @classmethod
-    def _of(cls, game: LiveGame) -> Self:
-        live = cls.__new__(cls)
-        live._hold(game)
-        return live
+        target = check_path("path", path)
+        with self._recorder.looking() as arena, path_errors(target):
+            recording = self._recorder.recording
+            if recording is not None and is_file_of(recording.store, target):
+                raise ParameterError(
+                    f"`path` must be another file than the store of this handle, got {path!r}."
+                )
+            save(arena, target, NAME if recording is None else recording.record.name)
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
         """Refuse `copy`, `deepcopy` and `pickle`."""
         raise CopyError(
-            "A handle cannot be copied or pickled: both would play one game. For a second game "
-            "that goes on from here use Live.from_bytes(live.to_bytes())."
+            "A handle cannot be copied or pickled: two handles would continue one experiment. For "
+            "a second experiment that goes on from here use live.save(path) and load(path)."
         )
 
-    def compact(self) -> None:
-        """Replace the events in the store of a recorded handle by all that is known.
-
-        The store is then small and opens quickly. If this fails, everything stays as it was.
-        """
-        self._recorder.compact()
-
     def close(self) -> None:
-        """Make durable what was recorded, and let others open the store.
+        """Close the store, so that another process can continue the experiment.
 
-        If at most 20000 arms were tried, the store is compacted first: then every later version of
-        manyarms can go on from there, whatever it changes in the policy. The handle still answers
+        If at most 20,000 arms were tried, a snapshot is stored first. The handle still answers
         calls that only look.
         """
         self._recorder.close()
@@ -568,6 +638,49 @@ class Live:
 
     def __exit__(self, *error: object) -> None:
         self.close()
+
+
+def load(
+    path: str | os.PathLike[str],
+    *,
+    name: str | None = None,
+    policy: Policy | None = None,
+    durable: Literal["process", "power"] = "process",
+    now: Callable[[], float] = time.time,
+) -> Live:
+    """Continue an experiment that was recorded, or that `Live.save` wrote.
+
+    It goes on as if nothing had happened, and is recorded in the same place.
+
+    Parameters
+    ----------
+    path
+        A file, or postgresql://HOST/DATABASE.
+    name
+        The experiment's name (default: that of the only one in the store).
+    policy
+        Its policy; needed only if that is your own and not registered.
+    durable, now
+        As for `Live`.
+
+    Examples
+    --------
+    >>> import manyarms as ma
+    >>> path = getfixture("tmp_path") / "shop.db"
+    >>> with ma.MOSS().live(arms=["a", "b"], horizon=100, store=path, name="shop") as live:
+    ...     first, second = live.ask(2)
+    ...     live.tell(second, reward=1.0)
+    >>> with ma.load(path) as live:  # later, in another process
+    ...     live.tell(first, reward=0.0)
+    ...     live.pulls
+    2
+    """
+    store = opened("path", path, durable, create=False)
+    try:
+        return Live._of(*continue_experiment(store, name, policy, now))
+    except BaseException:
+        store.close()
+        raise
 
 
 def _any_seed() -> int:

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from manyarms.core.checks import check_path
-from manyarms.core.files import path_errors, replacing
-from manyarms.core.optional import need_pyarrow
-from manyarms.core.tabular import Library, data_frame, one_kind
 from manyarms.errors import SavedFileError
 from manyarms.live.control import ARM, OF_CONTROL
-from manyarms.live.saving import MALFORMED_ERRORS, unpack
+from manyarms.live.packing import MALFORMED_ERRORS, unpack
 from manyarms.live.store import EVENTS_THAT_END, Contents, EventKind
 from manyarms.protocol.state_dump import Columns
 
@@ -67,18 +62,6 @@ class GameHistory:
         unless it was made with `history=True`.
     policy, n_arms
         The policy's label, and the arms that the game began with.
-
-    Examples
-    --------
-    >>> import manyarms as ma
-    >>> live = ma.recorded(ma.InMemory(), ma.MOSS().live(arms=["a", "b"], horizon=9, seed=2))
-    >>> first, second = live.ask(2)
-    >>> live.tell(second, reward=1.0)
-    >>> [(event.what, event.arm) for event in live.events()]
-    [('asked', 'a'), ('asked', 'b'), ('told', 'b')]
-    >>> table = live.events().table()
-    >>> table["arm"].tolist(), table["reward"].tolist(), table["end"].tolist()
-    (['a', 'b'], [nan, 1.0], ['pending', 'told'])
     """
 
     def __init__(self, parts: Sequence[Contents]) -> None:
@@ -170,73 +153,6 @@ class GameHistory:
         if number == ARM:
             return self._control
         return self._names[number] if self._names else number
-
-    def table(self) -> dict[str, NDArray[Any]]:
-        """Return the pulls by columns, in the order they were asked for.
-
-        They are `pull` (its id), `arm`, `asked` (when, in seconds since 1970, or NaN), `reward` (or
-        NaN), `told` (when its reward came, or it was abandoned) and `end`: "told", "answered" (by
-        a reward observed before), "abandoned" or "pending". Pulls of a control are not among them.
-        """
-        ended = self._ended
-        row = np.searchsorted(self._numbers, self._pull[ended])
-        told, reward = (np.full(len(self._numbers), np.nan) for _ in range(2))
-        told[row], reward[row] = self._time[ended], self._reward[ended]
-        end = np.full(len(self._numbers), _PENDING)
-        end[row] = self._kind[ended]
-        reward[end == EventKind.ABANDONED] = np.nan
-        arm: NDArray[Any] = self._arms_pulled
-        if self._names:
-            arm = np.array([self._names[number] for number in arm.tolist()] or [], object)
-        words = np.array([_WORDS.get(kind, "pending") for kind in end.tolist()], object)
-        named = {"pull": self._numbers, "arm": arm, "asked": self._asked}
-        return named | {"reward": reward, "told": told, "end": words}
-
-    def _plain(self) -> dict[str, Any]:
-        """Return `table()` with names of one type, and times as timestamps."""
-        table = self.table()
-        times = {name: _micro(table[name]) for name in _TIMES}
-        return table | times | {"arm": one_kind(table["arm"])}
-
-    def to_dataframe(self, *, library: Library | None = None) -> Any:
-        """Return `table()` as a data frame, with times in UTC; names of both kinds are text.
-
-        Parameters
-        ----------
-        library
-            As for `Result.to_dataframe`.
-        """
-        frame = data_frame(self._plain(), library)
-        for name in _TIMES:
-            if hasattr(frame, "with_columns"):  # of polars
-                frame = frame.with_columns(frame[name].dt.replace_time_zone("UTC"))
-            else:
-                frame[name] = frame[name].dt.tz_localize("UTC")
-        return frame
-
-    def to_parquet(self, path: str | os.PathLike[str]) -> None:
-        """Write `table()` to a Parquet file, with times in UTC; names of both kinds are text.
-
-        Parameters
-        ----------
-        path
-            Where to; what is there is replaced.
-        """
-        pyarrow = need_pyarrow()
-        table, target = self._plain(), check_path("path", path)
-        columns = {name: pyarrow.array(column) for name, column in table.items()}
-        for name in _TIMES:
-            columns[name] = pyarrow.array(table[name], pyarrow.timestamp("us", tz="UTC"))
-        columns["reward"] = pyarrow.array(table["reward"], from_pandas=True)  # NaN is missing
-        with path_errors(target), replacing(target) as part:
-            pyarrow.parquet.write_table(pyarrow.table(columns), part)
-
-
-def _micro(seconds: NDArray[Any]) -> NDArray[Any]:
-    """Return times since 1970 in whole microseconds; NaN is missing."""
-    known = ~np.isnan(seconds)
-    micro = np.where(known, seconds * 1e6, 0).astype("<M8[us]")
-    return np.where(known, micro, np.datetime64("NaT", "us"))
 
 
 def _after_the_last_gap(

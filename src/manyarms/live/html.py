@@ -11,7 +11,7 @@ from html import escape
 
 from manyarms.core.tabular import plain
 from manyarms.core.theme import ON_ANY
-from manyarms.live.estimates import PROMISE, ArmEstimate, Progress, count, mean_text
+from manyarms.inference.estimates import PROMISE, ArmEstimate, Progress, count, mean_text
 
 MOST_ARMS_SHOWN = 8
 

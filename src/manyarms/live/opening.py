@@ -1,181 +1,224 @@
-"""Opening a store, to begin a game in it or to continue one."""
+"""Beginning, continuing and saving experiments in a store."""
 
 from __future__ import annotations
 
-import os
-from typing import Any
+import logging
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Literal
 
-from manyarms.core.checks import shown
-from manyarms.core.files import fix_for
+from manyarms.core.checks import check_path, shown
+from manyarms.core.files import path_errors, replacing
 from manyarms.core.gc_pause import gc_paused
-from manyarms.errors import ParameterError, SavedFileError, StoreError
-from manyarms.live.game import LiveGame
-from manyarms.live.handle import Live
-from manyarms.live.journal import Journal
-from manyarms.live.replay import replay
-from manyarms.live.saving import VERSION, describe, restored, snapshot, version_of
-from manyarms.live.store import Contents, Store
+from manyarms.errors import DuplicateNameError, ParameterError, SavedFileError
+from manyarms.live.arms import ArmNames, ArmNumbers, Arms
+from manyarms.live.calls import Arena
+from manyarms.live.experiment import Experiment
+from manyarms.live.recorder import Recording
+from manyarms.live.replaying import replay
+from manyarms.live.settings import Settings, differences, settings_from
+from manyarms.live.snapshots import CODE_VERSION, restored, snapshot
+from manyarms.protocol.policy import MOST_ARMS, Policy
+from manyarms.store import (
+    LONGEST_EXPERIMENT_NAME,
+    EventStore,
+    ExperimentRecord,
+    Snapshot,
+    check_name,
+    open_store,
+)
+
+NAME = "experiment"  # of an experiment that was given none
+_logger = logging.getLogger("manyarms.live")
+Clock = Callable[[], float]
 
 
-def recorded(store: str | os.PathLike[str] | Store, live: Live | None = None) -> Live:
-    """Return a handle that records every event in a store before a call returns.
+def opened(
+    parameter: str, address: Any, durable: Literal["process", "power"], *, create: bool
+) -> EventStore:
+    """Open the store at an address, or raise one of our errors."""
+    if isinstance(address, str) and "://" in address:
+        return open_store(address, durable=durable, create=create)
+    path = check_path(parameter, address)
+    with path_errors(path, "Name a file that this user may read and write"):
+        return open_store(path, durable=durable, create=create)
 
-    After a crash, a kill or a deploy the same call plays all events again and goes on as if
-    nothing had happened.
 
-    Parameters
-    ----------
-    store
-        A path is that of a `Journal`, a file; sqlite:///FILE?experiment=NAME and
-        postgresql://HOST/DATABASE?experiment=NAME are games in a database. What is recorded there
-        is played again.
-    live
-        The handle to begin with: needed where nothing is recorded yet. If something is, the handle
-        must be new and of the same game (policy, arms, horizon, and seed if it was given), and
-        takes over what is recorded; so the same script serves the first start and every other.
-
-    Returns
-    -------
-    Live
-        `live`, if that was given. Close it in the end, or use it in a `with` statement.
-
-    Notes
-    -----
-    A store has one writer, and within that process any number of threads may use the handle. If
-    writing fails, the disk being full, the call raises `StoreError`, and so do all others that must
-    be recorded, until the store is opened again. Those that only look still answer; what the failed
-    call did may be among what they say. What the store says is what happened. A reward whose tell
-    failed may be told again, with `again="ignore"`. After a call that Ctrl-C, a signal or an error
-    of the policy ended midway, all calls are refused.
-
-    Examples
-    --------
-    >>> import tempfile, pathlib
-    >>> import manyarms as ma
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "shop.journal"
-    >>> with ma.recorded(path, ma.MOSSPlusPlus().live(n_arms=1000, horizon=500)) as live:
-    ...     first, second = live.ask(2)
-    ...     live.tell(second, reward=1.0)
-    >>> with ma.recorded(path) as live:  # later, in another process
-    ...     live.tell(first, reward=0.0)
-    ...     live.pulls
-    2
-    """
-    keeper = _store_of(store)
-    if live is not None and not isinstance(live, Live):
-        raise ParameterError(f"`live` must be what policy.live(...) returns, got {live!r}.")
-    if live is not None and live._game.log is not None:
-        raise ParameterError("`live` must be a handle without a store, got one that has one.")
-    try:
-        with gc_paused():
-            held = keeper.load()
-            try:
-                return _begun(keeper, live) if held is None else _gone_on(keeper, live, held)
-            except BaseException:
-                keeper.close()
+def begin_or_continue(
+    store: EventStore,
+    name: str,
+    settings: Settings,
+    arms: Arms,
+    *,
+    seed_given: bool,
+    now: Clock = time.time,
+) -> tuple[Arena, Recording]:
+    """Begin an experiment in a store, or continue it if its settings are the recorded ones."""
+    check_name(name, LONGEST_EXPERIMENT_NAME, "experiment")
+    record = store.find(name)
+    if record is None:
+        try:
+            return _begin(store, name, settings, arms, now)
+        except DuplicateNameError:
+            record = store.find(name)  # another process was faster
+            if record is None:
                 raise
-    except OSError as error:
-        reason = error.strerror or error
-        raise StoreError(f"{keeper} cannot be opened: {reason}. {fix_for(error)}.") from error
-
-
-def _store_of(store: str | os.PathLike[str] | Store) -> Store:
-    if isinstance(store, str) and "://" in store:
-        from manyarms.live.databases import store_of
-
-        return store_of(store)
-    if isinstance(store, str | os.PathLike):
-        return Journal(store)
-    if isinstance(store, Store):
-        return store
-    raise ParameterError(f"`store` must be a path or a store, got {store!r}.")
-
-
-def _begun(store: Store, live: Live | None) -> Live:
-    if live is None:
-        raise StoreError(
-            f"{store} holds no game yet. To begin one, pass a handle: "
-            f"recorded(store, policy.live(...))."
-        )
-    with live._recorder.lock:
-        store.save(live.to_bytes())
-        live._recorder.begin(live._game, store)
-    return live
-
-
-def _gone_on(store: Store, live: Live | None, held: Contents) -> Live:
-    game = restored(held.snapshot, None if live is None else live.policy, str(store))
-    if version_of(held.snapshot) < VERSION:
-        _renew(store, game, len(held.events.kind))
-    replay(game, held.events, str(store))
-    unsaved = len(held.events.kind) > 0
-    if live is None:
-        live = Live._of(game)
-    else:
-        _refuse_another_game(store, live._game, game)
-        if _take_settings(live._game, game):  # no event could say so
-            store.save(snapshot(game))
-            unsaved = False
-    with live._recorder.lock:
-        live._game, live.seed = game, game.seed
-        live._recorder.begin(game, store, unsaved=unsaved)
-    return live
-
-
-def _take_settings(given: LiveGame, game: LiveGame) -> bool:
-    """Let a recorded game have the settings of a new handle; return whether they are others."""
-    before = game.reward, game.epsilon
-    game.reward = given.reward or game.reward
-    game.epsilon = game.epsilon if given.epsilon is None else given.epsilon
-    return before != (game.reward, game.epsilon)
-
-
-def _renew(store: Store, game: LiveGame, events: int) -> None:
-    """Replace the snapshot of an older format, unless events of that format follow it."""
-    if events > 0:
-        raise SavedFileError(
-            f"{store} was recorded in format 1, by a manyarms with another rule for ties: its "
-            f"{events} events cannot be played again here. Open it with that manyarms, "
-            f"live.save(path) there, and read that file here with Live.load(path)."
-        )
-    store.save(snapshot(game))
-
-
-def _refuse_another_game(store: Store, game: LiveGame, recorded: LiveGame) -> None:
-    ours, theirs = describe(game), describe(recorded)
-    begun = _first_arms(theirs["arms"], recorded.first_arms)
-    what = ""
-    if game.pulls > 0 or game.retired:
-        what = f"a new handle, got one with {game.pulls} pulls"
-    elif ours["arms"] not in (begun, theirs["arms"]):
-        what = f"a handle with the recorded arms, {_differing(begun, ours['arms'])}"
-        what += ". Change arms with sync_arms or add_arms, afterwards"
-    for key in ("horizon", "seed", "reward_range", "control"):
-        mine, kept = ours.get(key), theirs.get(key)
-        if mine != kept and not (key == "seed" and game.seed_drawn):
-            what = f"a handle with the recorded {key}, {kept!r}, got {mine!r}"
-    if what:
+    recorded = settings_from(record.spec, settings.policy, _what(store, record))
+    found = differences(settings, recorded, ignore_seed=not seed_given)
+    names = _names_of(store, record, recorded)
+    found += _arms_differ(names, recorded.n_arms, arms)
+    if found:
         raise ParameterError(
-            f"`live` must be {what}. To go on with the game recorded in {store}, leave `live` out; "
-            f"for another game choose another store."
+            f"{_what(store, record)} has other settings: {'; '.join(found)}. Continue it with "
+            f"load({str(store)!r}, name={name!r}), or choose another name."
         )
+    return _continued(store, record, recorded, names, settings.policy, now)
 
 
-def _first_arms(described: dict[str, Any], count: int) -> dict[str, Any]:
-    """Return the arms that a game began with, in the form of `describe`."""
-    return {"names": described["names"][:count]} if "names" in described else {"count": count}
+def _begin(
+    store: EventStore, name: str, settings: Settings, arms: Arms, now: Clock
+) -> tuple[Arena, Recording]:
+    experiment = Experiment(settings, now)
+    names = arms.names if isinstance(arms, ArmNames) else ()
+    record = store.create(name, settings.to_spec(), map(str, names))
+    return Arena(experiment, arms), Recording(store, record, saved=0, arms=arms.count)
 
 
-def _differing(recorded: dict[str, Any], given: dict[str, Any]) -> str:
-    """Return how two descriptions of arms differ, in words: the first name that does."""
-    if "names" not in recorded or "names" not in given:
-        had, got = (
-            f"{len(arms['names'])} with names" if "names" in arms else f"{arms['count']} numbered"
-            for arms in (recorded, given)
-        )
-        return f"{had}, got {got}"
-    there, here = recorded["names"], given["names"]
-    for place, (old, new) in enumerate(zip(there, here, strict=False)):
+def continue_experiment(
+    store: EventStore, name: str | None, policy: Policy | None, now: Clock = time.time
+) -> tuple[Arena, Recording]:
+    """Continue an experiment; its name may be left out if the store has no other."""
+    if name is not None:
+        check_name(name, LONGEST_EXPERIMENT_NAME, "experiment")
+    record = _only(store) if name is None else store.find(name)
+    if record is None:
+        known = ", ".join(repr(one.name) for one in store.experiments()[:10]) or "none"
+        raise ParameterError(f"{store} has no experiment {shown(name, 100)}. It has: {known}.")
+    settings = settings_from(record.spec, policy, _what(store, record))
+    names = _names_of(store, record, settings)
+    return _continued(store, record, settings, names, policy, now)
+
+
+def _only(store: EventStore) -> ExperimentRecord:
+    found = store.experiments()
+    if len(found) == 1:
+        return found[0]
+    names = ", ".join(repr(one.name) for one in found[:10])
+    raise ParameterError(
+        f"`name` must be given: {store} has {len(found)} experiments{': ' if found else ''}{names}."
+    )
+
+
+def _what(store: EventStore, record: ExperimentRecord) -> str:
+    return f"{store}, experiment {record.name!r},"
+
+
+def _names_of(store: EventStore, record: ExperimentRecord, settings: Settings) -> list[Any]:
+    """Return the names of all arms, in their order; none if arms have numbers."""
+    if settings.names is None:
+        return []
+    names = store.arm_names(record.id)
+    if list(names) != list(range(len(names))) or len(names) < settings.n_arms:
+        raise SavedFileError(f"{_what(store, record)} has lost names of arms. Restore a backup.")
+    try:
+        return list(names.values() if settings.names == "text" else map(int, names.values()))
+    except ValueError as error:
+        raise SavedFileError(f"{_what(store, record)} has wrong names of arms: {error}.") from error
+
+
+def _continued(
+    store: EventStore,
+    record: ExperimentRecord,
+    settings: Settings,
+    names: Sequence[Any],
+    policy: Policy | None,
+    now: Clock,
+) -> tuple[Arena, Recording]:
+    """Load the newest snapshot that can be used, and replay the events after it."""
+    what, errors = _what(store, record), []
+    for found in _starts(store, record):
+        try:
+            with gc_paused():
+                experiment = _loaded(settings, found, what, policy, now)
+                arms = _arms_for(settings, names)
+                seq = 0 if found is None else found.seq
+                replay(experiment, arms, store.events(record.id, seq), what, policy)
+            if isinstance(arms, ArmNumbers):
+                arms = ArmNumbers(experiment.n_all)
+            elif arms.count != experiment.n_all:
+                raise SavedFileError(f"{what} has {arms.count} names for {experiment.n_all} arms.")
+            return Arena(experiment, arms), Recording(store, record, saved=seq, arms=arms.count)
+        except SavedFileError as error:
+            errors.append(error)
+            _logger.warning("%s; an older snapshot or the whole log is tried", error)
+    raise errors[0]
+
+
+def _starts(store: EventStore, record: ExperimentRecord) -> Iterator[Snapshot | None]:
+    """Yield what a log can be replayed from; None is its beginning.
+
+    Snapshots of this version come first. What was saved without its history begins with a snapshot
+    before its first event, and another version's is better than none.
+    """
+    others: list[Snapshot] = []
+    for found in store.snapshots(record.id):
+        if found.version == CODE_VERSION:
+            yield found
+        else:
+            others.append(found)
+    if not record.state.get("saved"):
+        yield None
+    else:
+        yield from others
+
+
+def _loaded(
+    settings: Settings, found: Snapshot | None, what: str, policy: Policy | None, now: Clock
+) -> Experiment:
+    if found is None:
+        return Experiment(settings, now)
+    experiment = restored(settings, found.data, what, policy=policy, now=now)
+    experiment.seq = found.seq
+    return experiment
+
+
+def _arms_for(settings: Settings, names: Sequence[Any]) -> Arms:
+
+    return ArmNames(names) if settings.names is not None else ArmNumbers(MOST_ARMS)
+
+
+def save(arena: Arena, path: Path, name: str) -> None:
+    """Write an experiment without its history to a new file, which replaces one that is there."""
+    settings = arena.experiment.settings
+    names = arena.arms.names if isinstance(arena.arms, ArmNames) else ()
+    with replacing(path) as part, open_store(part) as store:
+        spec, state = settings.to_spec(), {"saved": True}
+        record = store.create(name, spec, map(str, names), state=state)
+        store.save_snapshot(record.id, 0, CODE_VERSION, snapshot(arena.experiment))
+
+
+def _arms_differ(names: Sequence[Any], first: int, given: Arms) -> list[str]:
+    """Return how the recorded arms differ from those given, in words; empty if they do not.
+
+    Given may be the arms of the beginning, or those that the experiment has now.
+    """
+    if isinstance(given, ArmNumbers):
+        if names:
+            return [f"arms have names there, and numbers here (n_arms={given.count})"]
+        return [] if given.count == first else [f"n_arms is {first} there, and {given.count} here"]
+    if not names:
+        return [f"arms have numbers there (n_arms={first}), and names here"]
+    if given.names in (list(names[:first]), list(names)):
+        return []
+    change = "; change arms with sync_arms or add_arms afterwards"
+    for place, (old, new) in enumerate(zip(names, given.names, strict=False)):
         if old != new:
-            return f"of which arm {place} is {shown(old, 60)}, got {shown(new, 60)}"
-    return f"{len(there)} of them, got {len(here)}"
+            return [f"arm {place} is {shown(old, 60)} there, and {shown(new, 60)} here{change}"]
+    return [f"there are {first} arms, and {given.count} here{change}"]
+
+
+def is_file_of(store: EventStore, path: Path) -> bool:
+    """Whether a path is the file of a store."""
+    place = str(store)
+    return place.startswith("sqlite:///") and Path(place[10:]).resolve() == path.resolve()

@@ -8,7 +8,8 @@ from manyarms.core.checks import check_int
 from manyarms.core.rng import draw
 from manyarms.errors import ParameterError
 from manyarms.live.arms import ArmNames, ArmNumbers
-from manyarms.live.game import LiveGame, check_first_draws, exchangeable
+from manyarms.live.checks import check_first_draws, exchangeable
+from manyarms.live.game import LiveGame
 from manyarms.live.history import GameHistory
 from manyarms.protocol.keys import memory_key
 from manyarms.protocol.policy import Policy, retire

@@ -8,11 +8,13 @@ functions live; the simulator compiles them.
 from __future__ import annotations
 
 import inspect
+import os
+import time
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import MISSING, dataclass, fields
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
 from manyarms.core.checks import by_name, refusal
 from manyarms.core.jit import Dispatched, generic, optional
@@ -279,6 +281,13 @@ class Policy(ABC):
         share: float = 0.05,
         reward: str | None = None,
         epsilon: float | str | None = None,
+        window: float | None = None,
+        missing: float | None = None,
+        hold: bool = False,
+        store: str | os.PathLike[str] | None = None,
+        name: str | None = None,
+        durable: Literal["process", "power"] = "process",
+        now: Callable[[], float] = time.time,
     ) -> Live:
         """Return a handle to use the policy on real arms: ask for pulls, tell rewards.
 
@@ -307,6 +316,23 @@ class Policy(ABC):
         epsilon
             How much worse than the best an arm may be, so that `verdict` says stop: a number, or a
             share such as "20%" (default: "10%").
+        window
+            How long a reward may take (seconds). When the window of a pull ends, the pull gets the
+            reward `missing`; without one it is abandoned (default: no window).
+        missing
+            The reward of pulls whose window ended without one, such as 0 (default: None).
+        hold
+            Whether rewards count only when their window ends (default: False).
+        store
+            Where to record every event before a call returns, such as "shop.db". An experiment of
+            this name that is there is continued (default: nothing is recorded).
+        name
+            The experiment's name in the store (default: "experiment").
+        durable
+            What recorded events survive: a kill of the process ("process", the default), or also a
+            power failure ("power").
+        now
+            Returns the time (seconds since 1970; default: `time.time`).
         """
         from manyarms.live.handle import Live  # one of the two imports that go up
 
@@ -321,6 +347,13 @@ class Policy(ABC):
             share=share,
             reward=reward,
             epsilon=epsilon,
+            window=window,
+            missing=missing,
+            hold=hold,
+            store=store,
+            name=name,
+            durable=durable,
+            now=now,
         )
 
 

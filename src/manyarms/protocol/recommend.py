@@ -18,7 +18,7 @@ from manyarms.protocol.policy import Policy, layers
 
 KEEP_ERROR = 0.001  # that a limit is wrong, of one arm
 _LOG_ERROR = math.log(math.pi) - math.log(KEEP_ERROR)
-_NARROWEST = 12.5  # as in `core.confidence_sequences`
+_NARROWEST = 12.5  # as in `inference.confidence_sequences`
 _TINY = 1e-300  # as there, too: the limit of so small a sum is 0
 _STEPS = 20  # enough for a billion rewards
 
@@ -53,7 +53,7 @@ def sigma_of(policy: Policy) -> float:
 def lower_limit(count: int, total: float, scale: Scale, at_least: float) -> float:
     """Return the lower limit of a mean of `count` rewards, or -inf if it is not above `at_least`.
 
-    It is that of `core.confidence_sequences.uniform_limits`, for one arm.
+    It is that of `inference.confidence_sequences.uniform_limits`, for one arm.
     """
     if total / count <= at_least:  # most arms: a limit is below the mean
         return -math.inf

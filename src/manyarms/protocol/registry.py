@@ -190,7 +190,7 @@ def policy_from(
     own = given if isinstance(given, Policy) else None
     if described["name"] is None or (own is not None and name_of(type(own)) is None):
         for one in () if own is None else (own, own.with_reward_range(limits)):
-            if described["label"] in (one.label, one.stored_label):  # of earlier files, too
+            if described["label"] == one.label:
                 return one
         raise ParameterError("it was not registered when it was saved.")
     if depth > _DEEPEST:

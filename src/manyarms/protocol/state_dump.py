@@ -35,7 +35,6 @@ _PREFIXES: dict[type, tuple[str, ...]] = {
 }
 _END = 1 << 62  # beyond all places and numbers
 _TREE = ("in_tree", "changed")  # of a tournament's board: what is known with its tree
-_ALL_BUT_SIGN = 0x7FFF_FFFF_FFFF_FFFF
 
 
 def dump_state(state: Any) -> Columns:
@@ -122,7 +121,7 @@ def _restore(part: Any, columns: Columns) -> None:
         _restore_sequence(part.drawn, _without("drawn ", columns))
         _restore_sequence(part.n, _without("n ", columns))
     elif isinstance(part, Tournament):
-        _restore_sequence(part.entrant, _entrants(_without("seat ", columns)))
+        _restore_sequence(part.entrant, _without("seat ", columns))
         _restore_sequence(part.leaders, _without("leaders ", columns))
         _restore_sequence(part.board, _boards(_without("board ", columns)))
     else:
@@ -136,15 +135,6 @@ def _boards(columns: Columns) -> Columns:
     board: Any = blank.board[0]
     fields, count = _fields(cast(Any, type(board))), len(columns.get(_PLACE, ()))
     return {f: np.full(count, getattr(board, f), kind) for f, kind in fields.items()} | columns
-
-
-def _entrants(columns: Columns) -> Columns:
-    """Convert the keys of format 1, which are pairs of integers in the same order."""
-    if "high" not in columns:
-        return columns
-    order = (columns["high"] << 2) | (columns["low"] >> 60)  # then came a random priority
-    bits = order ^ ((order >> 63) & _ALL_BUT_SIGN)
-    return {_PLACE: columns[_PLACE], "key": bits.view(np.float64)}
 
 
 def _dump_map(hash_map: HashMap) -> Columns:
@@ -239,7 +229,7 @@ def _restore_sequence(sequence: Any, columns: Columns) -> None:
 def _check_columns(sequence: Any, place: NDArray[Any], fields: Columns) -> None:
     """Raise unless a sequence has these fields, places and kinds of numbers."""
     layout, length = _layout(sequence)
-    for field in fields.keys() - layout.keys():  # one that an older version did not have is zero
+    for field in fields.keys() - layout.keys():
         raise KeyError(field)
     _check(_within(place, length) and bool((place[1:] > place[:-1]).all()))
     for field, column in fields.items():

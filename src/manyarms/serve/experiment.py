@@ -18,10 +18,11 @@ from typing import Any
 from manyarms import __version__
 from manyarms.errors import ManyarmsError, TurnError
 from manyarms.live import commands
+from manyarms.live.checks import check_first_draws
 from manyarms.live.control import ARM, OF_CONTROL
 from manyarms.live.databases import Database, ExperimentRow, LogRow
 from manyarms.live.databases.database import packed
-from manyarms.live.game import LiveGame, check_first_draws
+from manyarms.live.game import LiveGame
 from manyarms.live.store import EventKind
 from manyarms.serve import tables
 from manyarms.serve.asks import AskedBefore, GivenPulls, compact, in_flight

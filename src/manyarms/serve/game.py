@@ -17,13 +17,13 @@ import msgspec
 
 from manyarms.core.gc_pause import gc_paused
 from manyarms.errors import ManyarmsError, ParameterError
+from manyarms.inference.question import check_setting, check_target
 from manyarms.live.arms import ArmNumbers
-from manyarms.live.commands import check_reward
+from manyarms.live.checks import check_first_draws, check_range, check_reward, check_reward_name
 from manyarms.live.control import Control, check_control
 from manyarms.live.databases import Database, ExperimentRow, LogRow
 from manyarms.live.databases.store import columns_of
-from manyarms.live.game import LiveGame, check_first_draws, check_range, check_reward_name
-from manyarms.live.question import check_setting, check_target
+from manyarms.live.game import LiveGame
 from manyarms.live.replay import replay
 from manyarms.live.saving import restored, snapshot
 from manyarms.live.store import EventKind

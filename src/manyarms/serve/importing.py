@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 
 import msgspec
 
-from manyarms.live.estimates import count
+from manyarms.inference.estimates import count
 from manyarms.protocol.policy import MOST_ARMS
 from manyarms.serve import messages as m
 from manyarms.serve import tables

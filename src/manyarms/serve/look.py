@@ -5,22 +5,23 @@ from __future__ import annotations
 import dataclasses
 import math
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from manyarms.errors import ParameterError
-from manyarms.live import estimates
+from manyarms.inference.estimates import ArmEstimate, Progress
+from manyarms.inference.missing import SERVICE
+from manyarms.inference.question import asked, names_control
+from manyarms.inference.tallies import Tallies
+from manyarms.inference.uneven_losses import Loss, uneven_losses
+from manyarms.inference.uplift import Uplift, uplift_of, why_no_uplift
+from manyarms.inference.verdict import StopVerdict, give_verdict
+from manyarms.live.columns import tallies_of
 from manyarms.live.control import ARM
 from manyarms.live.databases import Database
-from manyarms.live.estimates import ArmEstimate, Progress
-from manyarms.live.missing import SERVICE
-from manyarms.live.question import asked, names_control
-from manyarms.live.tallies import Tallies, tallies_of
-from manyarms.live.uplift import Uplift, uplift_of, why_no_uplift
-from manyarms.live.verdict import StopVerdict, give_verdict
 from manyarms.serve import clock, tables
 from manyarms.serve.game import Game, policy_of
-from manyarms.serve.losses import Loss, uneven_losses
 
 _MOST_NAMES = 100_000  # keys that are remembered
 _REST = 20  # times as long as a verdict took, or to look for losses, until it is done anew
@@ -113,7 +114,7 @@ class Look:
         assert live is not None
         assert tallies is not None
         how: Progress = self._once(
-            "progress", lambda: estimates.progress(live, rate=tallies.rate, reward=tallies.reward)
+            "progress", lambda: tallies.progress(live.policy.stage(live.state))
         )
         return how
 
@@ -150,7 +151,7 @@ class Look:
                 target = self.game.spec.target
                 epsilon = None if target is not None else epsilon
         if isinstance(target, str):
-            others["rival"] = ARM if names_control(live, target) else self.number(target)
+            others["rival"] = ARM if names_control(tallies.facts, target) else self.number(target)
             if others["rival"] is None:
                 raise ParameterError(
                     f"`target` must be a number, the name of an arm, or control where there is "
@@ -159,7 +160,7 @@ class Look:
                 )
         return give_verdict(
             tallies,
-            asked(live, epsilon=epsilon, target=target, **others),
+            asked(tallies.facts, epsilon=epsilon, target=target, **others),
             name_of=self._name,
             stopped=self.game.state == "stopped",
             ways=SERVICE,
@@ -173,7 +174,7 @@ class Look:
         tallies = self.tallies
         if tallies is None:
             return "there are no arms yet."
-        if missing := why_no_uplift(tallies.game, tallies.kept()):
+        if missing := why_no_uplift(tallies.facts, tallies.kept()):
             return missing
         compared: Uplift = self._once(
             f"uplift {confidence}", lambda: uplift_of(tallies, confidence)
@@ -182,9 +183,11 @@ class Look:
 
     def losses(self) -> list[Loss]:
         """Return the arms that lose more or fewer rewards than others; anew after a rest."""
-        begun, tallies = time.monotonic(), self.tallies
-        if tallies is not None and begun > self._losses[0]:
-            found = uneven_losses(tallies, self.game.answered)
+        begun, tallies, live = time.monotonic(), self.tallies, self.game.live
+        if live is not None and tallies is not None and begun > self._losses[0]:
+            pending = Counter(pull.arm for pull in live.flight.values())
+            pending[ARM] = len(live.control.flight) if live.control is not None else 0
+            found = uneven_losses(tallies, pending, self.game.answered)
             ended = time.monotonic()
             self._losses = ended + _REST * (ended - begun), found
         return self._losses[1]

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from manyarms import __version__
+from manyarms.live.columns import tallies_of
 from manyarms.live.databases import Database, ExperimentRow
 from manyarms.live.databases.store import columns_of
 from manyarms.live.game import LiveGame
@@ -25,7 +26,6 @@ from manyarms.live.history import GameHistory
 from manyarms.live.saving import restored, snapshot
 from manyarms.live.season import next_season
 from manyarms.live.store import Contents, EventKind
-from manyarms.live.tallies import tallies_of
 from manyarms.protocol.policy import Policy
 from manyarms.serve import clock, tables
 from manyarms.serve import messages as m
@@ -226,7 +226,7 @@ def _minute(game: LiveGame) -> tuple[int, int, int, int, float, int] | None:
     if game.pulls == 0:
         return None
     fresh = sum(tally.asked > 0 for tally in game.tally.values())
-    return int(clock.now() // 60), game.pulls, game.pulls, 0, tallies_of(game).reward, fresh
+    return int(clock.now() // 60), game.pulls, game.pulls, 0, tallies_of(game).facts.earned, fresh
 
 
 def main(old: str) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import msgspec
 from msgspec import UNSET
 
-from manyarms.live.question import check_setting
+from manyarms.inference.question import check_setting
 from manyarms.serve.errors import as_refusals
 from manyarms.serve.experiment import Experiment
 from manyarms.serve.game import check_goal

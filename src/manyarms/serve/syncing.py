@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from manyarms.live.estimates import count
+from manyarms.inference.estimates import count
 from manyarms.live.syncing import changes, check_changes
 from manyarms.serve import messages as m
 from manyarms.serve import tables

@@ -6,8 +6,8 @@ import math
 
 from msgspec import Struct
 
-from manyarms.live.question import CONFIDENCE
-from manyarms.live.uplift import check_confidence
+from manyarms.inference.question import CONFIDENCE
+from manyarms.inference.uplift import check_confidence
 from manyarms.serve.look import Look
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from manyarms.live.estimates import ArmEstimate
+from manyarms.inference.estimates import ArmEstimate
 from manyarms.serve import clock
 from manyarms.serve import messages as m
 from manyarms.serve.game import DELAYS

@@ -1,9 +1,9 @@
-"""Stores in databases: SQLite and PostgreSQL."""
+"""The databases of the service: SQLite and PostgreSQL."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from urllib.parse import parse_qs, parse_qsl, urlencode, urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 from manyarms.errors import ParameterError
 from manyarms.live.databases.database import (
@@ -13,16 +13,13 @@ from manyarms.live.databases.database import (
     UnreachableError,
 )
 from manyarms.live.databases.postgres import PostgreSQL, shown
-from manyarms.live.databases.store import DatabaseStore
 
 __all__ = [
     "Database",
-    "DatabaseStore",
     "ExperimentRow",
     "LogRow",
     "UnreachableError",
     "database_of",
-    "store_of",
 ]
 
 
@@ -47,15 +44,3 @@ def database_of(url: str) -> Database:
         f"?sync=never is quicker, but a power failure may lose the latest events) or "
         f"postgresql://HOST/DATABASE, got {shown(url)!r}."
     )
-
-
-def store_of(url: str) -> DatabaseStore:
-    """Return the store of one handle: `?experiment=NAME` says which (default: game).
-
-    >>> str(store_of("sqlite:///shop.db?experiment=buttons"))
-    'buttons in sqlite:///shop.db'
-    """
-    base, _, query = url.partition("?")
-    others = dict(parse_qsl(query))
-    name = others.pop("experiment", "game")
-    return DatabaseStore(database_of(f"{base}?{urlencode(others)}" if others else base), name)

@@ -13,10 +13,10 @@ from markupsafe import Markup
 
 from manyarms.core import theme
 from manyarms.core.tabular import plain
+from manyarms.inference.uneven_losses import ERROR
 from manyarms.serve import messages as m
 from manyarms.serve.dashboard import charts
 from manyarms.serve.dashboard.judgement import Judgement, thousands, verdict
-from manyarms.serve.losses import ERROR
 from manyarms.serve.uplift import UpliftView
 from manyarms.serve.views import SORTS
 

@@ -1,0 +1,21 @@
+"""Statistics of an experiment's arms that are valid at any time.
+
+    confidence_sequences   confidence intervals that hold at all times at once, for all arms
+    facts, tallies         what is known: a few facts, and columns with a row for each arm tried
+    estimates              estimates of arms and progress, which print as sentences
+    question               what a verdict is asked
+    verdict                whether to stop; sample, outlook and missing are its parts
+    uplift                 how much better the recommended arm is than the control
+    lost_rewards           whether pulls without a reward could make a verdict wrong
+    late_rewards           whether late rewards differ from early ones
+    uneven_losses          whether pulls of some arms are abandoned more often than others
+    reported               whether only the best rewards are told
+
+Nothing here needs an experiment object: `live` and `serve` hand over columns and facts.
+"""
+
+from manyarms.inference.estimates import ArmEstimate, Progress
+from manyarms.inference.uplift import Uplift
+from manyarms.inference.verdict import StopVerdict
+
+__all__ = ["ArmEstimate", "Progress", "StopVerdict", "Uplift"]

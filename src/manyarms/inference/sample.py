@@ -1,0 +1,178 @@
+r"""The arms that a game met by chance: if few of them can be good, there are few good ones.
+
+The docstring of `inference.verdict` has the argument.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from manyarms.inference.confidence_sequences import evidence_below, in_blocks, spent_error
+from manyarms.inference.facts import Facts
+from manyarms.inference.tallies import Tallies
+
+LEVELS = (0.5, 0.75)  # the error of what is said of a single arm: a few pulls are enough
+LIMITS = 0.2  # of the error, for the limits of arms; the rest is for the sample
+_STEP = 1.5  # from one size of the sample that is looked at to the next
+_FIRST = 0.9  # of the rest, for u = 0; then a tenth of that for each doubling
+_DIGITS = 40.0  # the logarithm of how much smaller a term is that does not count
+
+
+def met_by_chance(tallies: Tallies) -> NDArray[np.int64]:
+    """Return the places of the arms that were met by chance, in this order.
+
+    The place is -1 for an arm that an earlier season met, and this one has not tried.
+    """
+    facts = tallies.facts
+    if not facts.by_chance:
+        return np.zeros(0, np.int64)
+    by_chance = tallies.arm < facts.first_arms
+    by_chance[tallies.places(facts.named)] = False
+    if not facts.met:
+        return np.flatnonzero(by_chance)
+    found = map(tallies.place, facts.met)
+    before = np.array([-1 if place is None else place for place in found], np.int64)
+    by_chance[before[before >= 0]] = False
+    return np.concatenate([before, np.flatnonzero(by_chance)])
+
+
+def evidence_against(
+    tallies: Tallies, met: NDArray[np.int64], best: int | None, bar: float
+) -> NDArray[np.float64]:
+    """Return how strongly its rewards speak against a mean of `bar`, of each arm met by chance."""
+    against = np.ones(len(met))
+    if best is None:
+        return against
+    told, total = tallies.told, tallies.total
+    if len(met) != tallies.size or tallies.facts.met:  # else all arms tried, in their order
+        tried = met >= 0
+        told, total = np.where(tried, told[met], 0), np.where(tried, total[met], 0.0)
+    for part in in_blocks(len(met)):
+        against[part] = evidence_below(
+            told[part],
+            total[part],
+            bar,
+            bounds=tallies.facts.reward_range,
+            sigma=tallies.facts.scale.sigma,
+        )
+    return against
+
+
+def of_arms_met(tallies: Tallies, column: NDArray[Any], met: NDArray[np.int64]) -> NDArray[Any]:
+    """Return a column for the places that `met_by_chance` returned; it is 0 where one is -1."""
+    if len(met) == tallies.size and not tallies.facts.met:
+        return column  # all arms that were tried, in their order
+    if tallies.size == 0:
+        return np.zeros(len(met), column.dtype)
+    return np.where(met >= 0, column[met], column.dtype.type(0))
+
+
+def can_sample(facts: Facts, quantile: float, error: float) -> bool:
+    """Whether a random sample of the first arms can ever be enough. This never changes."""
+    if quantile == 0.0 or not facts.by_chance:
+        return False
+    arms = facts.first_arms
+    spent = (1.0 - LIMITS) * error / len(LEVELS) * _FIRST
+    return _least(LEVELS[0], math.floor(quantile * arms) + 1, arms, spent) <= arms
+
+
+def _least(level: float, top: int, arms: int, error: float) -> int:
+    """Return the smallest sample that can be enough."""
+    chance = (1.0 - level) * top / arms
+    return math.ceil(math.log(float(spent_error(error, 1))) / math.log1p(-chance))
+
+
+def not_met_by_chance(facts: Facts) -> int:
+    """Return how many of the first arms could not be met by chance."""
+    return facts.skipped + sum(arm < facts.first_arms for arm in facts.named)
+
+
+def excess_of_newcomers(tallies: Tallies, beaten: NDArray[np.bool_], quantile: float) -> int:
+    """Return how many fewer of the first arms may be better because arms came or went.
+
+    All arms in play that came later and are not beaten count as better. `quantile` is that of the
+    arms in play.
+    """
+    facts = tallies.facts
+    gone = sum(arm >= facts.first_arms for arm in facts.retired)
+    came = facts.all_arms - facts.first_arms - gone
+    ruled_out = beaten & ~tallies.retired & (tallies.arm >= facts.first_arms)
+    more = math.floor(quantile * facts.n_arms) - math.floor(quantile * facts.first_arms)
+    return max(0, came - int(ruled_out.sum()) - more)
+
+
+class Sample:
+    """The arms that were met by chance, in this order, and which of them are open.
+
+    `others` arms, none of them among the first, count as better than the arm that is judged.
+    """
+
+    def __init__(
+        self,
+        facts: Facts,
+        opened: NDArray[np.bool_],
+        quantile: float,
+        error: float,
+        level: float,
+        others: int = 0,
+    ) -> None:
+        self.open, self.level = opened, level
+        lost = (not_met_by_chance(facts) + others).bit_length()
+        self.error = error / len(LEVELS) * _FIRST / 10**lost
+        self.top = math.floor(quantile * facts.first_arms) + 1 - ((1 << lost) - 1)  # m - u
+        self.arms = facts.first_arms
+
+    def sizes(self) -> Iterator[tuple[int, float]]:
+        """Yield the sizes that are looked at, and what is spent on each."""
+        if self.top < 1:
+            return
+        j, size = 1, self.least()
+        while size <= len(self.open):
+            yield size, float(spent_error(self.error, j))
+            j, size = j + 1, math.ceil(_STEP * size)
+
+    def least(self) -> int:
+        """Return the smallest sample that can be enough."""
+        return _least(self.level, self.top, self.arms, self.error)
+
+    def draws_missing(self) -> float:
+        """Return how many arms must be drawn before the sample can be enough."""
+        return max(0, self.least() - len(self.open)) if self.top >= 1 else math.inf
+
+    def allowed(self, size: int, error: float) -> int:
+        """Return how many arms of `size` may be open; -1 if even none is too many."""
+        return bisect_right(range(size), error, key=lambda few: self.likely(few, size)) - 1
+
+    def likely(self, few: int, size: int) -> float:
+        """Return at most how likely so few open arms are, if the arm is not good enough."""
+        chance = (1.0 - self.level) * (self.top - few) / self.arms
+        if few >= chance * size:  # it may well be
+            return 1.0
+        last = (  # the logarithm of the largest term, of a binomial distribution
+            math.lgamma(size + 1)
+            - math.lgamma(few + 1)
+            - math.lgamma(size - few + 1)
+            + few * math.log(chance)
+            + (size - few) * math.log1p(-chance)
+        )
+        odds = chance / (1.0 - chance)
+        ratio = few / ((size - few + 1) * odds)  # of the next smaller term to this one
+        most = few if ratio >= 1.0 else min(few, math.ceil(_DIGITS / -math.log(ratio or 0.5)))
+        k = np.arange(few, few - most, -1)
+        rest = np.cumprod(k / ((size - k + 1) * odds)).sum()
+        return math.exp(last) * (1.0 + float(rest))
+
+    def small_enough(self) -> bool:
+        """Whether so few arms are open that the best ones cannot be many."""
+        opened = np.cumsum(self.open)
+        return any(self.likely(int(opened[size - 1]), size) <= e for size, e in self.sizes())
+
+    def excess(self, size: int, error: float) -> float:
+        """Return how far a size is from being enough, in parts of it."""
+        return float(self.open[:size].sum() - self.allowed(size, error)) / size

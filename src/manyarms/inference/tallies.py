@@ -1,0 +1,297 @@
+"""What is known of every arm that was tried, in columns of numbers.
+
+With a million arms tried, a Python loop over all of them would be too slow. `Tallies.update` is
+given the arms that have changed, and only these are looked at.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from manyarms.inference.confidence_sequences import (
+    divergence,
+    in_blocks,
+    spent_error,
+    uniform_half_width,
+    uniform_limits,
+)
+from manyarms.inference.estimates import ArmEstimate, Progress, is_rate
+from manyarms.inference.facts import Facts
+from manyarms.inference.reported import reward_warnings
+from manyarms.protocol.recommend import KEEP_ERROR, lower_limit
+
+ERROR = 0.05  # of all intervals together
+_GIVEN = {"asked": np.int64, "told": np.int64, "total": np.float64, "missing": np.int64,
+          "retired": np.bool_}  # fmt: skip
+_COLUMNS = {"arm": np.int64, **_GIVEN, "_low": np.float64, "_high": np.float64,
+            "_stale": np.bool_}  # fmt: skip
+
+
+class Tallies:
+    """The arms of an experiment that were tried, in the order in which they were met.
+
+    An arm's place in this order decides its share of the error (`spent_error`), so it never
+    changes.
+
+    Attributes
+    ----------
+    facts
+        What is known of the experiment beside its arms.
+    size
+        How many arms there are.
+    arm, asked, told, total, missing, retired
+        Columns: the arm's number, its pulls, its rewards (observed ones too) and their sum, its
+        pulls without a reward, and whether it is retired.
+    """
+
+    arm: NDArray[np.int64]
+    asked: NDArray[np.int64]
+    told: NDArray[np.int64]
+    total: NDArray[np.float64]
+    missing: NDArray[np.int64]
+    retired: NDArray[np.bool_]
+    _low: NDArray[np.float64]
+    _high: NDArray[np.float64]
+    _stale: NDArray[np.bool_]  # whether the limits are to be computed
+
+    def __init__(self, facts: Facts) -> None:
+        self.facts = facts
+        self.size = 0
+        self._places: dict[int, int] = {}
+        self._limits_due = self._highest_due = True
+        self._highest: int | None = None
+        self._zero_or_one = True  # whether all sums of rewards that were seen are whole numbers
+        self._scale = facts.scale
+        self._room: dict[str, NDArray[np.generic]] = {
+            name: np.zeros(0, kind) for name, kind in _COLUMNS.items()
+        }
+        self._grow([])
+
+    def update(
+        self, facts: Facts, arms: Sequence[int], columns: Mapping[str, Iterable[Any]]
+    ) -> None:
+        """Take over what is known now of some arms; new ones get the next places."""
+        self.facts = facts
+        if facts.control is not None and not facts.control.total.is_integer():
+            self._zero_or_one = False
+        if not arms:
+            return
+        self._grow([arm for arm in arms if arm not in self._places])
+        places = np.fromiter(map(self._places.__getitem__, arms), np.int64, len(arms))
+        for name, kind in _GIVEN.items():
+            getattr(self, name)[places] = np.fromiter(columns[name], kind, len(arms))
+        if self._zero_or_one:
+            total = self.total[places]
+            self._zero_or_one = bool((total == np.floor(total)).all())
+        self._stale[places] = self._limits_due = self._highest_due = True
+
+    def _grow(self, fresh: list[int]) -> None:
+        begin, end = self.size, self.size + len(fresh)
+        if end > len(self._room["arm"]):
+            more = max(1024, end, 2 * begin) - len(self._room["arm"])
+            for name, column in self._room.items():
+                self._room[name] = np.concatenate([column, np.zeros(more, column.dtype)])
+        for name, column in self._room.items():
+            setattr(self, name, column[:end])
+        self.arm[begin:] = fresh
+        self._low[begin:], self._high[begin:] = self.facts.reward_range or (-math.inf, math.inf)
+        self._places.update(zip(fresh, range(begin, end), strict=True))
+        self.size = end
+
+    # Queries
+
+    def places(self, arms: Collection[int]) -> list[int]:
+        """Return where arms are, of those that were tried."""
+        return [self._places[arm] for arm in arms if arm in self._places]
+
+    def place(self, arm: int) -> int | None:
+        """Return where an arm is; None if it was never tried."""
+        return self._places.get(arm)
+
+    def limits(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the columns of lower and upper limits, which hold for all arms at all times.
+
+        The error is spent over the arms in the order of their first pulls, because the arm that
+        looks best was chosen among all of them.
+        """
+        if self._limits_due:
+            places = np.flatnonzero(self._stale & (self.told > 0))
+            self._low[places], self._high[places] = self.limits_at(places, ERROR)
+            self._stale[places] = self._limits_due = False
+        return self._low, self._high
+
+    def limits_at(
+        self, places: NDArray[np.int64], error: float
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the limits of arms of which a reward is known, for an error of all together."""
+        return uniform_limits(
+            self.told[places],
+            self.total[places],
+            bounds=self.facts.reward_range,
+            sigma=self._scale.sigma,
+            error=spent_error(error, places + 1),
+        )
+
+    def at(self, place: int) -> ArmEstimate:
+        """Return what is known of the arm at a place."""
+        low, high = self.limits()
+        told = int(self.told[place])
+        return ArmEstimate(
+            arm=self.facts.name_of(int(self.arm[place])),
+            estimate=float(self.total[place]) / told if told else math.nan,
+            interval=(float(low[place]), float(high[place])),
+            pulls=int(self.asked[place]),
+            told=told,
+            retired=bool(self.retired[place]),
+            rate=self.rate,
+        )
+
+    def all(self) -> list[ArmEstimate]:
+        """Return what is known of all arms that were tried."""
+        return [self.at(place) for place in range(self.size)]
+
+    def top(self, k: int) -> list[ArmEstimate]:
+        """Return the arm to keep, and others in the order of their lower limits; `k` in all."""
+        return [self.at(place) for place in self.best(k)]
+
+    @property
+    def rate(self) -> bool:
+        """Whether means of rewards are rates."""
+        facts = self.facts
+        return is_rate(facts.reward, facts.reward_range, zero_or_one=self._zero_or_one)
+
+    @property
+    def present(self) -> NDArray[np.bool_]:
+        """Whether each arm is in play, and a reward is known of it."""
+        return (self.told > 0) & ~self.retired
+
+    def kept(self) -> int | None:
+        """Return the place of the arm to keep, as simulations do; None if no reward is known."""
+        chosen = self.facts.chosen
+        own = None if chosen is None else self.place(chosen)
+        if own is not None and self.told[own] > 0 and not self.retired[own]:
+            return own
+        if self._highest_due:
+            self._highest, self._highest_due = self._find_highest(), False
+        return self._highest
+
+    def _find_highest(self) -> int | None:
+        """Return the place of the largest lower limit."""
+        present = self.present
+        best, highest = None, -math.inf
+        for place in self._worth_a_look(present) if present.any() else ():
+            limit = lower_limit(
+                int(self.told[place]), float(self.total[place]), self._scale, highest
+            )
+            if limit > highest:
+                best, highest = place, limit
+        return best
+
+    def _worth_a_look(self, present: NDArray[np.bool_]) -> list[int]:
+        """Return the places that can have the largest lower limit, of equal tallies the first."""
+        scale, told, total = self._scale, self.told, self.total
+        reward = total - scale.low * told if scale.low else total
+        good = {int(np.argmax(np.where(present, column, -math.inf))) for column in (reward, told)}
+        bar = max(lower_limit(int(told[k]), float(total[k]), scale, -math.inf) for k in good)
+        # if the rewards of all arms are as small as can be, the first arm is kept
+        near = np.append(int(np.argmax(present)), self._may_exceed(present, bar))
+        order = np.lexsort((total[near], told[near]))  # equal ones stay in their order
+        pairs = np.column_stack((told[near], total[near]))[order]
+        differ = np.any(pairs[1:] != pairs[:-1], axis=1)
+        first: list[int] = near[np.sort(order[np.append(True, differ)])].tolist()
+        return first
+
+    def _may_exceed(self, present: NDArray[np.bool_], bar: float) -> NDArray[np.int64]:
+        """Return the places that can have a lower limit of `bar` or more, and some others.
+
+        A limit above a mean takes rewards that speak against this mean by a factor of 1 over the
+        error, even with the likelihood of the best mean for them.
+        """
+        scale, least = self._scale, -math.log(KEEP_ERROR) - 1e-6
+        mean = (bar - scale.low) / scale.width if scale.width else 0.0
+        enough = 1
+        if 0.0 < mean < 1.0:
+            enough = math.ceil(least / -math.log(mean))  # with fewer, even rewards of 1 are not
+        near = []
+        for part in in_blocks(self.size):
+            places = part.start + np.flatnonzero(present[part] & (self.told[part] >= enough))
+            told, total = self.told[places], self.total[places]
+            if scale.width == 0.0:
+                limits = total / told - uniform_half_width(told, scale.sigma, error=KEEP_ERROR)
+                places = places[limits >= bar - 1e-9 * (1.0 + abs(bar))]
+            elif 0.0 < mean < 1.0:
+                ones = np.minimum((total - scale.low * told) / scale.width, told)
+                above = ones >= mean * told * (1.0 - 1e-9)
+                places = places[above & (divergence(told, ones, mean) >= least)]
+            near.append(places)
+        return np.concatenate(near)
+
+    def best(self, k: int) -> list[int]:
+        """Return `k` places: that of the arm to keep, and others by their lower limits."""
+        kept = self.kept()
+        if kept is None:
+            return []
+        others = [place for place in self._leaders(k) if place != kept] if k > 1 else []
+        return [kept, *others][:k]
+
+    def _leaders(self, k: int) -> list[int]:
+        """Return the places of the `k` largest lower limits; ties fall to the arm met first.
+
+        Arms are met in random order, so this is no favour.
+        """
+        lows = np.where(self.present, self.limits()[0], -math.inf)
+        there = min(k, int(self.present.sum()))
+        least = np.partition(lows, self.size - there)[self.size - there]
+        among = np.flatnonzero(lows >= least)
+        order: list[int] = among[np.argsort(-lows[among], kind="stable")][:there].tolist()
+        return order
+
+    def order(self, sort: str) -> NDArray[np.int64]:
+        """Return all places, the largest first; what nothing is known of comes last."""
+        known = self.told > 0
+        if sort == "low":
+            keys = np.where(known, self.limits()[0], -math.inf)
+        elif sort == "estimate":
+            keys = np.where(known, self.total / np.maximum(self.told, 1), -math.inf)
+        else:
+            keys = self.asked if sort == "pulls" else self.told
+        return np.argsort(-keys, kind="stable")
+
+    def rivals(self, place: int) -> int:
+        """Return how many others have an upper limit above an arm's lower one."""
+        low, high = self.limits()
+        return int((high[self.present] > low[place]).sum()) - 1
+
+    def histogram(self) -> list[int]:
+        """Return how many arms have 1, 2-3, 4-7, ... pulls."""
+        _, powers = np.frexp(self.asked.astype(np.float64))
+        counts: list[int] = np.bincount(powers)[1:].tolist() if self.size else []
+        return counts
+
+    def progress(self, stage: str) -> Progress:
+        """Return how far the experiment is; `stage` is where the policy is, in its own words."""
+        facts, control, reward = self.facts, self.facts.control, self.facts.earned
+        return Progress(
+            pulls=facts.pulls,
+            horizon=facts.horizon,
+            told=facts.told,
+            pending=facts.pending,
+            abandoned=facts.abandoned,
+            stage=stage,
+            arms_touched=self.size,
+            n_arms=facts.n_arms,
+            reward=reward,
+            mean_reward=reward / facts.told if facts.told else math.nan,
+            observed=facts.observed,
+            reward_name=facts.reward,
+            rate=self.rate,
+            control=None if control is None else control.name,
+            control_pulls=0 if control is None else control.asked,
+            control_mean=control.total / control.told if control and control.told else math.nan,
+            warning=reward_warnings(facts),
+        )

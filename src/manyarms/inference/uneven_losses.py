@@ -1,0 +1,158 @@
+r"""Arms whose pulls are abandoned more or less often than those of all others.
+
+A verdict holds if whether a reward is told does not depend on the reward. That cannot be seen, but
+one sign of it can: that the share of abandoned pulls differs by arm. If it is p for every pull of
+every arm, then for each arm
+
+.. math::
+    E = \frac{\int q^{A} (1 - q)^{N - A} \, d\pi(q) \int r^{B} (1 - r)^{R - B} \, d\pi(r)}
+             {\max_p \; p^{A + B} (1 - p)^{N + R - A - B}}
+
+is at most a martingale that begins with 1. Here A of the arm's N pulls were abandoned, and B of the
+R others; the two integrals are over Jeffreys' Beta(1/2, 1/2). By Ville's inequality E exceeds 1/e
+with probability e at most, at any time, and whatever the policy asks for. The error is shared among
+the arms as that of their intervals is (`spent_error`). A pending pull may end in both ways; what
+counts is the way that makes E smallest.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from manyarms.inference.confidence_sequences import log_gamma, spent_error
+from manyarms.inference.facts import CONTROL
+from manyarms.inference.tallies import Tallies
+
+ERROR = 0.01  # the probability of any false alarm, ever
+_MOST = 3  # arms that are named
+_TINY = 1e-300
+NONE: Mapping[int, int] = {}
+
+Numbers = NDArray[Any]
+
+
+class Loss(NamedTuple):
+    """An arm of whose pulls another share was abandoned than of all others."""
+
+    arm: int
+    abandoned: int
+    pulls: int
+    others: float  # the share of all others
+
+
+class _Counts(NamedTuple):
+    arm: Numbers
+    pulls: Numbers  # that no observed reward has answered
+    gone: Numbers  # abandoned
+    pending: Numbers
+
+
+def uneven_losses(
+    tallies: Tallies, pending: Mapping[int, int], answered: Mapping[int, int] = NONE
+) -> list[Loss]:
+    """Return the arms whose share of abandoned pulls cannot be chance, the clearest first.
+
+    Each is compared with the arms that come after it. `pending` has the number of pending pulls of
+    each arm, and `answered` that of pulls which observed rewards have answered: none of these can
+    be lost.
+    """
+    counts, found = _counts(tallies, pending, answered), list[Loss]()
+    while counts.gone.any() and len(found) < _MOST:
+        at = _clearest(counts)
+        if at is None:
+            break
+        arm, pulls, gone = (int(column[at]) for column in counts[:3])
+        others = float(counts.gone.sum() - gone) / float(counts.pulls.sum() - pulls)
+        found.append(Loss(arm, gone, pulls, others))
+        for column in counts[1:]:
+            column[at] = 0
+    return found
+
+
+def _clearest(counts: _Counts) -> int | None:
+    """Return the place of the arm that differs most from the others, if it does for sure."""
+    least, most = counts.gone, counts.gone + counts.pending
+    others = counts.pulls.sum() - counts.pulls
+    fewest, largest = least.sum() - least, most.sum() - most  # of the others
+    here = _worth_a_look(counts.pulls, least, most, fewest, largest, others)
+    least, most, fewest, largest, pulls, pulls_there = (
+        column[here].astype(np.float64)
+        for column in (least, most, fewest, largest, counts.pulls, others)
+    )
+    more, less = least * pulls_there > largest * pulls, most * pulls_there < fewest * pulls
+    lost, lost_there = np.where(more, least, most), np.where(more, largest, fewest)
+    needed = -np.log(spent_error(ERROR, here + 1))
+    pooled = _most_likely(lost + lost_there, pulls + pulls_there)
+    bound = _most_likely(lost, pulls) + _most_likely(lost_there, pulls_there) - pooled
+    # the integrals are smaller than what is largest in them
+    able = np.flatnonzero((more | less) & (bound >= needed))
+    mixed = _mixed(lost[able], pulls[able]) + _mixed(lost_there[able], pulls_there[able])
+    beyond = mixed - pooled[able] - needed[able]
+    if not (beyond >= 0.0).any():
+        return None
+    return int(here[able[np.argmax(beyond)]])
+
+
+def _worth_a_look(
+    pulls: Numbers,
+    least: Numbers,
+    most: Numbers,
+    fewest: Numbers,
+    largest: Numbers,
+    others: Numbers,
+) -> Numbers:
+    """Return the places of arms that have enough pulls, without a logarithm of each.
+
+    With the share r of the others, log E is at most A log(1/r) + (N - A) log(1/(1 - r)).
+    """
+    there = (pulls > 0) & (others > 0)
+    if not there.any():
+        return np.flatnonzero(there)
+    lowest, highest = (fewest[there] / others[there]).min(), (largest[there] / others[there]).max()
+    of_lost, of_told = -math.log(max(lowest, _TINY)), -math.log(max(1.0 - highest, _TINY))
+    lost = most if of_lost > of_told else least
+    needed = -math.log(float(spent_error(ERROR, 1)))
+    return np.flatnonzero(there & (of_lost * lost + of_told * (pulls - lost) >= needed))
+
+
+def _counts(tallies: Tallies, pending: Mapping[int, int], answered: Mapping[int, int]) -> _Counts:
+    """Return what became of the pulls of each arm; a control comes first."""
+    arm, pulls = tallies.arm.copy(), tallies.asked.copy()
+    waiting = np.zeros(tallies.size, np.int64)
+    for column, some, sign in ((waiting, pending, 1), (pulls, answered, -1)):
+        known = {number: count for number, count in some.items() if number != CONTROL}
+        if known:
+            places = tallies.places(known)
+            column[places] += sign * np.fromiter(known.values(), np.int64, len(known))
+    gone = tallies.missing - waiting
+    control = tallies.facts.control
+    if control is not None:
+        late = pending.get(CONTROL, 0)
+        first = (CONTROL, control.asked, control.missing - late, late)
+        columns = zip(first, (arm, pulls, gone, waiting), strict=True)
+        arm, pulls, gone, waiting = (np.concatenate([[one], column]) for one, column in columns)
+    return _Counts(arm, pulls, gone, waiting)
+
+
+def _most_likely(lost: Numbers, pulls: Numbers) -> Numbers:
+    """Return the largest log-likelihood that a share can give."""
+    return _x_log_x(lost) + _x_log_x(pulls - lost) - _x_log_x(pulls)
+
+
+def _x_log_x(x: Numbers) -> Numbers:
+    return np.asarray(x * np.log(np.maximum(x, 1.0)))  # of whole numbers: 0 for 0
+
+
+def _mixed(lost: Numbers, pulls: Numbers) -> Numbers:
+    """Return the logarithm of the integral over Jeffreys' distribution."""
+    return np.asarray(
+        log_gamma(lost + 0.5)
+        + log_gamma(pulls - lost + 0.5)
+        - log_gamma(pulls + 1.0)
+        - math.log(math.pi)
+    )

@@ -1,0 +1,338 @@
+"""The rules of each call of a handle: a check that may refuse, and then a change.
+
+A function here looks at the experiment and at what it was given. It raises where it refuses, and
+changes nothing in any case: it returns the change, a function to be called next, or None where
+there is nothing to do. So an error before the change is a refusal, and an error within it leaves
+the experiment half changed.
+
+    change = calls.tell(arena, pull, 1.0)  # may refuse
+    if change is not None:
+        change()  # events are in `arena.experiment.log`
+
+Refusals are `TurnError`, whose `reason` is for programs, `UnknownArmError` and `ParameterError`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Any, NamedTuple, TypeAlias, TypeVar
+
+from manyarms.core.checks import check_choice, check_int, shown
+from manyarms.core.memory import SPARSE
+from manyarms.errors import ParameterError, TurnError
+from manyarms.inference.facts import CONTROL
+from manyarms.live.arms import ArmNames, Arms
+from manyarms.live.checks import ROOM, check_can, check_first_draws, check_reward
+from manyarms.live.experiment import Experiment
+from manyarms.live.pulls import Pull
+from manyarms.live.synced import SyncedArms
+from manyarms.protocol.policy import Policy, arrive
+from manyarms.protocol.policy import retire as retire_arm
+from manyarms.protocol.registry import described_policy
+
+T = TypeVar("T")
+Change: TypeAlias = Callable[[], T]
+
+MOST_PULLS = 1_000_000  # of one ask: some 300 bytes each
+_new = tuple.__new__
+
+
+class Arena(NamedTuple):
+    """An experiment, and the names of its arms."""
+
+    experiment: Experiment
+    arms: Arms
+
+    def name(self, arm: int) -> Any:
+        """Return the name of an arm, or of the control."""
+        return self.experiment.settings.control if arm == CONTROL else self.arms.name(arm)
+
+
+def ask(arena: Arena, k: Any = None) -> Change[Pull | list[Pull]]:
+    """Return a change that returns the next pull, or a list of the next `k`."""
+    if k is None:
+        _check_left(arena.experiment, 1)
+        return partial(_ask_one, arena)
+    fix = "Pass the number of pulls, or nothing for a single one."
+    if isinstance(k, int) and k > MOST_PULLS:
+        fix = "Ask again for more: each pull takes memory until its reward is told."
+    count = check_int("k", k, at_least=1, at_most=MOST_PULLS, fix=fix)
+    _check_left(arena.experiment, count)
+    return partial(_ask_some, arena, count)
+
+
+def _ask_one(arena: Arena) -> Pull:
+    experiment, arms = arena
+    if experiment.control is None:
+        number = experiment.ask()
+    else:
+        (number,) = experiment.ask_for(1)
+    assert number is not None
+    arm = experiment.pending[number].arm
+    name = arms.name(arm) if arm != CONTROL else experiment.settings.control
+    return _new(Pull, (name, number))
+
+
+def _ask_some(arena: Arena, count: int) -> list[Pull]:
+    pending = arena.experiment.pending
+    numbers = arena.experiment.ask_for(count)
+    return [Pull(arena.name(pending[number].arm), number) for number in numbers]
+
+
+def _check_left(experiment: Experiment, count: int) -> None:
+    """Raise unless the horizon has room for so many pulls."""
+    left = experiment.left
+    if left is None or count <= left:
+        return
+    message = (
+        f"Cannot ask: all {experiment.pulls} pulls of the horizon are made. Go on with "
+        f"live.season(horizon=...), which remembers all rewards; or use an anytime policy, such as "
+        f"Prospector(), without a horizon."
+    )
+    if left > 0:
+        message = (
+            f"Cannot ask for {count} pulls: {left} of {experiment.pulls + left} are left. Ask for "
+            f"{left}."
+        )
+    raise TurnError(message, reason="horizon", left=left)
+
+
+def tell(arena: Arena, pull: Any, reward: Any, again: str = "refuse") -> Change[None] | None:
+    """Return a change that tells a reward; None if its pull has ended and `again` is "ignore"."""
+    experiment = arena.experiment
+    value = check_reward(reward, experiment.settings.reward_range)
+    number = _pending(arena, pull, again, "tell")
+    return None if number is None else partial(experiment.take, number, value)
+
+
+def tell_many(arena: Arena, rewards: Any, again: str = "refuse") -> Change[None] | None:
+    """Return a change that tells several rewards; if one is refused, none is told."""
+    check_choice("again", again, ("refuse", "ignore"))
+    values: dict[int, float] = {}
+    for place, (pull, reward) in enumerate(pairs_of(rewards)):
+        try:
+            value = check_reward(reward, arena.experiment.settings.reward_range)
+            number = _pending(arena, pull, again, "tell")
+            if number in values and again == "refuse":
+                raise TurnError(f"Cannot tell pull {number} twice.", reason="twice", pull=number)
+        except (ParameterError, TurnError) as error:
+            raise error.framed(f"{in_list(place, pull)}: ", " Nothing was told.") from None
+        if number is not None:
+            values.setdefault(number, value)
+    return partial(_tell_all, arena.experiment, values) if values else None
+
+
+def _tell_all(experiment: Experiment, values: dict[int, float]) -> None:
+    for number, value in values.items():
+        experiment.take(number, value)
+
+
+def abandon(arena: Arena, pull: Any, again: str = "refuse") -> Change[None] | None:
+    """Return a change that gives up a pull; None if it has ended and `again` is "ignore"."""
+    number = _pending(arena, pull, again, "abandon")
+    return None if number is None else partial(arena.experiment.abandon, number)
+
+
+def expire(arena: Arena) -> Change[None] | None:
+    """Return a change that ends the pulls whose windows are over; None if there are none."""
+    overdue = arena.experiment.overdue()
+    return partial(_each, arena.experiment.expire, overdue) if overdue else None
+
+
+def observe(arena: Arena, arm: Any, rewards: Any) -> Change[None] | None:
+    """Return a change that keeps rewards of an arm which no pull earned."""
+    limits = arena.experiment.settings.reward_range
+    several = rewards if isinstance(rewards, Iterable) else [rewards]
+    values = [check_reward(reward, limits, "observe") for reward in several]
+    number = arena.arms.number(arm)
+    return partial(arena.experiment.observe, number, values) if values else None
+
+
+def add_arms(arena: Arena, arms: Any) -> Change[Sequence[Any]]:
+    """Return a change that adds arms, and returns their names."""
+    arena.experiment.check_can(arrive)
+    return partial(_add, arena, arena.arms.fresh(arms))
+
+
+def _add(arena: Arena, names: Any) -> Any:
+    if len(names) > 0:
+        arena.experiment.add(len(names))
+        arena.arms.add(names)
+    return names
+
+
+def retire(arena: Arena, arms: Any) -> Change[None]:
+    """Return a change that retires an arm or several; if one is refused, none is retired."""
+    experiment = arena.experiment
+    experiment.check_can(retire_arm)
+    chosen = _numbers(arena, arms)
+    for number in chosen:
+        if number in experiment.retired:
+            name = arena.arms.name(number)
+            message = f"Cannot retire arm {name!r}: it is retired already."
+            raise TurnError(message, reason="retired", arm=name)
+    if experiment.n_arms <= len(chosen):
+        what = f"{len(chosen)} arms: none would be left"
+        if len(chosen) == 1:
+            what = f"arm {arena.arms.name(chosen[0])!r}: it is the last one"
+        raise TurnError(f"Cannot retire {what}. Add others first.", reason="last arm")
+    return partial(_each, experiment.retire, chosen)
+
+
+def restore(arena: Arena, arms: Any) -> Change[None]:
+    """Return a change that brings a retired arm back, or several; all of them, or none."""
+    experiment = arena.experiment
+    experiment.check_can(arrive)
+    chosen = _numbers(arena, arms)
+    for number in chosen:
+        if number not in experiment.retired:
+            name = arena.arms.name(number)
+            message = f"Cannot restore arm {name!r}: it is not retired."
+            raise TurnError(message, reason="not retired", arm=name)
+    return partial(_each, experiment.restore, chosen)
+
+
+def sync_arms(arena: Arena, arms: Any) -> Change[SyncedArms]:
+    """Return a change after which exactly these arms are in play, and which returns what it did.
+
+    New arms come first and missing ones go last, so that the experiment is never without arms.
+    """
+    experiment, names = arena
+    if not isinstance(names, ArmNames):
+        raise ParameterError(
+            "`sync_arms` needs arms with names, and these are called by number. Start with "
+            "live(arms=[...]), or use add_arms, retire and restore."
+        )
+    wanted = names.listed(arms)
+    if not wanted:
+        raise ParameterError("`arms` must hold at least one name, got none.")
+    numbers = {name: names.known(name) for name in wanted}
+    new = [name for name, number in numbers.items() if number is None]
+    there = {number for number in numbers.values() if number is not None}
+    back = sorted(there & experiment.retired)
+    gone = [
+        arm for arm in range(experiment.n_all) if arm not in there and arm not in experiment.retired
+    ]
+    if new or back:
+        experiment.check_can(arrive)
+    if gone:
+        experiment.check_can(retire_arm)
+
+    def change() -> SyncedArms:
+        _add(arena, new)
+        _each(experiment.restore, back)
+        _each(experiment.retire, gone)
+        called = names.name
+        return SyncedArms(new, [*map(called, back)], [*map(called, gone)], experiment.n_arms)
+
+    return change
+
+
+def season(arena: Arena, policy: Any, horizon: Any, seed: Any) -> Change[None]:
+    """Return a change that begins a season."""
+    experiment = arena.experiment
+    if policy is not None and not isinstance(policy, Policy):
+        raise ParameterError(f"`policy` must be a policy such as ma.MOSS(), got {policy!r}.")
+    limits = experiment.settings.reward_range
+    chosen = (experiment.policy if policy is None else policy).with_reward_range(limits)
+    chosen.check_rewards(limits)
+    described_policy(chosen)  # it must be storable
+    word = experiment.seed if seed is None else check_int("seed", seed, at_most=2**64 - 1)
+    total = None
+    if horizon is not None:
+        horizon = check_int("horizon", horizon, at_least=1)
+        total = horizon + sum(experiment.known(arm)[0] for arm in experiment.tally)
+    check_first_draws(chosen, experiment.n_all, total)
+    if experiment.retired:
+        _check_can_retire(chosen, experiment.n_all, total)
+    return partial(experiment.begin_season, chosen, horizon, word)
+
+
+def _check_can_retire(policy: Policy, n_arms: int, horizon: int | None) -> None:
+    try:
+        state = policy.new_state(SPARSE, n_arms=n_arms, pulls=horizon or ROOM)
+        check_can(policy, state, retire_arm)
+    except ParameterError as error:
+        raise ParameterError(f"`policy` must be able to do without retired arms. {error}") from None
+
+
+def _each(change: Callable[[int], None], chosen: Iterable[int]) -> None:
+    for number in chosen:
+        change(number)
+
+
+def _numbers(arena: Arena, arms: Any) -> list[int]:
+    """Return the numbers of one arm or of several, each once."""
+    many = isinstance(arms, Iterable) and not isinstance(arms, str | bytes)
+    return list(dict.fromkeys(map(arena.arms.number, arms if many else [arms])))
+
+
+def _pending(arena: Arena, pull: Any, again: str, verb: str) -> int | None:
+    """Return the number of a pending pull; None if it has ended and that may be ignored."""
+    if again != "refuse":
+        check_choice("again", again, ("refuse", "ignore"))
+    whole = type(pull) is Pull  # else only its id is known
+    number = pull.id if whole else pull
+    if type(number) is not int:
+        fix = "Pass what ask() returned, or its id."
+        if isinstance(number, list | tuple):
+            fix = "Tell a batch with tell_many([(pull, reward), ...])."
+        number = check_int("pull", number, fix=fix)
+    found = arena.experiment.pending.get(number)
+    if found is None or (verb == "tell" and number in arena.experiment.held):
+        _check_ended(arena.experiment, number, again, verb)
+        return None
+    if whole and pull.arm != (ours := arena.name(found.arm)):
+        raise TurnError(
+            f"Cannot {verb} pull {number} of arm {pull.arm!r}: this handle's pull {number} is of "
+            f"arm {ours!r}. Was it asked of another handle?",
+            reason="other arm",
+            pull=number,
+            arm=ours,
+        )
+    return number
+
+
+def _check_ended(experiment: Experiment, number: int, again: str, verb: str) -> None:
+    """Raise unless a pull that is not pending has ended, and that may be ignored."""
+    if not 0 <= number < experiment.next:
+        last = f"The last one is {experiment.next - 1}." if experiment.next else "None was yet."
+        raise TurnError(
+            f"Cannot {verb} pull {number}: it was not asked for. {last}",
+            reason="unknown pull",
+            pull=number,
+        )
+    if again == "refuse":
+        gone = number in experiment.abandoned
+        done = "it was abandoned" if gone else "its reward was told already"
+        if experiment.window is not None and number not in experiment.held:
+            done += f", or its window of {experiment.window:g} s has ended"
+        raise TurnError(
+            f"Cannot {verb} pull {number}: {done}. Pass again='ignore' if you retry.",
+            reason="abandoned" if gone else "told",
+            pull=number,
+        )
+
+
+def in_list(place: int, pull: Any) -> str:
+    """Return how messages name an entry of a list of rewards."""
+    return f"rewards[{place}], of pull {pull.id if isinstance(pull, Pull) else shown(pull)}"
+
+
+def pairs_of(rewards: Any) -> list[tuple[Any, Any]]:
+    """Return the pairs that `tell_many` was given, or raise.
+
+    >>> pairs_of([1.0])
+    Traceback (most recent call last):
+    manyarms.errors.ParameterError: `rewards` must be pairs of a pull and its reward, such as
+    [(pull, 1.0)], got [1.0]. Nothing was told.
+    """
+    listed: Any = list(rewards) if isinstance(rewards, Iterable) else rewards
+    try:
+        return [(pull, reward) for pull, reward in listed]
+    except (TypeError, ValueError):
+        raise ParameterError(
+            f"`rewards` must be pairs of a pull and its reward, such as [(pull, 1.0)], got "
+            f"{shown(listed)}. Nothing was told."
+        ) from None

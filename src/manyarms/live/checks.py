@@ -1,0 +1,140 @@
+"""Rules of what an experiment is given when it begins, and of rewards."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from typing import Any
+
+from manyarms.core.checks import check_int, check_number, shown
+from manyarms.core.jit import Dispatched, check_bodies
+from manyarms.errors import ParameterError
+from manyarms.protocol.policy import Policy, arrive, layers
+
+ROOM = 1 << 40  # for the pulls of an experiment without a horizon
+MOST_REWARD = 1e100  # the sum of squares of such rewards is still a number
+MOST_OF_A_NAME = 40  # letters that say what rewards are
+MOST_FIRST_DRAWS = 1 << 16  # arms that a policy draws at once: half a second, 40 MB
+
+
+def check_can(policy: Policy, state: Any, function: Dispatched[..., Any]) -> None:
+    """Raise unless a policy, and the one that it wraps, lets arms come (or go)."""
+    while state is not None:
+        ours = type(state).__module__.startswith("manyarms.")
+        if ours and type(state) not in function.bodies:
+            what = "come" if function is arrive else "go"
+            raise ParameterError(
+                f"{policy.label} cannot let arms {what} while it plays. Begin with a policy that "
+                f"can, such as Prospector().",
+                parameter="policy",
+            )
+        check_bodies(state, (function,))
+        state = getattr(state, "inner", None)
+
+
+def exchangeable(policy: Policy) -> bool:
+    """Whether a policy of ours draws fresh arms at random, so that it does not matter which.
+
+    One of the user's may choose arms by their numbers.
+    """
+    *_, inner = layers(policy)
+    return type(inner).__module__.startswith("manyarms.policies.")
+
+
+def check_horizon(policy: Policy, horizon: Any) -> int | None:
+    """Return a horizon, or raise; None is for anytime policies."""
+    if horizon is None and policy.anytime:
+        return None
+    if horizon is None:
+        raise ParameterError(
+            f"`horizon` must be given to {policy.label}, got None. Pass the number of pulls "
+            f"there will be, or use an anytime policy such as Prospector() or Doubling(...)."
+        )
+    return check_int("horizon", horizon, at_least=1, at_most=ROOM)
+
+
+def check_first_draws(policy: Policy, n_arms: int, horizon: Any) -> None:
+    """Raise if a new game would draw more arms before its first pull than a call has time for."""
+    pulls = check_horizon(policy, horizon) or ROOM
+    draws = policy.first_draws(n_arms=n_arms, pulls=pulls)
+    if draws > MOST_FIRST_DRAWS:
+        raise ParameterError(
+            f"`policy` must draw at most {MOST_FIRST_DRAWS} arms before the first pull, and "
+            f"{policy.label} would draw {draws} of {n_arms}, with {pulls} pulls ahead. Choose a "
+            f"shorter `horizon`, or a policy that draws arms one by one, such as prospector.",
+            parameter="policy",
+        )
+
+
+def check_reward_name(reward: Any) -> str:
+    """Return what rewards are called, such as "clicks", or raise; None is "".
+
+    >>> check_reward_name("clicks"), check_reward_name(None)
+    ('clicks', '')
+    """
+    if reward is None:
+        return ""
+    if not isinstance(reward, str) or not reward.isprintable() or len(reward) > MOST_OF_A_NAME:
+        raise ParameterError(
+            f"`reward` must say what rewards are, in at most {MOST_OF_A_NAME} letters, such as "
+            f"'clicks', got {shown(reward)}."
+        )
+    return reward.strip()
+
+
+def check_range(reward_range: Any) -> tuple[float, float] | None:
+    """Return the smallest and the largest reward as floats, None if they are not known."""
+    if reward_range is None:
+        return None
+    try:
+        low, high = reward_range
+    except (TypeError, ValueError):
+        low = high = None
+    if low is None or high is None:
+        raise ParameterError(
+            f"`reward_range` must be a pair (smallest, largest), or None, got {reward_range!r}."
+        )
+    low, high = (
+        check_number("reward_range", end, at_least=-MOST_REWARD, at_most=MOST_REWARD)
+        for end in (low, high)
+    )
+    if low >= high:
+        raise ParameterError(
+            f"`reward_range` must be a pair (smallest, largest), the smaller one first, got "
+            f"{reward_range!r}."
+        )
+    return low, high
+
+
+def check_reward(reward: Any, limits: tuple[float, float] | None, verb: str = "tell") -> float:
+    """Return the reward as a float, or raise."""
+    value = reward if type(reward) is float else _as_float(reward)
+    if limits is not None and limits[0] <= value <= limits[1]:
+        return value
+    if limits is None and abs(value) <= MOST_REWARD:
+        return value
+    kind = "" if isinstance(reward, numbers.Real) else f" of type {type(reward).__name__}"
+    rule = f"it must be a finite number, at most {MOST_REWARD:g} in size, so that sums are finite"
+    if limits is not None:
+        rule = f"it must be a finite number from {limits[0]:g} to {limits[1]:g}, the `reward_range`"
+        if math.isfinite(value):
+            kind, rule = (
+                "",
+                (
+                    f"`reward_range` is {limits}. Scale rewards into it, or start with another "
+                    f"`reward_range`"
+                ),
+            )
+    error = ParameterError(
+        f"Cannot {verb} reward {shown(reward)}{kind}: {rule}.", parameter="reward"
+    )
+    raise error.framed("", " The pull is still pending." if verb == "tell" else "")
+
+
+def _as_float(reward: Any) -> float:
+    try:
+        if not isinstance(reward, str | bytes) and getattr(reward, "ndim", 0) == 0:
+            return float(reward)
+    except (TypeError, ValueError, OverflowError):
+        pass
+    return math.nan

@@ -1,0 +1,534 @@
+"""An experiment: a deterministic state machine over events.
+
+`calls` checks what a caller wants and then makes these changes; `replay` makes them again from a
+log. Each change appends its events to `log`. The experiment knows arms by their numbers only.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from bisect import bisect_right
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from manyarms.core.jit import Dispatched, check_bodies
+from manyarms.core.memory import SPARSE
+from manyarms.core.rng import draw, unit
+from manyarms.errors import ParameterError
+from manyarms.inference.facts import CONTROL, RECENT
+from manyarms.inference.late_rewards import DELAYS
+from manyarms.live.arms import Seats
+from manyarms.live.checks import ROOM, check_can, exchangeable
+from manyarms.live.settings import Settings
+from manyarms.protocol.in_flight import InFlight, land, launch, lose
+from manyarms.protocol.keys import control_key, memory_key, policy_key
+from manyarms.protocol.policy import Policy, arrive, ask, reset, retire, tell
+from manyarms.protocol.registry import described_policy
+from manyarms.store import Event
+
+ASKED = "asked"  # for a pull; `used` known rewards were told to the policy before it
+TOLD = "told"  # a reward
+HELD = "held"  # a reward that counts when the window of its pull ends
+EXPIRED = "expired"  # the window of a pull; it gets the reward for missing ones, if there is one
+ABANDONED = "abandoned"  # a pull
+OBSERVED = "observed"  # a reward of an arm that no pull earned
+USED = "used"  # so many known rewards were told to the policy
+ADDED = "added"  # so many arms
+RETIRED = "retired"  # an arm
+RESTORED = "restored"  # a retired arm
+SEASON = "season"  # another policy or horizon
+_NEVER = -1  # the generation of a pull that teaches the policy nothing
+_new = tuple.__new__  # makes a NamedTuple in half the time of its class
+
+
+class PendingPull(InFlight):
+    """A pull without a reward, and when it was asked for (seconds since 1970)."""
+
+    asked: float
+
+
+class ArmTally:
+    """What is known of an arm.
+
+    Attributes
+    ----------
+    asked, told
+        Its pulls, and how many of them have a reward.
+    observed
+        How many rewards were observed.
+    total
+        The sum of all these rewards.
+    season
+        The last season in which the policy chose it; 0 if none did.
+    """
+
+    __slots__ = ("asked", "observed", "season", "told", "total")
+
+    def __init__(
+        self, asked: int = 0, told: int = 0, observed: int = 0, total: float = 0.0, season: int = 0
+    ) -> None:
+        self.asked, self.told, self.observed = asked, told, observed
+        self.total, self.season = total, season
+
+
+class ControlTally:
+    """The control: which pulls it gets, and what they have earned.
+
+    Before each pull that is handed out, one word of a random stream of its own decides whether the
+    pull is the control's. If so, the policy is not asked. So its choices are those of an experiment
+    without a control.
+    """
+
+    __slots__ = ("_key", "abandoned", "asked", "share", "told", "total", "turns")
+
+    def __init__(self, share: float, seed: int) -> None:
+        self.share, self._key = share, control_key(seed)
+        self.turns = self.asked = self.told = self.abandoned = 0
+        self.total = 0.0
+
+    @property
+    def due(self) -> bool:
+        """Whether the next pull is the control's."""
+        return unit(draw(self._key, self.turns)) < self.share
+
+
+class Experiment:
+    """Everything that is known. Events are appended to `log`, unless it is None.
+
+    Attributes
+    ----------
+    settings
+        What was fixed at the beginning.
+    policy, horizon, seed, season
+        Those of the present season, which are counted from 1. The horizon is the policy's number of
+        choices, so it includes the rewards that are remembered.
+    most_pulls
+        How many pulls there may be in all.
+    state
+        What the policy remembers.
+    n_all, retired
+        How many arms ever came; and those that are retired.
+    tally
+        What is known of each arm, in the order in which arms were met, which decides an arm's share
+        of the error of intervals. It goes on through seasons.
+    pending, held, abandoned
+        Pulls without a reward, by number in the order of asks; rewards that count when a window
+        ends, by pull; and the numbers of pulls that were given up.
+    next, pulls, turns
+        The number of the next pull; how many pulls were the policy's; and how many choices the
+        policy made in this season.
+    stock, drawn_next
+        Rewards, by arm, that are known and were not told to the policy of this season; and the arms
+        that its next draws of fresh arms return.
+    named, skipped
+        Arms that were not met by chance; and how many of the first arms were retired before
+        anything was known of them.
+    """
+
+    def __init__(self, settings: Settings, now: Callable[[], float] = time.time) -> None:
+        self.settings, self.now = settings, now
+        self.window, self.reward_range = settings.window, settings.reward_range
+        self.first_arms = settings.n_arms
+        self.n_all = settings.n_arms
+        self.by_chance = exchangeable(settings.policy)  # never changes
+        self.control: ControlTally | None = None
+        if settings.control is not None:
+            self.control = ControlTally(settings.share, settings.seed)
+        self.retired: set[int] = set()
+        self.tally: dict[int, ArmTally] = {}
+        self.pending: Any = SPARSE.records(ROOM, PendingPull)
+        self.held: dict[int, float] = {}
+        self.abandoned: set[int] = set()  # some 65 bytes each
+        self.named: set[int] = set()
+        self.skipped = self.expired = 0
+        self.next = self.pulls = self.told = 0
+        self.earned = 0.0
+        self.recent: deque[int] = deque(maxlen=RECENT)
+        self.delays = [[0, 0.0, 0.0] for _ in range(len(DELAYS) + 1)]  # count, sum, squares
+        self.seq = 0
+        self.log: list[Event] | None = None
+        self.columns: Any = None  # what `live.facts` has made of it
+        self.changed: Any = None  # a set of arms, for `columns`; None as long as there are none
+        self.from_file = False  # whether its state came from one
+        self._by_arm: dict[int, list[int]] = {}  # pending pulls after ...
+        self._by_arm_at = -1  # ... so many pulls
+        self.season = 0
+        self._begin(settings.policy, settings.horizon, settings.seed)
+
+    def _begin(self, policy: Policy, horizon: int | None, seed: int) -> None:
+        """Let a policy begin that knows nothing."""
+        self.policy, self.horizon, self.seed = policy, horizon, seed
+        self.season += 1
+        self.first_pull, self.last, self.turns = self.next, -1, 0
+        self.most_pulls = horizon
+        self.seats = Seats(self.n_all)  # where the policy has which arm
+        self.stock: dict[int, deque[float]] = {}
+        self.drawn_next: dict[int, None] = {}
+        self._exchangeable = exchangeable(policy)
+        self.state = policy.new_state(SPARSE, n_arms=self.n_all, pulls=horizon or ROOM)
+        check_bodies(self.state, (reset, ask, tell))
+        reset(self.state, policy_key(seed, 0), horizon or 0)
+
+    def _note(
+        self,
+        kind: str,
+        pull: int | None = None,
+        arm: int | None = None,
+        reward: float | None = None,
+        detail: dict[str, Any] | None = None,
+    ) -> None:
+        if self.log is not None:
+            self.seq += 1
+            self.log.append(Event(self.seq, self.now(), kind, pull, arm, reward, detail))
+
+    # Asks
+
+    def ask(self, more: int = 1, most: int = 0, exactly: int | None = None) -> int | None:
+        """Let the policy choose the next pull; return its number.
+
+        `more` pulls are to be handed out, this one among them. While the policy chooses arms with a
+        reward that is known and that it was not told, it is told that instead. If that were `most`
+        rewards, return None, so that others can have a turn; the next call goes on from there. A
+        replay says that it were `exactly` so many.
+        """
+        number, used, pending = self.next, 0, self.pending
+        before = self.last if self.last in pending else -1
+        self.last = -1  # it is late from now on
+        while True:
+            arm = launch(self.state, pending, number, before)
+            if not 0 <= arm < self.seats.count:
+                raise ParameterError(
+                    f"{self.policy.label} chose arm {arm!r}, and there are {self.n_all}, numbered "
+                    f"from 0. Its `ask` must return (slot, arm), in this order."
+                )
+            if self.drawn_next or self.seats.arm_at:
+                arm = pending[number].arm = self._seated(arm)
+            self.turns += 1
+            if used == exactly or not self.stock or arm not in self.stock:
+                break
+            if exactly is None and not self._has_room(more):
+                break
+            self._use(number, arm)
+            used, before = used + 1, -1
+            if used == most:
+                self._note(USED, detail={"count": used})
+                return None
+        if exactly is not None and used != exactly:
+            raise ParameterError(f"{self.policy.label} chose arm {arm}, of which none is left.")
+        self._hand_out(number, arm, used)
+        return number
+
+    def _has_room(self, more: int) -> bool:
+        return self.horizon is None or self.turns + more <= self.horizon
+
+    def _hand_out(self, number: int, arm: int, used: int) -> None:
+        now = self.now()
+        self.pending[number].asked = now
+        self.last, self.next = number, number + 1
+        self.pulls += 1
+        if self.control is not None:
+            self.control.turns += 1
+        self.recent.append(arm)
+        try:
+            tally = self.tally[arm]
+        except KeyError:
+            tally = self.tally[arm] = ArmTally()
+            if not self._exchangeable:
+                self.named.add(arm)
+        tally.asked += 1
+        tally.season = self.season
+        if self.changed is not None:
+            self.changed.add(arm)
+        if self.log is not None:
+            self.seq += 1
+            detail = {"used": used} if used else None
+            self.log.append(_new(Event, (self.seq, now, ASKED, number, arm, None, detail)))
+
+    def _seated(self, seat: int) -> int:
+        """Return the arm of a seat; where that arm is fresh, the first of `drawn_next` takes it."""
+        arm = self.seats.arm(seat)
+        if not self.drawn_next:
+            return arm
+        known = self.tally.get(arm)
+        if arm in self.drawn_next or known is None or known.season != self.season:
+            first = arm if not self._exchangeable else next(iter(self.drawn_next))
+            self.drawn_next.pop(first, None)
+            if first != arm:
+                self.seats.swap(first, arm)
+            return first
+        return arm
+
+    def _use(self, number: int, arm: int) -> None:
+        """Tell the policy the next known reward of the arm that it chose."""
+        left = self.stock[arm]
+        reward = left.popleft()
+        if not left:
+            del self.stock[arm]
+        land(self.state, self.pending, number, reward)
+        del self.pending[number]
+        self.tally[arm].season = self.season
+
+    def ask_for(self, count: int, most: int = 0) -> list[int]:
+        """Hand out `count` pulls, of the policy or of the control; return their numbers.
+
+        There may be fewer if `most` is given, as for `ask`.
+        """
+        numbers: list[int] = []
+        while len(numbers) < count:
+            if self.control is not None and self.control.due:
+                numbers.append(self.ask_control())
+                continue
+            number = self.ask(count - len(numbers), most)
+            if number is None:
+                break
+            numbers.append(number)
+        return numbers
+
+    def use(self, count: int) -> None:
+        """Replay that the policy was told so many known rewards."""
+        if self.ask(most=count) is not None:
+            raise ParameterError(f"{self.policy.label} was told fewer than {count} known rewards.")
+
+    def ask_control(self) -> int:
+        """Give the next pull to the control; return its number."""
+        assert self.control is not None
+        number = self.next
+        self.next = number + 1
+        self.control.asked += 1
+        self.control.turns += 1
+        pull = self.pending[number]
+        pull.arm, pull.asked = CONTROL, self.now()
+        self._note(ASKED, number, CONTROL)
+        return number
+
+    # Rewards
+
+    def take(self, number: int, reward: float) -> None:
+        """Take the reward of a pending pull: credit it, or hold it until its window ends."""
+        if self.settings.hold:
+            self.hold(number, reward)
+        else:
+            self.tell(number, reward)
+
+    def hold(self, number: int, reward: float) -> None:
+        """Keep the reward of a pending pull until its window ends."""
+        pull, now = self.pending[number], self.now()
+        self.held[number] = reward
+        self._count_delay(now - pull.asked, reward)
+        self._note(HELD, number, pull.arm, reward)
+
+    def tell(self, number: int, reward: float, kind: str = TOLD) -> None:
+        """Credit the reward of a pending pull."""
+        pending, now = self.pending, self.now()
+        pull = pending[number]
+        arm = pull.arm
+        if arm == CONTROL:
+            assert self.control is not None
+            self.control.told += 1
+            self.control.total += reward
+        else:
+            tally = self.tally[arm]
+            tally.told += 1
+            tally.total += reward
+            self.told += 1
+            self.earned += reward
+            if number >= self.first_pull:
+                land(self.state, pending, number, reward)
+            else:  # it was asked for by the policy of an earlier season
+                self._remember(arm, (reward,))
+            if self.changed is not None:
+                self.changed.add(arm)
+        del pending[number]
+        if kind is TOLD and not (self.held and self.held.pop(number, None) is not None):
+            self._count_delay(now - pull.asked, reward)
+        if self.log is not None:
+            self.seq += 1
+            self.log.append(_new(Event, (self.seq, now, kind, number, arm, reward, None)))
+
+    def _count_delay(self, delay: float, reward: float) -> None:
+        seen = self.delays[bisect_right(DELAYS, delay)]
+        seen[0] += 1
+        seen[1] += reward
+        seen[2] += reward * reward
+
+    def abandon(self, number: int) -> None:
+        """Go on without the reward of a pending pull."""
+        self._give_up(number, ABANDONED)
+
+    def _give_up(self, number: int, kind: str) -> None:
+        arm = self.pending[number].arm
+        if arm == CONTROL:
+            assert self.control is not None
+            self.control.abandoned += 1
+        elif number >= self.first_pull:
+            lose(self.state, self.pending, number)
+        del self.pending[number]
+        self.held.pop(number, None)
+        self.abandoned.add(number)
+        self._note(kind, number, arm)
+
+    def expire(self, number: int) -> None:
+        """End the window of a pending pull."""
+        missing = self.settings.missing
+        if number in self.held:
+            self.tell(number, self.held[number])
+            return
+        self.expired += 1
+        if missing is None:
+            self._give_up(number, EXPIRED)
+        else:
+            self.tell(number, missing, EXPIRED)
+
+    def overdue(self) -> list[int]:
+        """Return the pending pulls whose windows have ended."""
+        numbers: list[int] = []
+        if self.window is not None and self.pending:
+            end = self.now() - self.window
+            for number, pull in self.pending.items():
+                if pull.asked > end:
+                    break
+                numbers.append(number)
+        return numbers
+
+    def observe(self, arm: int, rewards: Iterable[float]) -> None:
+        """Keep rewards of an arm that no pull earned."""
+        tally = self.tally.get(arm)
+        if tally is None:
+            tally = self.tally[arm] = ArmTally()
+            self.named.add(arm)
+        for reward in rewards:
+            tally.observed += 1
+            tally.total += reward
+            self._note(OBSERVED, None, arm, reward)
+            self._remember(arm, (reward,))
+        if self.changed is not None:
+            self.changed.add(arm)
+
+    def _remember(self, arm: int, rewards: Iterable[float]) -> None:
+        """Let the policy be told rewards when it chooses their arm, which it is to draw next."""
+        self.stock.setdefault(arm, deque()).extend(rewards)
+        if self.tally[arm].season != self.season and arm not in self.retired:
+            self.drawn_next[arm] = None
+
+    # Arms
+
+    def add(self, count: int) -> None:
+        """Add arms."""
+        self.seats.add(self.n_all, count)
+        self.n_all += count
+        arrive(self.state, count)
+        self._note(ADDED, detail={"count": count})
+
+    def retire(self, arm: int) -> None:
+        """Never choose an arm again."""
+        for number in self._pending_of(arm):
+            lose(self.state, self.pending, number)
+        self.retired.add(arm)
+        self.drawn_next.pop(arm, None)
+        if arm < self.first_arms and self.known(arm)[0] == 0:
+            self.skipped += 1
+        retire(self.state, self.seats.seat(arm))
+        if self.changed is not None:
+            self.changed.add(arm)
+        self._note(RETIRED, None, arm)
+
+    def _pending_of(self, arm: int) -> list[int]:
+        """Return the pending pulls of an arm that this season's policy asked for.
+
+        Many arms may go at once, so pulls are sorted by arm; that holds until the next pull.
+        """
+        tally = self.tally.get(arm)
+        if tally is None or tally.asked == tally.told:
+            return []
+        if self._by_arm_at != self.next:
+            self._by_arm, self._by_arm_at = {}, self.next
+            for number, pull in self.pending.items():
+                if number >= self.first_pull:
+                    self._by_arm.setdefault(pull.arm, []).append(number)
+        return [number for number in self._by_arm.get(arm, ()) if number in self.pending]
+
+    def restore(self, arm: int) -> None:
+        """Bring a retired arm back: the policy draws it next, as a fresh arm."""
+        self.retired.remove(arm)
+        self.seats.come_back(arm)
+        arrive(self.state, 1)
+        self.drawn_next[arm] = None
+        if arm not in self.tally:
+            self.named.add(arm)
+        if self.changed is not None:
+            self.changed.add(arm)
+        self._note(RESTORED, None, arm)
+
+    def known(self, arm: int) -> tuple[int, float]:
+        """Return the number and the sum of an arm's rewards, told or observed."""
+        tally = self.tally.get(arm)
+        return (0, 0.0) if tally is None else (tally.told + tally.observed, tally.total)
+
+    @property
+    def n_arms(self) -> int:
+        """The number of arms, without retired ones."""
+        return self.n_all - len(self.retired)
+
+    @property
+    def left(self) -> int | None:
+        """How many pulls may still be made in this season; None without a horizon.
+
+        Rewards that were observed, and that the policy used, have taken their share.
+        """
+        if self.horizon is None or self.most_pulls is None:
+            return None
+        return min(self.horizon - self.turns, self.most_pulls - self.pulls)
+
+    def check_can(self, function: Dispatched[..., Any]) -> None:
+        """Raise unless the policy, and the one that it wraps, can do this."""
+        check_can(self.policy, self.state, function)
+
+    # Seasons
+
+    def begin_season(self, policy: Policy, horizon: int | None, seed: int) -> None:
+        """Let a policy begin that remembers all rewards; pending pulls stay pending.
+
+        `horizon` is the number of pulls to come; those that are remembered are added to it.
+        """
+        detail = {"policy": described_policy(policy), "horizon": horizon, "seed": seed}
+        remembered = self.remembered()
+        for pull in self.pending.values():
+            pull.generation = _NEVER
+        known = sum(map(len, remembered.values()))
+        self._begin(policy, None if horizon is None else horizon + known, seed)
+        if horizon is not None:
+            self.most_pulls = self.pulls + horizon
+        self._by_arm_at = -1
+        for arm in sorted(self.retired):
+            retire(self.state, arm)
+        for arm, rewards in remembered.items():
+            self._remember(arm, rewards)
+        self._note(SEASON, detail=detail)
+
+    def remembered(self) -> dict[int, list[float]]:
+        """Return the rewards of each arm that a new season begins with."""
+        return {
+            arm: self._in_random_order(arm, tally.told + tally.observed, tally.total)
+            for arm, tally in self.tally.items()
+            if tally.told + tally.observed > 0
+        }
+
+    def _in_random_order(self, arm: int, count: int, total: float) -> list[float]:
+        """Return `count` rewards of the sum `total`; only that is kept of an arm's rewards.
+
+        They are 0 and 1 in a random order if that can be; else all are equal.
+        """
+        ones = round(total)
+        if self.reward_range != (0.0, 1.0) or ones != total:
+            return [total / count] * count
+        key = draw(memory_key(self.settings.seed), arm)
+        order = sorted(range(count), key=lambda k: draw(key, k))
+        first = set(order[:ones])
+        return [float(k in first) for k in range(count)]
+
+    def waiting(self) -> tuple[int, float]:
+        """Return the number and the sum of observed rewards that were not told to the policy."""
+        rewards = [reward for some in self.stock.values() for reward in some]
+        return len(rewards), math.fsum(rewards)

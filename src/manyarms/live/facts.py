@@ -1,0 +1,92 @@
+"""What statistics need of an experiment: columns of its arms, and facts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import islice
+from operator import attrgetter
+from typing import Any
+
+from manyarms.core.gc_pause import gc_paused
+from manyarms.inference.facts import ControlFacts, Facts
+from manyarms.inference.tallies import Tallies
+from manyarms.live.experiment import Experiment
+from manyarms.protocol.policy import recommend
+from manyarms.protocol.recommend import scale_of
+
+
+def tallies_of(experiment: Experiment, name_of: Callable[[int], Any]) -> Tallies:
+    """Return the tallies of an experiment, brought up to date."""
+    facts = facts_of(experiment, name_of)
+    tallies: Tallies | None = experiment.columns
+    if tallies is None:
+        tallies = experiment.columns = Tallies(facts)
+        experiment.changed = set()
+        with gc_paused():
+            _update(tallies, facts, experiment)
+    else:
+        _update(tallies, facts, experiment)
+    return tallies
+
+
+def _update(tallies: Tallies, facts: Facts, experiment: Experiment) -> None:
+    """Look at the arms that have changed, and at those that are new."""
+    arms = [arm for arm in experiment.changed if tallies.place(arm) is not None]
+    arms += islice(experiment.tally, tallies.size, None)
+    experiment.changed.clear()
+    seen, retired = [experiment.tally[arm] for arm in arms], experiment.retired
+    columns = {
+        "asked": map(attrgetter("asked"), seen),
+        "told": [one.told + one.observed for one in seen],
+        "total": map(attrgetter("total"), seen),
+        "missing": [one.asked - one.told for one in seen],
+        "retired": [arm in retired for arm in arms],
+    }
+    tallies.update(facts, arms, columns)
+
+
+def facts_of(experiment: Experiment, name_of: Callable[[int], Any]) -> Facts:
+    """Return what is known of an experiment beside its arms."""
+    settings, control = experiment.settings, experiment.control
+    seat = recommend(experiment.state)
+    pending, abandoned = len(experiment.pending), len(experiment.abandoned)
+    compared = None
+    if control is not None and settings.control is not None:
+        missing = control.asked - control.told
+        pending -= missing - control.abandoned
+        abandoned -= control.abandoned
+        compared = ControlFacts(
+            name=settings.control,
+            asked=control.asked,
+            told=control.told,
+            total=control.total,
+            missing=missing,
+        )
+    left = experiment.left
+    return Facts(
+        policy=experiment.policy.label,
+        scale=scale_of(experiment.policy, settings.reward_range),
+        reward_range=settings.reward_range,
+        n_arms=experiment.n_arms,
+        all_arms=experiment.n_all,
+        first_arms=settings.n_arms,
+        retired=experiment.retired,
+        by_chance=experiment.by_chance,
+        named=experiment.named,
+        skipped=experiment.skipped,
+        chosen=None if seat < 0 else experiment.seats.arm(seat),
+        pulls=experiment.pulls,
+        told=experiment.told,
+        earned=experiment.earned,
+        pending=pending,
+        abandoned=abandoned,
+        horizon=None if left is None else experiment.pulls + left,
+        recent=experiment.recent,
+        observed=sum(map(len, experiment.stock.values())),
+        reward=settings.reward,
+        epsilon=settings.epsilon,
+        control=compared,
+        delays=experiment.delays,
+        hold=settings.hold,
+        name_of=name_of,
+    )

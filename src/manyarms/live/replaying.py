@@ -1,0 +1,202 @@
+"""Replaying a log: every choice is computed again, and compared with the recorded one."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from manyarms.core.checks import check_int
+from manyarms.errors import ParameterError, SavedFileError, TurnError, UnknownArmError
+from manyarms.inference.facts import CONTROL
+from manyarms.live import calls
+from manyarms.live.arms import ArmNumbers, Arms
+from manyarms.live.calls import Arena
+from manyarms.live.checks import check_reward
+from manyarms.live.experiment import (
+    ABANDONED,
+    ADDED,
+    ASKED,
+    EXPIRED,
+    HELD,
+    OBSERVED,
+    RESTORED,
+    RETIRED,
+    SEASON,
+    TOLD,
+    USED,
+    Experiment,
+)
+from manyarms.live.packing import MALFORMED_ERRORS
+from manyarms.live.settings import recorded_policy
+from manyarms.protocol.policy import Policy, arrive
+from manyarms.store import Event
+
+
+def replay(
+    experiment: Experiment, arms: Arms, events: Iterable[Event], what: str, policy: Policy | None
+) -> None:
+    """Replay events on the experiment as it was before them.
+
+    `arms` has the names, also of arms that the events add. `what` names the store in errors.
+    `policy` is one that the log may need. After an error the experiment must not be used.
+    """
+    now, at = experiment.now, 0.0
+    experiment.now = lambda: at
+    replayed = _Replay(Arena(experiment, arms), what, policy)
+    try:
+        with blame_loaded_state(experiment, what):
+            for event in events:
+                at = event.at
+                replayed.apply(event)
+                experiment.seq = event.seq
+    finally:
+        experiment.now = now
+
+
+class _Replay:
+    def __init__(self, arena: Arena, what: str, policy: Policy | None) -> None:
+        self._arena, self._what, self._policy = arena, what, policy
+        self._experiment = arena.experiment
+        self._rules: dict[str, Callable[[Event], None]] = {
+            ASKED: self._ask,
+            TOLD: self._tell,
+            HELD: self._hold,
+            EXPIRED: self._expire,
+            ABANDONED: self._abandon,
+            OBSERVED: self._observe,
+            USED: self._use,
+            ADDED: self._add,
+            RETIRED: self._retire,
+            RESTORED: self._restore,
+            SEASON: self._season,
+        }
+
+    def apply(self, event: Event) -> None:
+        try:
+            rule = self._rules.get(event.kind)
+            if rule is None:
+                raise ParameterError(f"Events of the kind {event.kind[:40]!r} are not known.")
+            rule(event)
+        except (TurnError, ParameterError, UnknownArmError, TypeError, KeyError) as error:
+            raise SavedFileError(
+                f"{self._what} contradicts itself: event {event.seq} cannot follow those before "
+                f"it. {error}"
+            ) from error
+
+    def _ask(self, event: Event) -> None:
+        experiment, control = self._experiment, self._experiment.control
+        if event.pull != experiment.next:
+            raise TurnError(f"Pull {event.pull} was asked for; the next is {experiment.next}.")
+        if (event.arm == CONTROL) != (control is not None and control.due):
+            raise TurnError(f"Pull {event.pull} was asked for, and it was not its turn.")
+        if event.arm == CONTROL:
+            experiment.ask_control()
+            return
+        used = check_int("used", (event.detail or {}).get("used", 0))
+        self._check_left(used + 1)
+        experiment.ask(exactly=used)
+        chosen = experiment.pending[event.pull].arm
+        if chosen != event.arm:
+            raise SavedFileError(
+                f"{self._what} says that pull {event.pull} was of arm {event.arm}, and "
+                f"{experiment.policy.label} now chooses arm {chosen}: its code has changed since. "
+                f"Install the version of manyarms (and of the policy) that wrote it, or begin "
+                f"another experiment and report the rewards with observe()."
+            )
+
+    def _check_left(self, choices: int) -> None:
+        horizon, turns = self._experiment.horizon, self._experiment.turns
+        if horizon is not None and turns + choices > horizon:
+            raise TurnError(f"The policy chose {turns + choices} times, and {horizon} is most.")
+
+    def _pending(self, event: Event) -> int:
+        found = self._experiment.pending.get(event.pull)
+        if event.pull is None or found is None:
+            raise TurnError(f"Pull {event.pull} is not pending.")
+        if found.arm != event.arm:
+            raise TurnError(f"Pull {event.pull} is of arm {found.arm}, not of {event.arm}.")
+        return event.pull
+
+    def _reward(self, event: Event) -> float:
+        limits = self._experiment.settings.reward_range
+        return check_reward(event.reward, limits)
+
+    def _tell(self, event: Event) -> None:
+        number, reward = self._pending(event), self._reward(event)
+        held = self._experiment.held
+        if held.get(number, reward) != reward:
+            raise TurnError(f"The reward of pull {number} was {held[number]}, not {reward}.")
+        self._experiment.tell(number, reward)
+
+    def _hold(self, event: Event) -> None:
+        self._experiment.hold(self._pending(event), self._reward(event))
+
+    def _expire(self, event: Event) -> None:
+        number = self._pending(event)
+        if event.reward != self._experiment.settings.missing or number in self._experiment.held:
+            raise TurnError(f"The window of pull {number} cannot have ended so.")
+        self._experiment.expire(number)
+
+    def _abandon(self, event: Event) -> None:
+        self._experiment.abandon(self._pending(event))
+
+    def _observe(self, event: Event) -> None:
+        self._experiment.observe(self._arm(event), [self._reward(event)])
+
+    def _use(self, event: Event) -> None:
+        count = check_int("count", (event.detail or {}).get("count"), at_least=1)
+        self._check_left(count)
+        self._experiment.use(count)
+
+    def _add(self, event: Event) -> None:
+        count = check_int("count", (event.detail or {}).get("count"), at_least=1)
+        if self._experiment.n_all + count > self._arena.arms.count:
+            raise ParameterError(f"{count} arms were added, and not so many have names.")
+        self._experiment.check_can(arrive)
+        self._experiment.add(count)
+
+    def _retire(self, event: Event) -> None:
+        self._arm(event)
+        calls.retire(self._numbered, event.arm)()
+
+    def _restore(self, event: Event) -> None:
+        self._arm(event)
+        calls.restore(self._numbered, event.arm)()
+
+    @property
+    def _numbered(self) -> Arena:
+        """The arms of this moment, called by number."""
+        return Arena(self._experiment, ArmNumbers(self._experiment.n_all))
+
+    def _arm(self, event: Event) -> int:
+        if event.arm is None or not 0 <= event.arm < self._experiment.n_all:
+            raise UnknownArmError(f"Unknown arm {event.arm}. There are {self._experiment.n_all}.")
+        return event.arm
+
+    def _season(self, event: Event) -> None:
+        detail: dict[str, Any] = event.detail or {}
+        limits = self._experiment.settings.reward_range
+        policy = recorded_policy(detail["policy"], self._policy, limits, self._what)
+        calls.season(self._arena, policy, detail["horizon"], detail["seed"])()
+
+
+@contextlib.contextmanager
+def blame_loaded_state(experiment: Experiment, what: str) -> Iterator[None]:
+    """Turn errors of a policy whose state was loaded from a snapshot into `SavedFileError`.
+
+    Whether a loaded state makes sense is not checked when it is loaded; it shows when the policy
+    goes on.
+    """
+    try:
+        yield
+    except SavedFileError:
+        raise
+    except MALFORMED_ERRORS as error:
+        if not experiment.from_file:
+            raise
+        raise SavedFileError(
+            f"{what} ended midway with {error!r}: {experiment.policy.label} cannot go on from the "
+            f"state that was loaded. The file was not written by manyarms, or the policy has a "
+            f"bug. Use another copy of the file."
+        ) from error

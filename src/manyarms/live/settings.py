@@ -1,0 +1,140 @@
+"""The settings of an experiment: what is fixed when it begins, and stored with it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+from manyarms.core.checks import check_flag, check_int, check_number, shown
+from manyarms.errors import ManyarmsError, ParameterError, SavedFileError
+from manyarms.inference.question import check_setting
+from manyarms.live.checks import (
+    check_first_draws,
+    check_horizon,
+    check_range,
+    check_reward,
+    check_reward_name,
+)
+from manyarms.live.control import SHARE, check_control
+from manyarms.protocol.policy import Policy
+from manyarms.protocol.registry import described_policy, policy_from
+
+SHORTEST_WINDOW = 0.1  # seconds
+NAME_KINDS = (None, "text", "integers")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """What an experiment is given when it begins.
+
+    Attributes
+    ----------
+    policy, horizon, seed, reward_range, control, share, reward, epsilon, window, missing, hold
+        As for `Live`.
+    n_arms
+        The number of arms at the beginning.
+    names
+        What the names of arms are: "text", "integers", or None if arms have numbers.
+    """
+
+    policy: Policy
+    n_arms: int
+    names: str | None = None
+    horizon: int | None = None
+    seed: int = 0
+    reward_range: tuple[float, float] | None = (0.0, 1.0)
+    control: str | int | None = None
+    share: float = SHARE
+    reward: str = ""
+    epsilon: float | str | None = None
+    window: float | None = None
+    missing: float | None = None
+    hold: bool = False
+
+    def to_spec(self) -> dict[str, Any]:
+        """Return the settings as JSON."""
+        spec = {field.name: getattr(self, field.name) for field in fields(self)}
+        limits = self.reward_range
+        return spec | {
+            "policy": described_policy(self.policy),
+            "reward_range": None if limits is None else list(limits),
+        }
+
+
+def check_settings(policy: Policy, **given: Any) -> Settings:
+    """Return settings, each of which was checked, or raise."""
+    limits = check_range(given["reward_range"])
+    policy = policy.with_reward_range(limits)
+    policy.check_rewards(limits)
+    check_first_draws(policy, given["n_arms"], given["horizon"])
+    compared = check_control(given["control"], given["share"])
+    window, missing = given["window"], given["missing"]
+    hold = check_flag("hold", given["hold"])
+    if window is None and (missing is not None or hold):
+        name = "hold" if missing is None else "missing"
+        raise ParameterError(
+            f"`{name}` is about rewards that do not come within a window, and there is none, got "
+            f"{shown(given[name])}. Pass `window`, too, in seconds."
+        )
+    return Settings(
+        policy=policy,
+        n_arms=given["n_arms"],
+        names=given["names"],
+        horizon=check_horizon(policy, given["horizon"]),
+        seed=check_int("seed", given["seed"], at_most=2**64 - 1),
+        reward_range=limits,
+        control=None if compared is None else compared[0],
+        share=SHARE if compared is None else compared[1],
+        reward=check_reward_name(given["reward"]),
+        epsilon=check_setting(given["epsilon"], limits),
+        window=None if window is None else check_number("window", window, at_least=SHORTEST_WINDOW),
+        missing=None if missing is None else check_reward(missing, limits, "fill in"),
+        hold=hold,
+    )
+
+
+def settings_from(spec: dict[str, Any], policy: Policy | None, what: str) -> Settings:
+    """Return the settings that a store holds; `policy` is used if it is the recorded one."""
+    try:
+        known = {field.name: spec[field.name] for field in fields(Settings)}
+        if known["names"] not in NAME_KINDS:
+            raise ValueError(f"names of arms are {shown(known['names'])}")
+        check_int("n_arms", known["n_arms"], at_least=1)
+        known.pop("policy")
+        limits = check_range(known["reward_range"])
+        own = recorded_policy(spec["policy"], policy, limits, what)
+        return check_settings(own, **known)
+    except SavedFileError:
+        raise
+    except (ManyarmsError, LookupError, TypeError, ValueError, AttributeError) as error:
+        raise SavedFileError(
+            f"{what} has settings that this version of manyarms cannot use: {error}"
+        ) from error
+
+
+def recorded_policy(
+    described: Any, given: Policy | None, limits: tuple[float, float] | None, what: str
+) -> Policy:
+    """Return the policy that a store describes, using the given one if it is that."""
+    try:
+        made = policy_from(described, given, limits)
+    except ManyarmsError as error:
+        raise SavedFileError(
+            f"{what} needs the policy {described['label']}, which cannot be made here: {error} "
+            f"Import the module that registers it, or pass `policy`."
+        ) from error
+    return made.with_reward_range(limits)
+
+
+def differences(given: Settings, recorded: Settings, *, ignore_seed: bool) -> list[str]:
+    """Return each setting that differs, in words."""
+    found = []
+    for field in fields(Settings):
+        ours, theirs = getattr(given, field.name), getattr(recorded, field.name)
+        if field.name in ("n_arms", "names") or (field.name == "seed" and ignore_seed):
+            continue
+        if ours != theirs:
+            if field.name == "policy":
+                ours, theirs = ours.label, theirs.label
+            found.append(f"{field.name} is {shown(theirs, 80)} there, and {shown(ours, 80)} here")
+    return found

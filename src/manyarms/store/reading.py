@@ -1,0 +1,129 @@
+"""Queries of a store, and the verification of what they return."""
+
+from __future__ import annotations
+
+import json
+import struct
+import zlib
+from collections.abc import Iterator
+from typing import Any
+
+from manyarms.errors import StoreDamagedError
+from manyarms.store.connection import Connection
+from manyarms.store.records import (
+    Event,
+    ExperimentRecord,
+    Snapshot,
+    first_checksum,
+    next_checksum,
+)
+
+PAGE = 5000  # events that are read at once
+
+
+def experiments(link: Connection, where: str = "name IS NOT NULL", *values: Any) -> Any:
+    """Return experiments that are not being deleted."""
+    rows = link.run(
+        f"SELECT id, name, spec, state, created FROM experiments WHERE {where}", *values
+    )
+    try:
+        return [
+            ExperimentRecord(number, name, json.loads(spec), json.loads(state), created)
+            for number, name, spec, state, created in rows
+        ]
+    except ValueError as error:
+        raise StoreDamagedError(
+            f"The settings of an experiment in {link} are damaged: {error}. Restore a backup."
+        ) from error
+
+
+def last_seq(link: Connection, experiment: int) -> int:
+    """Return the number of the last event; 0 if there is none."""
+    (last,) = link.first("SELECT max(seq) FROM events WHERE experiment = ?", experiment)
+    return last or 0
+
+
+def checksum_at(link: Connection, experiment: int, seq: int) -> int | None:
+    """Return the checksum of an event, for 0 that of the settings; None if it is missing."""
+    if seq == 0:
+        row = link.first("SELECT spec FROM experiments WHERE id = ?", experiment)
+        return row and first_checksum(row[0])
+    row = link.first(
+        "SELECT checksum FROM events WHERE experiment = ? AND seq = ?", experiment, seq
+    )
+    return row and int(row[0])
+
+
+class Chain:
+    """Reads a log in pages and verifies it.
+
+    Events before the first damaged one are returned; then `raise_damage` raises.
+    """
+
+    def __init__(self, place: str, link: Connection, experiment: int, after: int) -> None:
+        self._place, self._experiment, self.seq = place, experiment, after
+        self._damage = ""
+        found = checksum_at(link, experiment, after)
+        if found is None:
+            what = f"event {after}" if after else "the experiment"
+            self._damage = f"{what} is missing"
+        self._check = found or 0
+
+    def page(self, link: Connection, most: int = PAGE) -> list[Event]:
+        """Return the next events, up to the first damaged one."""
+        if self._damage:
+            return []
+        rows = link.run(
+            "SELECT seq, at, kind, pull, arm, reward, detail, checksum FROM events "
+            "WHERE experiment = ? AND seq > ? ORDER BY seq LIMIT ?",
+            *(self._experiment, self.seq, most),
+        )
+        return list(self._verified(rows))
+
+    def _verified(self, rows: list[Any]) -> Iterator[Event]:
+        for *columns, found in rows:
+            seq, at, kind, pull, arm, reward, detail = columns
+            if seq != self.seq + 1:
+                self._damage = f"event {self.seq + 1} is missing"
+                return
+            try:
+                check = next_checksum(self._check, *columns)
+            except (struct.error, AttributeError):  # a column of another type
+                check = -1
+            if check != found:
+                self._damage = f"event {seq} was changed after it was written"
+                return
+            self.seq, self._check = seq, check
+            more = None if detail is None else json.loads(detail)
+            yield Event(seq, at, kind, pull, arm, reward, more)
+
+    def raise_damage(self) -> None:
+        """Raise if the log was found damaged."""
+        if self._damage:
+            raise StoreDamagedError(
+                f"The log of experiment {self._experiment} in {self._place} is damaged: "
+                f"{self._damage}. Restore a backup."
+            )
+
+
+def snapshot_seqs(link: Connection, experiment: int) -> list[int]:
+    """Return after which events there are snapshots, newest first."""
+    rows = link.run(
+        "SELECT seq FROM snapshots WHERE experiment = ? AND seq <= ? ORDER BY seq DESC",
+        *(experiment, last_seq(link, experiment)),
+    )
+    return [seq for (seq,) in rows]
+
+
+def snapshot(link: Connection, experiment: int, seq: int) -> Snapshot | str:
+    """Return a snapshot, or what is wrong with it; empty if it was removed meanwhile."""
+    row = link.first(
+        "SELECT version, checksum, data FROM snapshots WHERE experiment = ? AND seq = ?",
+        *(experiment, seq),
+    )
+    if row is None:
+        return ""
+    version, check, data = row
+    if zlib.crc32(data) != check:
+        return f"the snapshot of experiment {experiment} after event {seq} is damaged"
+    return Snapshot(seq, version, bytes(data))

@@ -1,0 +1,137 @@
+"""The connections of a store, and the lock of the process that leads."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from collections.abc import Callable, Iterator
+from typing import Self
+
+from manyarms.errors import StoreError, StoreUnavailableError
+from manyarms.store.connection import Connection
+
+
+class Sessions:
+    """Two connections to a store, opened when they are needed, each for one thread at a time.
+
+    Commits use the first one, which also holds the leader's lock. Everything that may take long
+    uses the second one.
+
+    Attributes
+    ----------
+    leads
+        Whether this process became the leader by `lead()` and has not resigned.
+    """
+
+    def __init__(self, connect: Callable[[], Connection]) -> None:
+        self.leads = False
+        self._connect = connect
+        self._process = os.getpid()
+        self._commits, self._reads = threading.RLock(), threading.RLock()
+        self._main: Connection | None = connect()
+        self._side: Connection | None = None
+        self._address = str(self._main)
+
+    def __str__(self) -> str:
+        return self._address
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Disconnect, and let another process lead. Closing twice is allowed."""
+        if self._process != os.getpid():
+            return
+        with self._commits, self._reads:
+            with contextlib.suppress(StoreError):
+                self.resign()
+            for connection in (self._main, self._side):
+                if connection is not None:
+                    connection.close()
+            self._main = self._side = None
+            self._process = 0
+
+    def _check_process(self) -> None:
+        if self._process == 0:
+            raise StoreError(f"{self} is closed. Open it again with open_store(...).")
+        if self._process != os.getpid():
+            raise StoreError(
+                f"{self} was opened by process {self._process}, and this is a forked one. Open the "
+                f"store again in this process."
+            )
+
+    @contextlib.contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """Yield the connection that commits, for this thread alone."""
+        with self._commits:
+            connection = self._committing()
+            try:
+                yield connection
+            finally:
+                self._drop_lost(connection)
+
+    def _committing(self) -> Connection:
+        self._check_process()
+        if self._main is None:
+            if self.leads:
+                raise StoreUnavailableError(
+                    f"This process no longer leads: its connection to {self} was lost."
+                )
+            self._main = self._connect()
+        return self._main
+
+    def _drop_lost(self, connection: Connection) -> None:
+        if connection.lost and connection is self._main:
+            connection.close()
+            self._main = None
+
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """Yield the connection for everything else, for this thread alone."""
+        with self._reads:
+            self._check_process()
+            if self._side is None:
+                self._side = self._connect()
+            side = self._side
+            try:
+                yield side
+            finally:
+                if side.lost:
+                    side.close()
+                    self._side = None
+
+    def lead(self) -> bool:
+        """Try to become the leader; return False if another process leads.
+
+        The lock ends with this process. On PostgreSQL it is held by the session that commits, and
+        the server ends that session if `beat()` and commits stay away for 5 seconds.
+        """
+        with self.writing() as link:
+            self.leads = self.leads or link.lock()
+            return self.leads
+
+    def beat(self) -> None:
+        """Raise a `StoreError` if this process no longer leads; call it every second."""
+        with self.writing() as link:
+            if not self.leads:
+                raise StoreError(f"This process does not lead on {self}. Call lead() first.")
+            link.check_lock()
+
+    def resign(self) -> None:
+        """Let another process lead."""
+        with self._commits:
+            led, self.leads = self.leads, False
+            if led and self._main is not None:
+                try:
+                    self._main.unlock()
+                finally:
+                    self._drop_lost(self._main)
+
+    def leader(self) -> str:
+        """Describe the process that leads; empty if none does."""
+        with self.reading() as link:
+            return link.leader()

@@ -1,0 +1,128 @@
+"""Estimates and verdicts arm by arm, as they were before they were columns: slow, and easy to read.
+
+Limits, evidence and the sizes of samples are those of `inference`; what is done with them for each
+arm stands here.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from manyarms.inference.confidence_sequences import spent_error, uniform_limits
+from manyarms.inference.sample import LEVELS, LIMITS, Sample, can_sample
+from manyarms.live.checks import exchangeable
+from manyarms.live.experiment import Experiment
+from manyarms.live.facts import facts_of
+from manyarms.protocol.policy import recommend
+from manyarms.protocol.recommend import lower_limit, scale_of, sigma_of
+
+
+class Judged(NamedTuple):
+    """What a verdict says, in numbers."""
+
+    arm: int
+    stop: bool
+    limit: float
+    tried: int
+    beaten: int
+    met: int
+    unsettled: int
+    highest: list[tuple[int, float]]  # arms of the largest upper limits that are not beaten
+
+
+def limits_of(game: Experiment, error: float = 0.05) -> dict[int, tuple[float, float]]:
+    """Return the limits of every arm of which a reward is known."""
+    told = [(k, arm) for k, arm in enumerate(game.tally, 1) if game.known(arm)[0] > 0]
+    known = [game.known(arm) for _, arm in told]
+    low, high = uniform_limits(
+        [count for count, _ in known],
+        [total for _, total in known],
+        bounds=game.reward_range,
+        sigma=scale_of(game.policy, game.reward_range).sigma,
+        error=spent_error(error, [k for k, _ in told]),
+    )
+    ends = zip(low.tolist(), high.tolist(), strict=True)
+    return {arm: limits for (_, arm), limits in zip(told, ends, strict=True)}
+
+
+def kept(game: Experiment) -> int:
+    """Return the arm to keep; -1 if no reward is known."""
+    seat = recommend(game.state)
+    own = seat if seat < 0 else game.seats.arm(seat)
+    if own >= 0 and own not in game.retired and game.known(own)[0] > 0:
+        return own
+    best, highest, scale = -1, -math.inf, scale_of(game.policy, game.reward_range)
+    for arm in game.tally:
+        count, total = game.known(arm)
+        if count > 0 and arm not in game.retired:
+            limit = lower_limit(count, total, scale, highest)
+            if limit > highest:
+                best, highest = arm, limit
+    return best
+
+
+def top(game: Experiment, k: int) -> list[int]:
+    """Return the arm to keep, and others by their lower limits."""
+    own, limits = kept(game), limits_of(game)
+    others = [arm for arm in limits if arm not in game.retired and arm != own]
+    return [own, *heapq.nlargest(k - 1, others, key=lambda arm: limits[arm][0])]
+
+
+def evidence(count: int, total: float, bar: float, game: Experiment) -> float:
+    """Return how strongly rewards of one arm speak against a mean of `bar` or more."""
+    parts = (1 / 4, 1 / 2, 3 / 4, 7 / 8, 15 / 16)
+    if game.reward_range is None:
+        sigma = sigma_of(game.policy)
+        steps = [(1.0 - part) / sigma for part in parts]
+        logs = [s * (bar * count - total) - count * (s * sigma) ** 2 / 2.0 for s in steps]
+    else:
+        low, high = game.reward_range
+        mean = (bar - low) / (high - low)
+        if not 0.0 < mean < 1.0:
+            return 1.0 if mean <= 0.0 else math.inf
+        ones = min(max((total - low * count) / (high - low), 0.0), count)
+        logs = [
+            ones * math.log(part) + (count - ones) * (math.log1p(-part * mean) - math.log1p(-mean))
+            for part in parts
+        ]
+    return math.fsum(math.exp(min(log, 700.0)) for log in logs) / len(parts)
+
+
+def judged(game: Experiment, epsilon: float, quantile: float, confidence: float) -> Judged:
+    """Return the verdict; a reward must be known."""
+    error, facts = 1.0 - confidence, facts_of(game, int)
+    sampled = can_sample(facts, quantile, error)
+    share = LIMITS * error if sampled else error
+    limits, arm = limits_of(game, share), kept(game)
+    bar = limits[arm][0] + epsilon
+    beaten = {a for a, (_, high) in limits.items() if high <= bar or a == arm}
+    better = game.n_arms - len(beaten - game.retired)
+    met = [a for a in game.tally if a < game.first_arms and a not in game.named]
+    met = met if exchangeable(game.policy) else []
+    against = [evidence(*game.known(a), bar, game) for a in met]
+    samples = [
+        Sample(facts, np.array([x <= 1.0 / a for x in against], np.bool_), quantile,
+                error - share, a)
+        for a in LEVELS
+    ]  # fmt: skip
+    few = sampled and any(sample.small_enough() for sample in samples)
+    unsettled = [
+        a for a, x in zip(met, against, strict=True)
+        if a not in beaten and (x <= 1.0 / LEVELS[0] or not sampled)
+    ]  # fmt: skip
+    left: Any = [a for a in limits if a not in beaten and a not in game.retired]
+    highest = heapq.nlargest(3, left, key=lambda a: limits[a][1])
+    return Judged(
+        arm=arm,
+        stop=better <= math.floor(quantile * game.n_arms) or few,
+        limit=limits_of(game, error)[arm][0],
+        tried=len(limits),
+        beaten=len(beaten),
+        met=len(met),
+        unsettled=len(unsettled),
+        highest=[(a, limits[a][1]) for a in highest],
+    )

@@ -1,0 +1,317 @@
+"""Targets, shares, and what more pulls will bring.
+
+Numbers of wrong verdicts are compared with the 0.1 % quantile of what 5 % would give: a false alarm
+in a thousand, and the seeds are fixed.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+import manyarms as ma
+from manyarms.inference import outlook, tallies
+from manyarms.inference.question import Slack
+from tests.fixed import Fixed
+from tests.inference.games import new
+from tests.live.stores import copied
+
+GAMES = 30
+WRONG = 6  # more than these of 30, at 5 %: 0.001
+
+
+def first_stop(seed: int, arms: int, pulls: int, mean: float = 0.5, **asked: Any) -> int | None:
+    """Return when a verdict first says stop, looking after every tenth pull: all arms are alike."""
+    live = ma.policy("uniform").live(n_arms=arms, horizon=pulls + 1, seed=seed)
+    luck = np.random.default_rng(seed)
+    for k in range(pulls):
+        live.tell(live.ask(), float(luck.random() < mean))
+        if k % 10 == 9 and live.verdict(**asked).stop:
+            return k + 1
+    return None
+
+
+def stops(games: int, **game: Any) -> int:
+    return sum(first_stop(seed, **game) is not None for seed in range(games))
+
+
+# No arm is above the target, or better than arm 0; the one that looks best is chosen among all.
+ALIKE = {"arms": 40, "pulls": 1000, "target": 0.5}
+RIVAL = {"arms": 40, "pulls": 1000, "target": "0"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("game", [ALIKE, RIVAL], ids=["number", "arm"])
+def test_targets_are_seldom_reached_by_chance(game: Any) -> None:
+    assert stops(GAMES, **game) <= WRONG
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("game", "error"), [(ALIKE, 0.05), (RIVAL, 0.9)], ids=["number", "arm"])
+def test_limits_of_each_arm_alone_would_be_wrong(
+    game: Any, error: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else the test above could not fail."""
+    monkeypatch.setattr(tallies, "spent_error", lambda _, number: np.full(np.shape(number), error))
+    assert stops(24, **game) > WRONG
+
+
+def test_a_target_is_reached_when_the_limit_is_above_it() -> None:
+    live = new(n_arms=3)
+    live.observe(0, [1.0, 0.0] * 100)
+    live.observe(1, [1.0] * 200)
+    limit = live.recommend().interval[0]
+    assert live.verdict(target=limit - 1e-9).stop
+    above = live.verdict(target=limit)
+    assert not above.stop
+    assert above.headline.startswith("Go on: arm 1 is the best so far, and not yet shown to be ab")
+    assert (above.target, above.limit) == (limit, limit)
+    high = live.arms()[0].interval[1]
+    gap = limit - high
+    for margin in (gap - 1e-9, f"{100 * (limit / high - 1) - 1e-6:.9f}%"):
+        assert live.verdict(target="0", margin=margin).stop
+    for margin in (gap + 1e-9, f"{100 * (limit / high - 1) + 1e-6:.9f}%"):
+        said = live.verdict(target="0", margin=margin)
+        assert not said.stop
+        assert "the upper limit of '0' and the margin." in said.missing
+    assert "No reward of '2' is known" in live.verdict(target="2").missing
+    assert "It is the arm" in live.verdict(target="1").missing
+    assert "another arm must be found" in live.verdict(target=1.0).missing
+    named = ma.MOSS().live(arms=[3, 7], horizon=9, seed=1)
+    named.observe(7, 1.0)
+    assert not named.verdict(target="7").stop
+    for target in ("b", "8"):
+        with pytest.raises(ma.UnknownArmError, match="Unknown arm"):
+            named.verdict(target=target)
+    with pytest.raises(ma.UnknownArmError, match="Unknown arm 'x'"):
+        live.verdict(target="x")
+    with pytest.raises(ma.ParameterError, match="`target` must be a number such as 0.7, or the na"):
+        live.verdict(target="70 %")
+    odd = ma.MOSS().live(arms=["70%", "b"], horizon=9, seed=1)
+    assert odd.verdict(target="70%").target == "70%"  # which is an arm
+    with pytest.raises(ma.ParameterError, match="`epsilon` must be left out where `target` is"):
+        live.verdict(target=0.5, epsilon=0.1)
+    with pytest.raises(ma.ParameterError, match="`margin` must be left out unless"):
+        live.verdict(target=0.5, margin=0.1)
+
+
+def test_a_share_is_a_difference_of_the_limit() -> None:
+    """Within 20 % of c is within L / 4 of it, if L is 80 % of c."""
+    live = new(n_arms=3)
+    for arm, ones in enumerate((150, 138, 10)):
+        live.observe(arm, [1.0] * ones + [0.0] * (200 - ones))
+    limit = live.verdict().limit
+    for percent in (5, 20, 30, 40, 60):
+        share = percent / 100
+        here = live.verdict(epsilon=f"{percent}%")
+        there = live.verdict(epsilon=limit * share / (1 - share))
+        assert (here.stop, here.beaten) == (there.stop, there.beaten)
+    assert {live.verdict(epsilon=f"{percent} %").stop for percent in (5, 60)} == {False, True}
+    assert (Slack(0.2, True).best(0.8), Slack(0.2, True).more(1.0)) == (1.0, 1.2)
+
+
+def test_epsilon_is_a_setting(tmp_path: Any) -> None:
+    live = ma.MOSS().live(n_arms=3, horizon=9, seed=1, epsilon="25 %")
+    live.tell(live.ask(), 1.0)
+    assert live.verdict().epsilon == "25%"
+    assert live.verdict(epsilon=0.2).epsilon == 0.2
+    live.season(horizon=9)
+    live.save(tmp_path / "saved.db")
+    with ma.load(tmp_path / "saved.db") as saved:
+        assert saved.verdict().epsilon == "25%"
+    assert new(n_arms=3).verdict().epsilon == "10%"
+    below = ma.MOSS().live(n_arms=3, horizon=9, reward_range=(-1.0, 3.0))
+    assert below.verdict().epsilon == pytest.approx(0.4)
+    free = ma.MOSS(sigma=2.0).live(n_arms=3, horizon=9, reward_range=None)
+    assert free.verdict().epsilon == pytest.approx(0.4)
+    for asked in (free, below):
+        with pytest.raises(ma.ParameterError, match="`epsilon` must be a number where rewards may"):
+            asked.verdict(epsilon="10%")
+    with pytest.raises(ma.ParameterError, match="`epsilon` must be a number"):
+        ma.MOSS().live(n_arms=3, horizon=9, epsilon=0)
+
+
+def _played(live: ma.Live, pulls: int, means: Any, seed: int = 1) -> None:
+    luck = np.random.default_rng(seed)
+    for _ in range(pulls):
+        pull = live.ask()
+        live.tell(pull, float(luck.random() < means[pull.arm]))
+
+
+def test_a_policy_that_keeps_to_one_arm_has_settled() -> None:
+    live = Fixed(arm=3).live(n_arms=9, seed=1)
+    _played(live, 199, [0.5] * 9)
+    assert live.verdict().outcome == "go on"
+    assert "cannot be said yet" in live.verdict().outlook
+    _played(live, 1, [0.5] * 9)
+    said = live.verdict()
+    assert (said.outcome, said.stop, said.more) == ("settled", False, None)
+    assert said.headline == "Deploy arm 3, or try others on purpose: the policy has settled on it."
+    assert said.outlook == (
+        "The policy, fixed(arm=3), gave it 100 % of the last 200 pulls. If it goes on like this, "
+        "no stop will come."
+    )
+    assert "observe()" in said.advice
+    assert copied(live).verdict() == said
+    for arm in range(9):  # the way out that it names
+        live.observe(arm, [0.0] * 500)
+    live.observe(3, [1.0] * 500)
+    assert live.verdict().stop
+    asked = live.verdict(target=0.99)
+    assert (asked.outcome, asked.more) == ("settled", None)
+
+
+def test_it_has_not_settled_while_others_are_pulled() -> None:
+    live = Fixed(arm=3).live(n_arms=9, seed=1)
+    _played(live, 300, [0.5] * 9)
+    live._experiment.recent.extend([0] * 101)  # as if another arm had been pulled, too
+    live._experiment.recent.extend([3] * 899)
+    assert live.verdict().outcome == "go on"
+    assert outlook.settled_share(live._tallies(), 0) == 0.0
+
+
+def test_pulls_that_are_missing_are_about_right() -> None:
+    """From a third of the way on, by a factor of three at most."""
+    ratios = []
+    for seed in range(8):
+        live = ma.policy("uniform").live(n_arms=3, horizon=20_000, seed=seed)
+        guesses: dict[int, int | None] = {}
+        while not (said := live.verdict()).stop and live.pulls < 20_000:
+            guesses[live.pulls] = said.more
+            _played(live, 50, [0.3, 0.6, 0.45], seed=live.pulls + seed)
+        end = live.pulls
+        at = min(guesses, key=lambda pulls: abs(pulls - end / 3))
+        if (guess := guesses[at]) is not None:
+            ratios.append(guess / (end - at))
+    assert len(ratios) >= 6
+    assert all(1 / 3 < ratio < 3 for ratio in ratios), ratios
+
+
+def test_few_pulls_are_left() -> None:
+    live = ma.policy("uniform").live(n_arms=3, horizon=310, seed=1)
+    _played(live, 300, [0.3, 0.6, 0.5])
+    said = live.verdict()
+    assert said.more is not None
+    assert re.fullmatch(
+        r"It takes about \d+ more pulls, if they go as the last 300 did, and 10 are left\.",
+        said.outlook,
+    )
+    assert "season(" in said.advice
+    sample = ma.Prospector().live(n_arms=50_000, seed=1)
+    _played(sample, 210, np.full(50_000, 0.9))
+    drawn = sample.verdict()
+    assert "were drawn at random so far" in drawn.missing
+
+
+def test_a_season_tries_the_arms_that_are_missing() -> None:
+    """The way out that the verdict names if a policy has settled after few draws."""
+    means = np.where(np.arange(300) % 50 == 0, 0.9, 0.3)
+    live = ma.Prospector().live(n_arms=300, seed=2)
+    _played(live, 3000, means, seed=2)
+    said = live.verdict(epsilon="20%")
+    assert (said.outcome, said.met < 168) == ("settled", True)
+    assert "season(policy=ma.EmpMOSSPlusPlus(), ...)" in said.advice
+    live.season(policy=ma.EmpMOSSPlusPlus(), horizon=3000, seed=2)
+    _played(live, 3000, means, seed=3)
+    assert live.verdict(epsilon="20%").stop
+
+
+def test_a_control_is_a_target() -> None:
+    """The limits are those of `uplift`, of which tests of its own say how often they are wrong."""
+    live = ma.MOSS().live(n_arms=3, horizon=3000, seed=1, control="today", share=0.4)
+    luck = np.random.default_rng(1)
+    assert live.verdict(target="control").headline.startswith("Too early to say: no reward")
+    while live.pulls < 1500:
+        pull = live.ask()
+        live.tell(pull, float(luck.random() < (0.5 if pull.arm == "today" else 0.8)))
+    low, times = live.uplift().interval[0], live.uplift().ratio_interval[0]
+    assert low > 0.1
+    for margin, above in ((low - 1e-6, low + 1e-6), (_share(times - 1e-6), _share(times + 1e-6))):
+        for name in ("control", "today"):
+            said = live.verdict(target=name, margin=margin)
+            assert said.stop
+            assert "it is better than 'today' by more than" in said.headline
+            assert not live.verdict(target=name, margin=above).stop
+    asked = live.verdict(target="control", margin=0.9)
+    assert (asked.outcome, asked.missing) == ("go on", f"So far: {live.uplift()}.")
+    with pytest.raises(ma.UnknownArmError):
+        new(n_arms=3).verdict(target="control")
+
+
+def _share(ratio: float) -> str:
+    return f"{100 * (ratio - 1):.9f}%"
+
+
+@pytest.mark.parametrize("epsilon", ["0.00001%", "33.33333333%", "1e-3 %", "30%"])
+def test_a_share_is_saved_as_it_was_given(epsilon: str) -> None:
+    live = ma.MOSS().live(n_arms=3, horizon=9, seed=1, epsilon=epsilon)
+    again = copied(live)
+    assert again.verdict().epsilon == live.verdict().epsilon
+    assert float(str(live.verdict().epsilon).rstrip("%")) == pytest.approx(
+        float(epsilon.rstrip("% ")), rel=1e-12
+    )
+
+
+def test_targets_that_cannot_be() -> None:
+    live = ma.MOSS().live(n_arms=3, horizon=9, seed=1)
+    for wrong in (70, -0.1, "9" * 5000):
+        with pytest.raises((ma.ParameterError, ma.UnknownArmError)):
+            live.verdict(target=wrong)
+
+
+def test_the_control_is_called_by_its_name() -> None:
+    live = ma.MOSS().live(arms=["cur", "b"], horizon=9000, seed=3, control="cur", share=0.3)
+    for _ in range(600):
+        pull = live.ask()
+        live.tell(pull, float(pull.arm == "cur" and pull.id % 2 == 0))
+    verdict = live.verdict(target="control")
+    assert (verdict.arm, verdict.target, verdict.goal) == ("cur", "cur", "better than 'cur'")
+    assert verdict.missing == "So far: The recommended arm is the control, cur."
+
+
+@pytest.mark.parametrize("policy", [ma.MOSS(), ma.Prospector()], ids=str)
+def test_if_nothing_is_ever_earned_that_is_said(policy: ma.Policy) -> None:
+    live = policy.live(n_arms=40, horizon=600, seed=1)
+    for k in range(600):
+        if k == 99:
+            assert live.verdict().outcome == "too early to say"
+        live.tell(live.ask(), 0.0)
+        if k == 500:
+            verdict = live.verdict()
+    assert (verdict.outcome, verdict.stop) == ("nothing earned", False)
+    assert verdict.headline.startswith("Nothing earned so far: ")
+    arms = {arm.arm: arm for arm in live.arms()}
+    said = r"All 501 rewards of (\d+) arms in play are 0, the smallest there can be\. The mean of "
+    found = re.search(
+        said + r"arm (\d+), which has the most rewards, is at most (\S+) %,", str(verdict)
+    )
+    assert found is not None
+    assert int(found[1]) <= len(arms)
+    assert 100 * arms[int(found[2])].interval[1] <= float(found[3]) < 100
+    assert live.verdict().outcome == "out of tries"
+    assert "All 600 rewards" in str(live.verdict())
+    below = policy.live(n_arms=2, horizon=600, seed=1, reward_range=(-2.0, 1.0))
+    for _ in range(150):
+        below.tell(below.ask(), -2.0)
+    assert "All 150 rewards of 2 arms in play are -2, the smallest" in str(
+        below.verdict(epsilon=0.01)
+    )
+    below.tell(below.ask(), -1.5)
+    assert below.verdict(epsilon=0.01).outcome != "nothing earned"
+
+
+def test_retired_arms_that_hold_the_verdict_up_are_counted() -> None:
+    live = ma.MOSS().live(n_arms=2000, horizon=10**6, seed=1)
+    for pull in live.ask(600):
+        live.tell(pull, float(pull.id % 2))
+    good = [arm.arm for arm in live.arms() if arm.estimate == 1.0]
+    assert "retired" not in live.verdict().missing
+    live.retire(good[:150])
+    found = re.search(
+        r"Of these, (\d+) were retired, and no pull will tell", live.verdict().missing
+    )
+    assert found is not None
+    assert 0 < int(found[1]) <= 150

@@ -1,0 +1,143 @@
+"""Columns say the same as loops over arms, however events come."""
+
+from __future__ import annotations
+
+import random
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+import manyarms as ma
+from manyarms.inference.estimates import mean_text
+from manyarms.inference.missing import highest
+from manyarms.live.experiment import ArmTally
+from tests.inference import by_loops
+
+RANGES = [(0.0, 1.0), (-1.0, 2.0), None]
+
+
+def _play(live: ma.Live, dice: random.Random, shape: str, turns: int) -> None:
+    low, high = live._experiment.reward_range or (-1.0, 1.0)
+    for _ in range(turns):
+        pull = live.ask()
+        arm = live._experiment.pending[pull.id].arm
+        mean = random.Random(arm).random()
+        value = {
+            "coins": float(dice.random() < mean),
+            "all": min(1.0, max(0.0, dice.gauss(mean, 0.2))),
+            "zeros": 0.0,
+            "tiny": dice.choice([0.0, -0.0, 5e-324, 1e-310, 1e-30, 1.0]),
+        }[shape]
+        if dice.random() < 0.9:
+            live.tell(pull, min(high, low + (high - low) * value))
+        if dice.random() < 0.02:
+            _change(live, dice)
+
+
+def _change(live: ma.Live, dice: random.Random) -> None:
+    arm, game = dice.randrange(live._experiment.n_all), live._experiment
+    what = dice.choice(["observe", "retire", "restore", "add", "retire best"])
+    if what == "observe":
+        low, high = game.reward_range or (-1.0, 1.0)
+        live.observe(arm, [dice.choice([low, high]) for _ in range(dice.choice([1, 5, 40]))])
+    elif what == "add":
+        live.add_arms(2)
+    elif what == "restore" and game.retired:
+        live.restore(min(game.retired))
+    elif what == "retire" and arm not in game.retired:
+        live.retire(arm)
+    elif what == "retire best" and by_loops.kept(game) >= 0:
+        live.retire(by_loops.kept(game))
+
+
+@pytest.mark.parametrize("limits", RANGES, ids=str)
+@pytest.mark.parametrize("shape", ["coins", "all", "zeros", "tiny"])
+def test_columns_are_what_loops_say(limits: Any, shape: str) -> None:
+    dice = random.Random(4)
+    for n_arms, policy in ((5, ma.MOSS()), (400, ma.MOSS()), (170, ma.MOSSOracle(size=160))):
+        live = policy.live(n_arms=n_arms, horizon=10**6, seed=1, reward_range=limits)
+        game = live._experiment
+        for turn in range(12):
+            _play(live, dice, shape, dice.choice([1, 7, 60]))
+            tallies = live._tallies()
+            assert tallies.arm.tolist() == list(game.tally)
+            known = [game.known(arm) for arm in game.tally]
+            assert list(zip(tallies.told.tolist(), tallies.total.tolist(), strict=True)) == known
+            assert tallies.retired.tolist() == [arm in game.retired for arm in game.tally]
+            assert tallies.asked.tolist() == [one.asked for one in game.tally.values()]
+            if by_loops.kept(game) < 0:
+                assert tallies.best(3) == []
+                continue
+            assert tallies.arm[tallies.best(20)].tolist() == by_loops.top(game, 20)
+            asked = dice.choice([0.01, 0.2, 0.6]), dice.choice([0.0, 0.05, 0.3]), 0.95
+            _check_verdict(live, asked, turn)
+
+
+def _check_verdict(live: ma.Live, asked: tuple[float, float, float], turn: int) -> None:
+    expected = by_loops.judged(live._experiment, *asked)
+    epsilon, quantile, confidence = asked
+    found = live.verdict(epsilon=epsilon, quantile=quantile, confidence=confidence)
+    numbers = (found.arm, found.stop, found.tried, found.beaten, found.met, found.unsettled)
+    assert numbers == (expected.arm, expected.stop, *expected[3:7]), turn
+    assert found.limit == pytest.approx(expected.limit, rel=1e-11, abs=1e-11)
+    held_up = re.findall(r"(\d+) \(upper limit ([^,]+),", found.missing)
+    if held_up:
+        assert held_up == [
+            (str(arm), mean_text(high, found.rate)) for arm, high in expected.highest
+        ]
+
+
+@pytest.mark.parametrize("shape", ["coins", "all"])
+def test_many_arms_are_judged_in_blocks(shape: str) -> None:
+    """More than a block of arms, and more than are named at once."""
+    luck, size = np.random.default_rng(1), 20_000
+    live = ma.MOSS().live(n_arms=size, horizon=10**9, seed=1)
+    told = luck.geometric(0.1, size)
+    draws = luck.binomial(told, luck.beta(1, 3, size)) if shape == "coins" else luck.random(size)
+    total = draws if shape == "coins" else told * draws
+    for arm in luck.permutation(size).tolist():
+        live._experiment.tally[arm] = ArmTally(int(told[arm]), int(told[arm]), 0, float(total[arm]))
+    live._experiment.tally[7] = ArmTally(3000, 3000, 0, 2500.0)
+    for asked in ((0.1, 0.05, 0.95), (0.1, 0.0, 0.95), (0.05, 0.6, 0.95)):
+        _check_verdict(live, asked, 0)
+        tallies, bar = live._tallies(), 0.3
+        places = np.flatnonzero(tallies.limits_at(np.arange(size), 0.05)[1] > bar)
+        highs = tallies.limits_at(places, 0.05)[1]
+        order = np.argsort(-highs, kind="stable")[:3]
+        named = highest(tallies, places, bar, 0.05)
+        assert [place for place, _ in named] == places[order].tolist()
+
+
+def test_what_views_ask() -> None:
+    live = ma.MOSS().live(n_arms=3000, horizon=4000, seed=1)
+    dice = random.Random(4)
+    _play(live, dice, "coins", 1500)
+    tallies = live._tallies()
+    best = live.recommend()
+    present = [a for a in live.arms() if a.told and not a.retired]
+    rivals = sum(a.interval[1] > best.interval[0] for a in present) - 1
+    assert tallies.rivals(tallies.best(1)[0]) == rivals
+    assert sum(tallies.histogram()) == int((tallies.asked > 0).sum())
+    for sort, key in (("pulls", "pulls"), ("told", "told"), ("estimate", "estimate")):
+        order = [getattr(tallies.at(int(p)), key) for p in tallies.order(sort) if tallies.told[p]]
+        assert order == sorted(order, reverse=True)
+
+
+def test_an_arm_that_comes_back_is_not_retired_any_more() -> None:
+    live = ma.MOSS().live(arms=["a", "b", "c"], horizon=30, seed=1)
+    for _ in range(9):
+        live.tell(live.ask(), 1.0)
+    live.retire("a")
+    assert {arm.arm for arm in live.arms() if arm.retired} == {"a"}
+    live.restore("a")
+    assert not any(arm.retired for arm in live.arms())
+
+
+def test_the_reward_is_what_pulls_earned() -> None:
+    live = ma.MOSS().live(arms=["a", "b"], horizon=30, seed=1)
+    live.observe("a", [1.0, 0.5, 1.0])
+    assert live.progress().reward == 0.0
+    live.tell(live.ask(), 0.25)
+    assert live.progress().reward == 0.25

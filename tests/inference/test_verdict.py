@@ -1,0 +1,306 @@
+"""When to stop: the statement holds whenever it is made, and says what is missing where it is not.
+
+Numbers of wrong verdicts are compared with the 0.1 % quantile of what 5 % would give: a false alarm
+in a thousand, and the seeds are fixed.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import xml.etree.ElementTree as ET
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import manyarms as ma
+from manyarms.inference.confidence_sequences import evidence_below
+from manyarms.inference.sample import Sample
+from manyarms.live.facts import facts_of
+from tests.fixed import Fixed
+from tests.inference.games import new
+from tests.live.stores import copied
+
+
+def stopped(
+    policy: ma.Policy,
+    means: Any,
+    *,
+    flight: int = 1,
+    noise: float = 0.0,
+    seed: int = 0,
+    **asked: Any,
+) -> ma.StopVerdict | None:
+    """Return the first verdict that says stop, looking after every 50 pulls; None without one.
+
+    Rewards are 0 and 1, or Gaussian with this `noise`.
+    """
+    limits = None if noise else (0.0, 1.0)
+    live = policy.live(n_arms=len(means), horizon=1000, seed=seed, reward_range=limits)
+    luck = np.random.default_rng(seed)
+    for k in range(1000):
+        live.ask()
+        waiting = live._experiment.pending
+        if len(waiting) >= flight:
+            number = list(waiting)[int(luck.integers(len(waiting)))]
+            mean = means[waiting[number].arm]
+            live.tell(number, luck.normal(mean, noise) if noise else float(luck.random() < mean))
+        if k % 50 == 49:
+            verdict = live.verdict(**asked)
+            if verdict.stop:
+                return verdict
+    return None
+
+
+def wrong(verdict: ma.StopVerdict, means: Any) -> bool:
+    best = np.sort(means)[::-1][math.floor(verdict.quantile * len(means))]
+    less = verdict.epsilon
+    if isinstance(less, str):
+        less = best * float(less.rstrip("%")) / 100
+    return bool(means[verdict.arm] < best - less)
+
+
+def rare(n: int, best: int, poor: float) -> Any:
+    """Return means of which few are 0.8, in no order."""
+    means = np.full(n, poor)
+    means[np.random.default_rng(n).permutation(n)[:best]] = 0.8
+    return means
+
+
+# as few good arms as there can be if a poor arm is to be wrong: 5 % and one more
+HARD = rare(1000, 51, 0.0)
+ONE_BY_ONE = ma.Patience(best_mean=0.5)  # each arm until its mean is too low
+NORMAL = np.random.default_rng(5).normal(size=3000)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("policy", "means", "asked"),
+    [
+        (ma.MOSSOracle(size=190), HARD, {"epsilon": 0.5}),
+        (ma.MOSSOracle(size=190), HARD, {"epsilon": 0.5, "flight": 9}),
+        (ma.MOSSOracle(size=190), HARD, {"epsilon": "60%"}),
+        (ma.MOSSOracle(size=60), NORMAL, {"epsilon": 1.0, "quantile": 0.2, "noise": 0.5}),
+    ],
+    ids=["in turn", "late", "a share", "Gaussian"],
+)
+def test_verdicts_that_stop_are_right(policy: ma.Policy, means: Any, asked: Any) -> None:
+    verdicts = [stopped(policy, means, seed=seed, **asked) for seed in range(30)]
+    given = [verdict for verdict in verdicts if verdict is not None]
+    assert len(given) > 15
+    assert f"Of {given[0].met} arms drawn at random, {given[0].unsettled} may be" in str(given[0])
+    assert sum(wrong(verdict, means) for verdict in given) <= 6  # at 5 %: 0.001 for more
+
+
+def test_a_sample_that_is_too_small_would_be_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else the tests above could not fail."""
+    monkeypatch.setattr(Sample, "likely", lambda _, few, size: float(few > 0))
+    monkeypatch.setattr(Sample, "least", lambda _: 10)
+    verdicts = [stopped(ONE_BY_ONE, HARD, seed=seed, epsilon=0.5) for seed in range(30)]
+    given = [verdict for verdict in verdicts if verdict is not None]
+    assert sum(wrong(verdict, HARD) for verdict in given) > 6
+
+
+def test_the_sample_s_own_error_is_used_and_not_exceeded() -> None:
+    """Good arms as rare as allowed, each open with probability 1/2: the worst there can be."""
+    live = new(ma.MOSS(), n_arms=100_000)
+    sample = Sample(live._tallies().facts, np.zeros(2000, np.bool_), 0.05, 0.04, 0.5)
+    rule = [(size, sample.allowed(size, error)) for size, error in sample.sizes()]
+    assert rule[0][1] == 0
+    luck, runs = np.random.default_rng(1), 4000
+    opened = np.cumsum(luck.random((runs, 2000)) < 0.025, axis=1)
+    failed = np.mean([any(row[size - 1] <= most for size, most in rule) for row in opened])
+    assert 0.008 < failed < 0.02  # its error is half of 0.04, of which nine tenths are spent
+
+
+@pytest.mark.parametrize(("bounds", "mean"), [((0.0, 1.0), 0.8), ((0.0, 1.0), 0.1), (None, 0.3)])
+def test_evidence_seldom_speaks_against_what_is_true(bounds: Any, mean: float) -> None:
+    luck, runs, length = np.random.default_rng(3), 1000, 400
+    draws = luck.random((runs, length)) < mean if bounds else luck.normal(mean, 0.5, (runs, length))
+    totals = np.cumsum(draws, axis=1)
+    counts = np.broadcast_to(np.arange(1, length + 1), totals.shape)
+    evidence = evidence_below(counts.ravel(), totals.ravel(), mean, bounds=bounds)
+    crossed = (evidence.reshape(runs, length) > 2.0).any(axis=1).mean()
+    assert crossed < 0.5 + 3.1 * math.sqrt(0.25 / runs)  # a false alarm in a thousand
+    for bar in (mean + 0.05, mean + 0.1):  # and it grows with the bar
+        higher = evidence_below(counts.ravel(), totals.ravel(), bar, bounds=bounds)
+        assert (higher >= evidence * (1 - 1e-9)).all()
+    assert evidence_below([5], [0.0], 1.0).item() == math.inf
+    assert evidence_below([5], [0.0], 0.0).item() == 1.0
+
+
+def _filled(live: ma.Live, rewards: dict[int, list[float]]) -> ma.Live:
+    for arm, some in rewards.items():
+        live.observe(arm, some)
+    return live
+
+
+def test_few_arms_are_compared_with_each_other() -> None:
+    live = _filled(new(n_arms=3), {0: [1.0] * 200, 1: [0.0] * 200})
+    verdict = live.verdict(epsilon=0.2, quantile=0.0)
+    assert not verdict.stop
+    assert "1 of 3 arms may still be better by more than 0.2" in verdict.missing
+    live.observe(2, [0.0] * 200)
+    verdict = live.verdict(epsilon=0.2, quantile=0.0)
+    assert (verdict.stop, verdict.arm, verdict.beaten) == (True, 0, 3)
+    assert verdict.missing == ""
+    live.retire(0)
+    assert live.verdict(epsilon=0.2, quantile=0.0).arm in (1, 2)
+    assert replace(verdict, quantile=0.1, at_first=True).headline == (
+        "Stop and deploy arm 0: it is within 0.2 of the best of all 3 arms there were at first, "
+        "95 % sure."
+    )
+
+
+@pytest.mark.parametrize("n_arms", [3, 100])
+def test_few_arms_need_no_sample(n_arms: int) -> None:
+    """5 % of 3 arms is less than one, and no sample of 100 arms can be large enough."""
+    live = new(ma.Prospector(), n_arms=n_arms)
+    live.tell(live.ask(), 1.0)
+    asked = live.verdict()
+    assert f"{n_arms - 1} arms have no reward yet." in asked.missing
+    assert asked.limit == live.verdict(quantile=0.0).limit  # all of the error is for limits
+    top, last = n_arms // 20, n_arms - n_arms // 20 - 1
+    for arm in range(last):
+        live.observe(arm, [float(arm == 1), 0.0] * 300)
+    verdict = live.verdict()
+    assert f"to stop, {f'at most {top}' if top else 'none'} may be." in verdict.missing
+    live.observe(last, [0.0] * 5)
+    said = live.verdict().missing
+    assert re.search(rf"Held up by .*\b{last} \(upper limit [79]\S+ %, [56] rewards\)", said)
+    live.observe(last, [0.0] * 400)
+    verdict = live.verdict()
+    assert (verdict.stop, verdict.arm, verdict.unsettled) == (True, 1, 0)
+    assert verdict.tried - verdict.beaten <= top
+
+
+def test_the_arm_is_not_its_own_rival() -> None:
+    live = ma.MOSS().live(n_arms=3, horizon=501, seed=1)
+    for _ in range(500):
+        pull = live.ask()
+        live.tell(pull, float(pull.arm == 1))
+    verdict = live.verdict()
+    assert (verdict.stop, verdict.beaten, verdict.unsettled) == (True, 3, 0)
+    assert "\nOf the 3 arms tried, none is better by more than 10 %. Its mean" in str(verdict)
+
+
+def test_after_the_horizon_it_does_not_say_go_on() -> None:
+    live = new(ma.MOSS(), n_arms=3, horizon=4)
+    last = live.ask(4)[-1]
+    live.tell_many([(pull, 1.0) for pull in live.pending if pull != last])
+    verdict = live.verdict()
+    assert verdict.outcome == "out of tries"
+    assert verdict.headline == (
+        f"Out of tries. Best so far: arm {verdict.arm} (not shown to be within 10 %)."
+    )
+    assert "Tell the 1 reward still missing. Deploy it, or go on with season(" in str(verdict)
+
+
+def test_what_is_missing_is_said() -> None:
+    live = new(ma.MOSS(), n_arms=1000)
+    nothing = "Too early to say: no reward has been told yet for any arm in play."
+    assert str(live.verdict()) == nothing
+    assert live.verdict().arm is None
+    for pull in live.ask(50):
+        live.tell(pull, 0.0)
+    take = int(re.findall(r"at least (\d+)", live.verdict().missing)[0])
+    assert live.verdict().missing == (
+        "Only 50 arms were drawn at random so far. To judge the top 5 %, at least "
+        f"{take} are needed."
+    )
+    assert "its mean is at least 0 %, 95 % sure for all arms at all times." in str(live.verdict())
+    assert live.verdict().limit == live.recommend().interval[0]
+    for pull in live.ask(take - 50):
+        live.tell(pull, 1.0)
+    verdict = live.verdict()
+    assert (verdict.met, verdict.n_arms) == (take, 1000)
+    assert re.fullmatch(
+        rf"\d+ of the first {take} arms drawn may still be better by more than 10 %; to stop, at "
+        rf"most 0 may be\.",
+        verdict.missing,
+    )
+    assert str(verdict).startswith(
+        f"Too early to say: go on.\n{verdict.missing} The best so far is arm {verdict.arm}, with "
+    )
+    fixed = Fixed(arm=3).live(n_arms=9, seed=1)
+    fixed.tell(fixed.ask(), 1.0)
+    assert "fixed(arm=3) is not known to draw arms at random" in fixed.verdict().missing
+
+
+def test_arms_that_chance_could_not_bring_are_taken_off() -> None:
+    live = new(ma.MOSS(), n_arms=1000)
+    game = live._experiment
+    sample = Sample(facts_of(game, int), np.zeros(0, np.bool_), 0.05, 0.04, 0.5)
+    assert sample.top == 51
+    live.retire([1, 2])  # never tried
+    live.observe(3, [1.0])
+    less = Sample(facts_of(game, int), np.zeros(0, np.bool_), 0.05, 0.04, 0.5)
+    assert less.top == 48
+    assert less.least() > sample.least()
+    live.retire(list(range(100, 160)))
+    assert live.verdict().missing.startswith(
+        "63 of the first 1000 arms never had the chance to be drawn at random: "
+    )
+    assert "ask with quantile=0.063 or more" in live.verdict().missing
+    assert "never had the chance" not in live.verdict(quantile=0.063).missing
+    assert live.verdict().met == 0  # the observed one was not met by chance
+    live.restore(1)
+    pull = live.ask()
+    assert pull.arm == 1 or pull.id == 1
+    assert copied(live).verdict() == live.verdict()
+
+
+def test_a_season_has_met_what_was_met_by_chance() -> None:
+    live = new(ma.MOSS(), n_arms=1000, horizon=60)
+    for pull in live.ask(50):
+        live.tell(pull, 0.0)
+    live.observe(live.ask().arm, 1.0)
+    live.season(horizon=50)
+    assert live.verdict().met == 51
+    live.add_arms(5)
+    live.season(horizon=50)
+    said = live.verdict()
+    assert (said.met, said.at_first, said.n_arms) == (51, True, 1000)
+
+
+def test_it_prints_and_is_checked() -> None:
+    live = ma.MOSS().live(arms=["<b>", "b"], horizon=9, seed=1)
+    live.observe("<b>", [1.0] * 100)
+    live.observe("b", [0.0] * 100)
+    verdict = live.verdict(epsilon=0.3)
+    assert str(verdict).startswith(
+        "Stop and deploy arm '<b>': it is within 0.3 of the best of all 2 arms, 95 % sure.\n"
+    )
+    assert "&lt;b&gt;" in verdict._repr_html_()
+    ET.fromstring(verdict._repr_html_())
+    assert "all but the top 50 % of 2 arms," in replace(verdict, quantile=0.5).headline
+    for name, value in (("epsilon", 0), ("quantile", 1.0), ("quantile", -0.1), ("confidence", 1),
+                        ("epsilon", -1), ("epsilon", "100%"), ("epsilon", "0%"), ("target", True),
+                        ("target", math.nan), ("epsilon", "a"), ("epsilon", True)):  # fmt: skip
+        with pytest.raises(ma.ParameterError, match=f"`{name}` must be a (finite )?number"):
+            live.verdict(**{name: value})  # type: ignore[arg-type]  # so it is refused
+
+
+def test_pulls_without_a_reward_are_warned_of() -> None:
+    """With most of an arm's failures abandoned, the verdict is wrong, and says why it may be."""
+    rates, luck = [0.5, 0.3, 0.4], np.random.default_rng(1)
+    said = {}
+    for share in (0.0, 0.01, 0.8):
+        live = ma.policy("uniform").live(n_arms=3, horizon=6000, seed=1)
+        for pull in live.ask(6000):
+            reward = float(luck.random() < rates[pull.arm])
+            if pull.arm == 1 and reward == 0.0 and luck.random() < share:
+                live.abandon(pull)
+            else:
+                live.tell(pull, reward)
+        said[share] = live.verdict()
+        assert said[share].stop
+    assert said[0.0].arm == said[0.01].arm == 0
+    assert said[0.0].warning == said[0.01].warning == ""
+    wrong = said[0.8]
+    assert wrong.arm == 1
+    assert re.match(r"5\d % of the pulls of arm 1, and 1\d % of all pulls, have no reward: ",
+                    wrong.warning)  # fmt: skip
+    assert str(wrong).endswith("The verdict holds only if that does not depend on the reward.")

@@ -1,0 +1,396 @@
+"""Recorded handles: nothing acknowledged is lost, and two writers never overwrite each other."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import manyarms as ma
+from manyarms.errors import WriteConflictError
+from manyarms.live import opening, recorder, replaying
+from manyarms.store import LONGEST_ARM_NAME, Append, Event, open_store
+from tests.inference.games import in_turn, new, play
+from tests.live.stores import ADDRESSES, copied, known, leave
+from tests.serve.machines import new_name
+
+NAMES = ["red", "blue", "green"]
+
+
+def begun(path: Path, **given: Any) -> ma.Live:
+    chosen: dict[str, Any] = {"arms": NAMES, "horizon": 500, "seed": 1, "name": "shop"} | given
+    policy = chosen.pop("policy", ma.MOSS())
+    live: ma.Live = policy.live(store=path / "shop.db", **chosen)
+    return live
+
+
+@pytest.mark.parametrize("place", ADDRESSES)
+@pytest.mark.parametrize("policy", [ma.MOSS(), ma.EmpMOSSPlusPlus(count_late=True)], ids=str)
+def test_it_goes_on_as_if_nothing_had_happened(
+    place: str, policy: ma.Policy, tmp_path: Path
+) -> None:
+    store, name = ADDRESSES[place](tmp_path), new_name()
+    given: dict[str, Any] = {"arms": [f"arm {k}" for k in range(40)], "horizon": 5000, "seed": 2}
+    given["now"] = lambda: 1e9
+    twin = policy.live(**given)
+    live = policy.live(**given, store=store, name=name)
+    for _ in range(4):
+        play(live, 60)
+        play(twin, 60)
+        leave(live) if place == "sqlite" else live.close()
+        live = ma.load(store, name=name, now=given["now"])
+        assert known(live) == known(twin)
+    live.close()
+
+
+def test_the_same_script_begins_and_continues(tmp_path: Path) -> None:
+    for pulls in (0, 10, 20):
+        with begun(tmp_path) as live:
+            assert live.pulls == pulls
+            in_turn(live, 10)
+    with ma.load(tmp_path / "shop.db") as live:
+        assert live.pulls == 30
+        assert "experiment 'shop'" in repr(live)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"policy": ma.Prospector()}, "policy is 'moss' there, and 'prospector' here"),
+        ({"horizon": 9}, "horizon is 500 there, and 9 here"),
+        ({"seed": 2}, "seed is 1 there, and 2 here"),
+        ({"reward_range": (0, 2)}, r"reward_range is \(0.0, 1.0\) there, and \(0.0, 2.0\) here"),
+        ({"control": "now", "window": 60}, "control is None there, and 'now' here; window is None"),
+        ({"arms": ["red", "black"]}, "arm 1 is 'blue' there, and 'black' here; change arms with"),
+        ({"arms": NAMES[:2]}, "there are 3 arms, and 2 here"),
+        ({"arms": None, "n_arms": 3}, r"arms have names there, and numbers here"),
+    ],
+)
+def test_other_settings_are_named(given: dict[str, Any], said: str, tmp_path: Path) -> None:
+    begun(tmp_path).close()
+    with pytest.raises(ma.ParameterError, match=said):
+        begun(tmp_path, **given)
+    begun(tmp_path, seed=None).close()  # any will do
+    begun(tmp_path).close()
+
+
+def test_numbered_arms_may_have_grown(tmp_path: Path) -> None:
+    given: dict[str, Any] = {"arms": None, "n_arms": 3}
+    with begun(tmp_path, **given) as live:
+        live.add_arms(2)
+    with begun(tmp_path, **given) as live:
+        assert live.n_arms == 5
+    with begun(tmp_path, name="names") as live:
+        live.add_arms(["black"])
+    for arms in (NAMES, [*NAMES, "black"]):
+        with begun(tmp_path, name="names", arms=arms) as live:
+            assert live.n_arms == 4
+    with pytest.raises(ma.ParameterError, match="n_arms is 3 there, and 4 here"):
+        begun(tmp_path, **given | {"n_arms": 4})
+
+
+def test_the_name_may_be_left_out_if_there_is_one(tmp_path: Path) -> None:
+    begun(tmp_path).close()
+    ma.load(tmp_path / "shop.db").close()
+    begun(tmp_path, name=None).close()
+    with pytest.raises(ma.ParameterError, match="has 2 experiments: 'experiment', 'shop'"):
+        ma.load(tmp_path / "shop.db")
+    with pytest.raises(ma.ParameterError, match="has no experiment 'x'. It has: 'experiment'"):
+        ma.load(tmp_path / "shop.db", name="x")
+    with pytest.raises(ma.PathNotFoundError, match="There is no store"):
+        ma.load(tmp_path / "none.db")
+    with pytest.raises(ma.ParameterError, match="`name` is an experiment's name in a store"):
+        ma.MOSS().live(n_arms=3, horizon=9, name="shop")
+
+
+@pytest.mark.parametrize("name", ["a/b", "ü ?&=", "x" * 200, "'; DROP TABLE events"])
+def test_odd_names_of_experiments(name: str, tmp_path: Path) -> None:
+    with begun(tmp_path, name=name) as live:
+        live.ask()
+    with ma.load(tmp_path / "shop.db", name=name) as live:
+        assert live.pulls == 1
+    for wrong in ("a\0b", "x" * 201, "half \ud83c"):
+        with pytest.raises(ma.ParameterError, match="The name of an experiment must be"):
+            begun(tmp_path, name=wrong)
+
+
+def test_names_of_arms_may_be_long(tmp_path: Path) -> None:
+    long = "prompt " * 2000
+    with begun(tmp_path, arms=["short", long]) as live:
+        live.observe(long, 1.0)
+    with ma.load(tmp_path / "shop.db") as live:
+        assert live.recommend().arm == long
+    for wrong in ("x" * (LONGEST_ARM_NAME + 1), "", "a\0b"):
+        for store in (None, tmp_path / "other.db"):
+            with pytest.raises(ma.ParameterError, match="The name of an arm must be"):
+                ma.MOSS().live(arms=["a", wrong], horizon=9, store=store)
+
+
+def test_integers_are_names_too(tmp_path: Path) -> None:
+    with begun(tmp_path, arms=[70, 10**30]) as live:
+        live.observe(10**30, 1.0)
+        live.add_arms([-5])
+    with ma.load(tmp_path / "shop.db") as live:
+        assert live.recommend().arm == 10**30
+        live.observe(-5, 0.0)
+
+
+def test_every_pull_that_ask_returns_is_recorded(tmp_path: Path) -> None:
+    with begun(tmp_path) as live:
+        pulls = [live.ask(), *live.ask(5)]
+        with open_store(tmp_path / "shop.db", read_only=True) as store:
+            record = store.find("shop")
+            assert record is not None
+            events = list(store.events(record.id))
+        assert [(event.kind, event.pull) for event in events] == [("asked", p.id) for p in pulls]
+        assert [live.arm_name(event.arm or 0) for event in live.events()] == [p.arm for p in pulls]
+        assert [event.seq for event in live.events(after=4)] == [5, 6]
+    with pytest.raises(ma.TurnError, match="not recorded, or closed"):
+        live.events()
+
+
+def test_a_second_writer_is_refused_and_overwrites_nothing(tmp_path: Path) -> None:
+    one, two = begun(tmp_path), begun(tmp_path)
+    pull = one.ask()
+    with pytest.raises(WriteConflictError, match="is writing|other events"):
+        two.ask()
+    with pytest.raises(ma.StoreError, match="Open it again with load"):
+        two.ask()
+    assert two.progress().pulls == 1  # what it shows may not be recorded
+    one.tell(pull, 1.0)
+    two.close()
+    one.close()
+    with begun(tmp_path) as live:
+        assert live.progress().told == 1
+
+
+def test_a_race_to_begin_has_one_winner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = opening._begin
+
+    def slower(*given: Any) -> Any:
+        monkeypatch.setattr(opening, "_begin", real)
+        begun(tmp_path).close()  # another process is faster
+        return real(*given)
+
+    monkeypatch.setattr(opening, "_begin", slower)
+    with begun(tmp_path) as live:
+        in_turn(live, 3)
+    monkeypatch.setattr(opening, "_begin", slower)
+    with pytest.raises(ma.ParameterError, match="horizon is 500 there"):
+        begun(tmp_path, horizon=9, name="shop")
+
+
+_KILLED = """
+import sys
+import manyarms as ma
+live = ma.MOSS().live(n_arms=50, horizon=10**6, seed=1, store=sys.argv[1], durable=sys.argv[2])
+while True:
+    pull = live.ask()
+    print(f"asked {pull.id} {pull.arm}", flush=True)
+    live.tell(pull, float(pull.arm % 2))
+    print(f"told {pull.id}", flush=True)
+"""
+
+
+@pytest.mark.patient
+@pytest.mark.parametrize("durable", ["process", "power"])
+def test_a_kill_loses_nothing_that_was_acknowledged(durable: str, tmp_path: Path) -> None:
+    path = tmp_path / "shop.db"
+    for lines in (1, 50, 300):
+        child = subprocess.Popen(
+            [sys.executable, "-c", _KILLED, str(path), durable], stdout=subprocess.PIPE, text=True
+        )
+        assert child.stdout is not None
+        said = [child.stdout.readline().split() for _ in range(lines)]
+        os.kill(child.pid, signal.SIGKILL)
+        said += [line.split() for line in child.stdout.read().splitlines()]
+        child.stdout.close()
+        child.wait()
+        with ma.load(path) as live:
+            pending = {pull.id for pull in live.pending}
+            for what, number, *arm in (line for line in said if len(line) > 1):
+                assert int(number) < live.pulls
+                if arm and int(number) in pending:
+                    assert live._experiment.pending[int(number)].arm == int(arm[0])
+                if what == "told":
+                    assert int(number) not in pending
+            for pull in live.pending:
+                live.tell(pull, 0.0)
+
+
+# Snapshots
+
+
+def snapshots_of(path: Path) -> list[int]:
+    with open_store(path) as store:
+        return [found.seq for found in store.snapshots(store.experiments()[0].id)]
+
+
+def test_snapshots_come_after_so_many_events(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recorder, "SNAPSHOT_EVERY", 10)
+    live = begun(tmp_path, arms=None, n_arms=50)
+    in_turn(live, 40)
+    leave(live)
+    first = snapshots_of(tmp_path / "shop.db")
+    assert len(first) == 2
+    with ma.load(tmp_path / "shop.db") as live:
+        live.ask()
+    assert snapshots_of(tmp_path / "shop.db")[0] == 81  # when it was closed
+
+
+def test_a_snapshot_that_fails_does_not_close_the_handle(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(recorder, "SNAPSHOT_EVERY", 5)
+
+    def failing(experiment: Any) -> bytes:
+        raise OSError(28, "No space left on device")
+
+    with begun(tmp_path) as live:
+        with monkeypatch.context() as patch:
+            patch.setattr(recorder, "snapshot", failing)
+            in_turn(live, 20)
+        assert "No snapshot of" in caplog.text
+        in_turn(live, 5)
+    assert snapshots_of(tmp_path / "shop.db")
+    with ma.load(tmp_path / "shop.db") as live:
+        assert live.pulls == 25
+
+
+@pytest.mark.parametrize("change", ["version = 'other'", "data = x'00', checksum = 3523407757"])
+def test_a_snapshot_that_cannot_be_used_is_passed_over(
+    change: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The older one is tried, and then the whole log."""
+    live = begun(tmp_path)
+    in_turn(live, 10)
+    live.close()
+    with begun(tmp_path) as live:
+        in_turn(live, 10)
+    path = tmp_path / "shop.db"
+    newest, older = snapshots_of(path)
+    for spoiled, expected in ((newest, older), (older, 0)):
+        link = sqlite3.connect(path)
+        link.execute(f"UPDATE snapshots SET {change} WHERE seq = {spoiled}")
+        link.commit()
+        link.close()
+        began: list[int] = []
+        real = replaying.replay
+
+        def watched(experiment: Any, *given: Any, began: Any = began, real: Any = real) -> None:
+            began.append(experiment.seq)
+            real(experiment, *given)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(opening, "replay", watched)
+            handle = ma.load(path)
+        assert (began[-1], handle.pulls) == (expected, 20)
+        leave(handle)
+
+
+# What goes wrong
+
+
+def test_a_commit_that_fails_stops_the_handle_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    live = begun(tmp_path)
+    pull = live.ask()
+    recording = live._recorder.recording
+    assert recording is not None
+
+    def full(appends: Any) -> None:
+        raise ma.StoreError("The disk is full.")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(recording.store, "commit", full)
+        with pytest.raises(ma.StoreError, match="The disk is full. Open it again with load"):
+            live.tell(pull, 1.0)
+    for call in (live.ask, lambda: live.retire("red")):
+        with pytest.raises(ma.StoreError, match="was not written: The disk is full"):
+            call()
+    assert live.progress().pulls == 1
+    live.close()
+    with ma.load(tmp_path / "shop.db") as again:
+        assert again.pending == [pull]
+        again.tell(pull, 1.0, again="ignore")
+
+
+def test_events_that_cannot_be_are_refused(tmp_path: Path) -> None:
+    with begun(tmp_path) as live:
+        in_turn(live, 3)
+    path = tmp_path / "shop.db"
+    with open_store(path) as store:
+        record = store.experiments()[0]
+        store.commit([Append(record.id, 6, [Event(7, 0.0, "asked", 3, 99)])])
+    with pytest.raises(ma.SavedFileError, match="pull 3 was of arm 99, and moss now chooses arm"):
+        ma.load(path)
+
+
+def test_a_changed_row_is_noticed(tmp_path: Path) -> None:
+    live = begun(tmp_path)
+    in_turn(live, 3)
+    leave(live)
+    link = sqlite3.connect(tmp_path / "shop.db")
+    link.execute("UPDATE events SET reward = 0.25 WHERE seq = 4")
+    link.commit()
+    link.close()
+    with pytest.raises(ma.StoreError, match="event 4 was changed after it was written"):
+        ma.load(tmp_path / "shop.db")
+
+
+@pytest.mark.parametrize(
+    "spec", ["{}", "[]", '{"policy": 3}', '{"policy": {"name": "no", "label": "no"}}']
+)
+def test_settings_that_cannot_be_are_refused(spec: str, tmp_path: Path) -> None:
+    begun(tmp_path).close()
+    link = sqlite3.connect(tmp_path / "shop.db")
+    link.execute("UPDATE experiments SET spec = ?", (spec,))
+    link.commit()
+    link.close()
+    with pytest.raises(ma.SavedFileError, match="has settings that this version|needs the policy"):
+        ma.load(tmp_path / "shop.db")
+
+
+def test_a_season_is_recorded(tmp_path: Path) -> None:
+    live = begun(tmp_path)
+    in_turn(live, 20)
+    late = live.ask()
+    live.season(policy=ma.Prospector())
+    in_turn(live, 5)
+    live.season(policy=ma.MOSS(), horizon=50)
+    in_turn(live, 5)
+    expected = copied(live)
+    leave(live)
+    with ma.load(tmp_path / "shop.db") as live:
+        assert known(live) == known(expected)
+        assert (live.policy, live.pulls, live.horizon) == (ma.MOSS(), 31, 76)
+        assert live.pending == [late]
+        live.tell(late, 1.0)
+    with pytest.raises(ma.ParameterError, match="other settings: horizon is 500 there"):
+        begun(tmp_path, horizon=50)
+
+
+def test_save_and_load(tmp_path: Path) -> None:
+    live = new(ma.EmpMOSSPlusPlus())
+    play(live, 100)
+    path = tmp_path / "saved.db"
+    for _ in range(2):  # what is there is replaced
+        live.save(path)
+    assert [file.name for file in tmp_path.iterdir()] == ["saved.db"]
+    with ma.load(path) as again:
+        assert known(again) == known(live)
+        assert list(again.events()) == []
+        play(again, 50)
+        with pytest.raises(ma.ParameterError, match="another file than the store"):
+            again.save(path)
+    with ma.load(path) as more:
+        assert more.pending == again.pending

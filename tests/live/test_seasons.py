@@ -1,0 +1,247 @@
+"""Seasons, rewards observed elsewhere, and arms that come back."""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+from typing import Any
+
+import pytest
+
+import manyarms as ma
+from manyarms.live.arms import Seats
+from tests.fixed import Fixed
+from tests.helpers import EVERY_POLICY, label
+from tests.inference.games import new
+from tests.live.stores import copied, known
+
+
+def tape(arm: Any, k: int) -> float:
+    """Return the k-th reward of an arm, whoever pulls it."""
+    return float(random.Random(f"{arm} {k}").random() < (int(arm) % 10) / 10)
+
+
+def play_tape(live: ma.Live, pulls: int, seen: dict[Any, int]) -> list[Any]:
+    """Play so many pulls in turn, and return their arms."""
+    arms = []
+    for _ in range(pulls):
+        pull = live.ask()
+        arms.append(pull.arm)
+        live.tell(pull, tape(pull.arm, seen.setdefault(pull.arm, 0)))
+        seen[pull.arm] += 1
+    return arms
+
+
+POLICIES = [ma.MOSS(), ma.EmpMOSSPlusPlus(), ma.Prospector(), ma.MOSSPlusPlus()]
+
+
+def test_a_season_begins_with_what_is_known() -> None:
+    """Its policy makes the choices of one that pulled all these arms itself."""
+    live = ma.EmpMOSSPlusPlus().live(n_arms=40, horizon=150, seed=3)
+    play_tape(live, 150, {})
+    known_before = {arm.arm: arm for arm in live.arms()}
+    live.season(horizon=250, policy=ma.Prospector(), seed=5)
+    rewards = live._experiment.remembered()
+    assert {arm: len(some) for arm, some in rewards.items()} == {
+        arm: one.told for arm, one in known_before.items()
+    }
+    anew = ma.Prospector().live(n_arms=40, horizon=400, seed=5)
+    for arm in rewards:  # the same order of arms, and no rewards: so it must pull them all
+        anew._experiment.drawn_next[arm] = None
+    used = {arm: iter(some) for arm, some in rewards.items()}
+    for _ in range(100):
+        pull = live.ask()
+        while (theirs := anew.ask().arm) in used and (
+            known := next(used[theirs], None)
+        ) is not None:
+            anew.tell(anew.pulls - 1, known)
+        assert theirs == pull.arm
+        reward = tape(theirs, pull.id)
+        live.tell(pull, reward)
+        anew.tell(anew.pulls - 1, reward)
+
+
+def test_a_season_keeps_what_is_known_and_pending() -> None:
+    live = new(ma.MOSS(), horizon=200)
+    play_tape(live, 190, {})
+    late = live.ask(10)
+    live.retire([0, 1])
+    live.add_arms(2)
+    before = live.arms()
+    live.season(horizon=50)
+    assert (live.pulls, live.horizon, live.n_arms) == (200, 250, 12)
+    assert live.arms() == before
+    assert live.pending == late
+    play_tape(live, 50, {})
+    assert not {0, 1} & {pull.arm for pull in live.pending[10:]}
+    with pytest.raises(ma.TurnError, match="all 250 pulls of the horizon are made"):
+        live.ask()
+    for pull in late:
+        live.tell(pull, 1.0)
+    assert live.progress().told == 250
+    with pytest.raises(ma.ParameterError, match="`policy` must be able to do without retired arms"):
+        live.season(policy=Fixed(arm=3))
+    for wrong in ({"policy": 3}, {"horizon": 0}, {"horizon": None}, {"horizon": 9, "seed": -1}):
+        with pytest.raises(ma.ParameterError):
+            live.season(**wrong)
+    live.season(policy=ma.Prospector())
+    assert live.horizon is None
+
+
+def test_chained_seasons_lose_nothing() -> None:
+    live = ma.Prospector().live(n_arms=30, seed=3)
+    seen: dict[Any, int] = {}
+    for season in range(4):
+        play_tape(live, 100, seen)
+        live.season(policy=POLICIES[season], horizon=None if POLICIES[season].anytime else 200)
+        assert {arm.arm: arm.told for arm in live.arms()} == seen
+        known = sum(map(len, live._experiment.stock.values()))
+        assert known == live.progress().told == 100 * (season + 1)
+
+
+def test_a_reward_of_an_earlier_season_reaches_the_policy() -> None:
+    live = new(ma.MOSS(), n_arms=3, horizon=50)
+    late = live.ask()
+    live.season(horizon=20)
+    live.tell(late, 1.0)
+    assert dict(live._experiment.stock) == {late.arm: deque([1.0])}
+    play_tape(live, 5, {})
+    assert live._experiment.stock == {}
+
+
+def test_the_order_of_rewards_is_random_and_other_rewards_are_their_mean() -> None:
+    live = new(ma.MOSS(), n_arms=3)
+    live.observe(1, [1.0] * 20 + [0.0] * 20)
+    rewards = live._experiment.remembered()[1]
+    assert sorted(rewards) == [0.0] * 20 + [1.0] * 20 != rewards
+    other = new(ma.MOSS(), reward_range=(0.0, 10.0), horizon=50)
+    other.observe(3, [1.0, 9.5])
+    assert other._experiment.remembered() == {3: [5.25, 5.25]}
+
+
+def test_observed_arms_come_first_and_their_rewards_are_used() -> None:
+    live = ma.MOSS().live(n_arms=10**6, horizon=1000, seed=1)
+    live.observe(77, [0.0, 1.0])
+    live.observe(999_999, 1.0)
+    assert [arm.arm for arm in live.arms()] == [77, 999_999]
+    pull = live.ask()
+    assert pull.arm not in (77, 999_999)  # rewards of these were used
+    assert (pull.id, live.pulls, live.horizon) == (0, 1, 998)
+    assert live.progress().observed == 1
+    assert "1 observed reward left" in str(live.progress())
+
+
+def test_no_pull_is_refused_halfway_because_rewards_were_observed() -> None:
+    live = new(ma.MOSS(), n_arms=2, horizon=6)
+    live.observe(0, [1.0] * 50)
+    assert len(live.ask(5)) == 5  # at most one could be used
+    assert live.pulls == live.horizon == 5
+    with pytest.raises(ma.TurnError, match="all 5 pulls of the horizon are made"):
+        live.ask()
+
+
+def test_a_policy_that_was_told_the_arm_is_not_given_another() -> None:
+    live = Fixed(arm=3).live(n_arms=10, seed=1)
+    live.observe(7, [1.0])
+    live.observe(3, [1.0])
+    pull = live.ask()
+    assert (pull.arm, live._experiment.turns) == (3, 2)
+
+
+def test_what_is_observed_is_checked() -> None:
+    live = new()
+    for wrong in (2.0, float("nan"), "1", [0.5, None]):
+        with pytest.raises(ma.ParameterError, match="Cannot observe reward"):
+            live.observe(3, wrong)  # type: ignore[arg-type]
+    with pytest.raises(ma.UnknownArmError, match="Unknown arm 99"):
+        live.observe(99, 1.0)
+    live.observe(3, [])
+    assert live.arms() == []
+
+
+def test_arms_come_back_and_come_next() -> None:
+    live = new(ma.MOSS(), n_arms=1000)
+    tried = [pull.arm for pull in live.ask(5)]
+    for pull in live.pending:
+        live.tell(pull, 1.0)
+    live.retire(tried[:2])
+    assert live.n_arms == 998
+    with pytest.raises(ma.TurnError, match=f"Cannot restore arm {tried[2]}: it is not retired"):
+        live.restore([tried[0], tried[2]])
+    assert live.n_arms == 998
+    live.restore(tried[:2])
+    assert live.n_arms == 1000
+    assert [pull.arm for pull in live.ask(2)] == tried[:2]
+    live.add_arms(5)
+    assert {pull.arm for pull in live.ask(1001)} >= {1000, 1001, 1002, 1003, 1004}
+    assert next(arm for arm in live.arms() if arm.arm == tried[0]).pulls >= 2
+
+
+def test_an_arm_may_come_back_again_and_again() -> None:
+    live = new(ma.MOSS(), n_arms=5)
+    for _ in range(3):
+        pull = live.ask()
+        live.retire(3)
+        live.restore(3)
+        live.add_arms(1)
+        live.tell(pull, 1.0)
+        again = copied(live)
+        assert known(again) == known(live)
+    assert live.n_arms == 8
+    assert live.ask(8) == again.ask(8)
+
+
+def test_retiring_many_is_all_or_nothing() -> None:
+    live = new(n_arms=4)
+    live.retire(2)
+    for arms, message in (
+        ([0, 2], "Cannot retire arm 2: it is retired already"),
+        ([0, 9], "Unknown arm 9"),
+        ([0, 1, 3], "Cannot retire 3 arms: none would be left"),
+    ):
+        with pytest.raises(ma.ManyarmsError, match=message):
+            live.retire(arms)
+        assert live.n_arms == 3
+    live.retire([])
+    live.retire([0, 0, 1])
+    assert live.n_arms == 1
+
+
+@pytest.mark.parametrize("policy", EVERY_POLICY, ids=label)
+def test_every_policy_can_observe_and_has_seasons(policy: ma.Policy) -> None:
+    live, luck = policy.live(n_arms=60, horizon=400, seed=3), random.Random(1)
+    for k in range(120):
+        if k % 12 == 0:
+            live.observe(luck.randrange(60), [0.0, 1.0])
+        live.tell(live.ask(), float(luck.random() < 0.4))
+    live.season(horizon=70)
+    assert known(copied(live)) == known(live)
+    for _ in range(60):
+        live.tell(live.ask(), 1.0)
+    again = copied(live)
+    assert again.verdict() == live.verdict()
+    assert again.ask() == live.ask()
+
+
+def test_seats_that_cannot_be_are_refused() -> None:
+    ok = Seats(5)
+    ok.swap(1, 3)
+    ok.come_back(4)
+    ok.add(5, 3)
+    pairs, shifts = list(ok.seat_of.items()), ok.shifts()
+    again = Seats.restored(8, 1, pairs, shifts)
+    assert [again.arm(s) for s in range(9) if s != 4] == [0, 3, 2, 1, 4, 5, 6, 7]
+    assert again.count == ok.count == 9
+    for wrong in (
+        (8, 0, pairs, shifts),
+        (8, 1, pairs[:1], shifts),
+        (8, 1, [(0, 99)], ([], [])),
+        (8, 1, [(9, 0)], ([], [])),
+        (8, 1, [*pairs, pairs[0]], shifts),
+        (8, 1, pairs, ([5], [2])),
+        (8, 1, pairs, ([9], [1])),
+        (8, 1, pairs, ([5, 5], [1, 1])),
+        (8, 1, pairs, ([5], [-1])),
+    ):
+        with pytest.raises(ValueError, match="seat"):
+            Seats.restored(*wrong)

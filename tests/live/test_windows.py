@@ -1,0 +1,160 @@
+"""Reward windows: pulls whose rewards do not come in time end, also after a restart."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import manyarms as ma
+from manyarms.errors import RewardWarning
+
+
+class Clock:
+    """The time, which passes only when a test says so."""
+
+    def __init__(self) -> None:
+        self.time = 1e9
+
+    def __call__(self) -> float:
+        return self.time
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+def begun(clock: Clock, **given: Any) -> ma.Live:
+    return ma.MOSS().live(n_arms=5, horizon=500, seed=1, window=600, now=clock, **given)
+
+
+def test_a_pull_without_a_reward_is_abandoned(clock: Clock) -> None:
+    live = begun(clock)
+    first, second = live.ask(2)
+    clock.time += 599
+    live.tell(first, 1.0)
+    assert live.pending == [second]
+    clock.time += 1
+    assert live.pending == []
+    assert live.progress().abandoned == 1
+    with pytest.raises(ma.TurnError, match="or its window of 600 s has ended"):
+        live.tell(second, 1.0)
+    live.tell(second, 1.0, again="ignore")
+
+
+def test_or_it_gets_the_reward_of_missing_ones(clock: Clock) -> None:
+    live = begun(clock, missing=0)
+    live.ask(3)
+    clock.time += 601
+    how = live.progress()
+    assert (how.told, how.pending, how.abandoned, how.reward) == (3, 0, 0, 0.0)
+
+
+def test_held_rewards_count_when_the_window_ends(clock: Clock) -> None:
+    live = begun(clock, missing=0.0, hold=True)
+    first, second = live.ask(2)
+    live.tell(first, 1.0)
+    assert live.progress().told == 0
+    assert live.pending == [second]
+    with pytest.raises(ma.TurnError, match="told already"):
+        live.tell(first, 0.0)
+    clock.time += 600
+    assert (live.progress().told, live.progress().reward) == (2, 1.0)
+
+
+def test_a_held_reward_may_be_abandoned(clock: Clock) -> None:
+    live = begun(clock, hold=True)
+    pull = live.ask()
+    live.tell(pull, 1.0)
+    live.abandon(pull)
+    clock.time += 600
+    assert (live.progress().told, live.progress().abandoned) == (0, 1)
+
+
+def test_windows_end_after_a_restart_those_of_control_pulls_too(
+    clock: Clock, tmp_path: Path
+) -> None:
+    given: dict[str, Any] = {"missing": 0.0, "control": "today", "share": 0.5}
+    with begun(clock, **given, store=tmp_path / "shop.db") as live:
+        today = [pull for pull in live.ask(40) if pull.arm == "today"]
+        assert today
+    clock.time += 600
+    with ma.load(tmp_path / "shop.db", now=clock) as live:
+        assert live.pending == []
+        assert live._experiment.control is not None
+        assert live._experiment.control.told == len(today)
+        kinds = [event.kind for event in live.events()]
+        assert (kinds.count("asked"), kinds.count("expired")) == (40, 40)
+        clock.time += 1
+        kept = live.ask()
+    with ma.load(tmp_path / "shop.db", now=clock) as live:
+        assert live.pending == [kept]
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"window": 0.0}, "`window` must be a number >= 0.1"),
+        ({"window": None, "missing": 0.0}, "`missing` is about rewards that do not come"),
+        ({"window": None, "hold": True}, "`hold` is about rewards that do not come"),
+        ({"missing": 7.0}, "Cannot fill in reward 7.0"),
+        ({"hold": "yes"}, "`hold` must be"),
+    ],
+)
+def test_what_is_refused(given: dict[str, Any], said: str) -> None:
+    with pytest.raises(ma.ParameterError, match=said):
+        ma.MOSS().live(n_arms=5, horizon=9, **{"window": 60.0} | given)
+
+
+def test_only_clicks_are_told_and_a_warning_says_so(clock: Clock) -> None:
+    live = ma.MOSS().live(n_arms=5, horizon=5000, seed=1)
+    for k, pull in enumerate(live.ask(255)):
+        if k % 5 == 0:
+            live.tell(pull, 1.0)
+    with pytest.warns(RewardWarning, match="tell a reward of 0 for them, or set `window`"):
+        live.ask()
+    live.ask(256)  # it warns once
+    assert "the largest there can be" in live.progress().warning
+    assert "the largest there can be" in str(live.verdict())
+    assert live.progress().warning in str(live.progress())
+
+
+def test_no_warning_if_pulls_without_a_click_are_told(clock: Clock) -> None:
+    live = begun(clock, missing=0.0)
+    for k in range(300):
+        clock.time += 100
+        pull = live.ask()
+        if k % 5 == 0:
+            live.tell(pull, 1.0)
+    assert live.progress().warning == ""
+
+
+@pytest.mark.parametrize("hold", [False, True])
+def test_late_rewards_that_differ_are_noticed_unless_they_are_held(
+    clock: Clock, hold: bool
+) -> None:
+    """Every click comes early; zeros are reported late, or filled in by the window."""
+    live = begun(clock, missing=0.0, hold=hold)
+    for k in range(400):
+        pull = live.ask()
+        if k % 3 == 0:
+            live.tell(pull, 1.0)
+        elif k % 3 == 1:
+            clock.time += 100
+            live.tell(pull, 0.0)
+        else:
+            clock.time += 600
+    assert ("depends on the delay" in live.progress().warning) == (not hold)
+    assert ("depends on the delay" in live.verdict().warning) == (not hold)
+
+
+def test_rewards_that_the_window_fills_in_are_not_late_ones(clock: Clock) -> None:
+    live = begun(clock, missing=0.0)
+    for k in range(400):
+        pull = live.ask()
+        if k % 3 == 0:
+            live.tell(pull, 1.0)
+        clock.time += 600
+    assert live.progress().warning == ""
