@@ -57,11 +57,8 @@ GROUPS = {
         "tests/inference/test_confidence_sequences.py tests/core/test_statistics.py",
     ),
     "stores": Group(
-        [
-            *("live/in_memory.py", "live/journal.py", "live/store.py"),
-            *("live/databases/store.py", "live/databases/sqlite.py", "live/databases/database.py"),
-        ],
-        "tests/live/test_journal.py tests/live/test_stores.py tests/live/test_history.py "
+        ["store/event_store.py", "store/reading.py", "store/sqlite.py", "store/writing.py"],
+        "tests/store/test_contract.py tests/store/test_sqlite.py tests/live/test_recording.py "
         "tests/live/test_stateful.py",
         "not ostgres",
     ),

@@ -18,7 +18,7 @@ __all__ += ["run_attacks", "survives"]
 
 # children are forked from a process that has neither threads nor anything to lose
 CHILDREN = multiprocessing.get_context("forkserver")
-CHILDREN.set_forkserver_preload(["tests.attack.on_journals", "tests.attack.on_handles"])
+CHILDREN.set_forkserver_preload(["tests.attack.on_handles"])
 
 
 class Arena(NamedTuple):

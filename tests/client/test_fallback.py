@@ -13,7 +13,7 @@ import manyarms as ma
 from manyarms.client import AsyncRemote
 from manyarms.client.answers import Answer
 from manyarms.client.base import Lost
-from manyarms.live.game import NO_PULL
+from manyarms.live.pulls import NO_PULL
 from tests.client.scripted import BUSY, GIVEN, REFUSED, SILENT, STANDBY, UNKNOWN, Script
 from tests.serve.machines import TOKEN, in_thread, new_name
 
