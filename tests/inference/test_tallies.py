@@ -12,7 +12,7 @@ import pytest
 import manyarms as ma
 from manyarms.inference.estimates import mean_text
 from manyarms.inference.missing import highest
-from manyarms.live.experiment import ArmTally
+from manyarms.live.tally import ArmTally
 from tests.inference import by_loops
 
 RANGES = [(0.0, 1.0), (-1.0, 2.0), None]

@@ -15,15 +15,16 @@ from typing import Any
 
 from manyarms.core.jit import Dispatched, check_bodies
 from manyarms.core.memory import SPARSE
-from manyarms.core.rng import draw, unit
+from manyarms.core.rng import draw
 from manyarms.errors import ParameterError
 from manyarms.inference.facts import CONTROL, RECENT
 from manyarms.inference.late_rewards import DELAYS
 from manyarms.live.arms import Seats
 from manyarms.live.checks import ROOM, check_can, exchangeable
 from manyarms.live.settings import Settings
-from manyarms.protocol.in_flight import InFlight, land, launch, lose
-from manyarms.protocol.keys import control_key, memory_key, policy_key
+from manyarms.live.tally import ArmTally, ControlTally, PendingPull
+from manyarms.protocol.in_flight import land, launch, lose
+from manyarms.protocol.keys import memory_key, policy_key
 from manyarms.protocol.policy import Policy, arrive, ask, reset, retire, tell
 from manyarms.protocol.registry import described_policy
 from manyarms.store import Event
@@ -41,57 +42,6 @@ RESTORED = "restored"  # a retired arm
 SEASON = "season"  # another policy or horizon
 _NEVER = -1  # the generation of a pull that teaches the policy nothing
 _new = tuple.__new__  # makes a NamedTuple in half the time of its class
-
-
-class PendingPull(InFlight):
-    """A pull without a reward, and when it was asked for (seconds since 1970)."""
-
-    asked: float
-
-
-class ArmTally:
-    """What is known of an arm.
-
-    Attributes
-    ----------
-    asked, told
-        Its pulls, and how many of them have a reward.
-    observed
-        How many rewards were observed.
-    total
-        The sum of all these rewards.
-    season
-        The last season in which the policy chose it; 0 if none did.
-    """
-
-    __slots__ = ("asked", "observed", "season", "told", "total")
-
-    def __init__(
-        self, asked: int = 0, told: int = 0, observed: int = 0, total: float = 0.0, season: int = 0
-    ) -> None:
-        self.asked, self.told, self.observed = asked, told, observed
-        self.total, self.season = total, season
-
-
-class ControlTally:
-    """The control: which pulls it gets, and what they have earned.
-
-    Before each pull that is handed out, one word of a random stream of its own decides whether the
-    pull is the control's. If so, the policy is not asked. So its choices are those of an experiment
-    without a control.
-    """
-
-    __slots__ = ("_key", "abandoned", "asked", "share", "told", "total", "turns")
-
-    def __init__(self, share: float, seed: int) -> None:
-        self.share, self._key = share, control_key(seed)
-        self.turns = self.asked = self.told = self.abandoned = 0
-        self.total = 0.0
-
-    @property
-    def due(self) -> bool:
-        """Whether the next pull is the control's."""
-        return unit(draw(self._key, self.turns)) < self.share
 
 
 class Experiment:

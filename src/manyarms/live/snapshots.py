@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 from manyarms.core.checks import check_int
 from manyarms.errors import SavedFileError
 from manyarms.live.arms import Seats
-from manyarms.live.experiment import ArmTally, Experiment
+from manyarms.live.experiment import Experiment
 from manyarms.live.packing import MALFORMED_ERRORS, pack, taken, unpack
 from manyarms.live.settings import Settings, recorded_policy
+from manyarms.live.tally import ArmTally
 from manyarms.protocol.in_flight import InFlight
 from manyarms.protocol.policy import MOST_ARMS, Policy
 from manyarms.protocol.registry import described_policy

@@ -1,0 +1,58 @@
+"""What an experiment keeps of a pending pull, of an arm and of the control."""
+
+from __future__ import annotations
+
+from manyarms.core.rng import draw, unit
+from manyarms.protocol.in_flight import InFlight
+from manyarms.protocol.keys import control_key
+
+
+class PendingPull(InFlight):
+    """A pull without a reward, and when it was asked for (seconds since 1970)."""
+
+    asked: float
+
+
+class ArmTally:
+    """What is known of an arm.
+
+    Attributes
+    ----------
+    asked, told
+        Its pulls, and how many of them have a reward.
+    observed
+        How many rewards were observed.
+    total
+        The sum of all these rewards.
+    season
+        The last season in which the policy chose it; 0 if none did.
+    """
+
+    __slots__ = ("asked", "observed", "season", "told", "total")
+
+    def __init__(
+        self, asked: int = 0, told: int = 0, observed: int = 0, total: float = 0.0, season: int = 0
+    ) -> None:
+        self.asked, self.told, self.observed = asked, told, observed
+        self.total, self.season = total, season
+
+
+class ControlTally:
+    """The control: which pulls it gets, and what they have earned.
+
+    Before each pull that is handed out, one word of a random stream of its own decides whether the
+    pull is the control's. If so, the policy is not asked. So its choices are those of an experiment
+    without a control.
+    """
+
+    __slots__ = ("_key", "abandoned", "asked", "share", "told", "total", "turns")
+
+    def __init__(self, share: float, seed: int) -> None:
+        self.share, self._key = share, control_key(seed)
+        self.turns = self.asked = self.told = self.abandoned = 0
+        self.total = 0.0
+
+    @property
+    def due(self) -> bool:
+        """Whether the next pull is the control's."""
+        return unit(draw(self._key, self.turns)) < self.share
