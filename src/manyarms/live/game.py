@@ -326,7 +326,7 @@ class LiveGame:
                 what = "come" if function is arrive else "go"
                 raise ParameterError(
                     f"{self.policy.label} cannot let arms {what} while it plays. Begin with a "
-                    f"policy that can, such as Prospector().",
+                    f"policy that can, such as prospector.",
                     parameter="policy",
                 )
             check_bodies(state, (function,))
