@@ -22,14 +22,15 @@ def list_contests() -> None:
     from manyarms.cli.screen import show, show_table
     from manyarms.instances import local_contests, read_contest
 
-    rows, folders = [], {}
+    rows = []
+    folders = set()
     for name, path in local_contests().items():
         facts = read_contest(path).info()
         rows.append([name, str(facts["captions"]), str(facts["best_arms"])])
-        folders[path.parent] = None
+        folders.add(str(path.parent))
     if rows:
         show_table(["contest", "captions", "best arms"], rows)
-        show(f"in {', '.join(map(str, folders))}")
+        show(f"in {', '.join(sorted(folders))}")
     else:
         show(
             "No contest files here. Get one with `manyarms data get 652`, or set MANYARMS_DATA to "
