@@ -127,7 +127,7 @@ $(STAMP): pyproject.toml
 
 $(PAPER_STAMP): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	test -e $(STAMP) || $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[lab]"
+	test -e $(STAMP) || $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[lab]" "rich>=14.3"
 	touch $(PAPER_STAMP)
 
 clean:

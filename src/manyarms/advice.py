@@ -117,7 +117,8 @@ class Advice:
             f"{self.n_arms:,} arms, {self.horizon:,} pulls{late}; {self.replications} replications "
             f"of {_count(len(self.problems), 'problem')}: {', '.join(self.problems)}.",
         ]
-        table = aligned([head, *cells])
+        shown = len(head) if len(self.problems) > 1 else -1  # of one problem, it is the mean
+        table = aligned([row[:shown] for row in (head, *cells)])
         return "\n".join([*map(_filled, self._answer()), "", *table, "", *map(_filled, notes)])
 
     def _answer(self) -> Iterator[str]:
@@ -156,9 +157,9 @@ def advise(
     """Recommend a policy for problems of your size.
 
     Six policies are simulated on problems with your number of arms and pulls. The one that loses
-    least on average is recommended; of policies whose difference is less than two standard errors,
-    the one that is best known to be robust (Prospector, or Scout). Policies that need to know more
-    than you do are left out.
+    least on average is recommended. If others differ from it by less than two standard errors,
+    Prospector (or Scout, to find) is preferred. Policies that need to know more than you do are
+    left out.
 
     Parameters
     ----------

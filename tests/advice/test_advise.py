@@ -114,6 +114,7 @@ def test_to_find_counts_the_recommended_arm() -> None:
     assert advice.rows[0].mean == pytest.approx(100 * result.simple_regret.mean() / 0.8)
     assert (advice.n_arms, advice.problems) == (41, ("last year's",))
     assert "0 %: a best arm is recommended at the end." in str(advice)
+    assert "worst problem" not in str(advice)  # there is only one
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -105,6 +106,16 @@ def test_advise_writes_json(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "advice.json"
     assert run(*words, "--json", str(path)) == ""
     assert json.loads(path.read_text()) == whole
+
+
+@pytest.mark.long
+@pytest.mark.slow
+@pytest.mark.compiled
+def test_the_docs_show_what_advise_prints(run: Run) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "choosing.md").read_text(encoding="utf-8")
+    (shown,) = re.findall(r"^```text\n(.*?)^```$", page, re.M | re.S)
+    (command,) = re.findall(r"^manyarms (advise .*)$", page, re.M)
+    assert run(*command.split()) == shown
 
 
 @pytest.mark.parametrize(

@@ -103,6 +103,13 @@ def test_the_recommended_arm_is_requested_once_a_minute() -> None:
     assert paths == ["asks", "leaders?k=1", "asks", "asks", "leaders?k=1", "asks"]
 
 
+@pytest.mark.parametrize("outcome", [SILENT, REFUSED, FOREIGN, BROKEN])
+def test_an_answered_ask_does_not_wait_for_the_recommended_arm(outcome: Answer | Lost) -> None:
+    script = Script([GIVEN, *times(outcome)])
+    assert script.remote().ask(fallback=True) == ma.Pull("red", 4)
+    assert script.now <= 3.0  # seconds, by the defaults
+
+
 def test_no_arm_is_known() -> None:
     with pytest.raises(ma.TurnError, match="paused"):
         Script([PAUSED]).remote().ask(fallback=True)

@@ -188,6 +188,8 @@ def test_wrong_parameters_of_both_clients() -> None:
     async def ask() -> None:
         await Script([]).async_remote().verdict(eps=0.1)  # type: ignore[call-arg]
 
+    with pytest.raises(ma.UnknownNameError, match="parameter of `ask`: 'fallbck'"):
+        Script([]).remote().ask(fallbck="red")  # type: ignore[call-overload]
     for attempt in (
         lambda: Script([]).remote().verdict(eps=0.1),  # type: ignore[call-arg]
         lambda: asyncio.run(ask()),

@@ -219,7 +219,7 @@ def test_a_network_that_goes_away_is_noticed_and_the_rest_comes_later(
     printed = capsys.readouterr()
     assert "22: http://127.0.0.1" in printed.out
     assert "0 were here, 1 downloaded, 0 of your own, 3 failed, 2 not tried" in printed.out
-    assert "Run the same again to go on" in printed.err
+    assert "Run the same command again" in printed.err
     server.files = whole
     assert main(["data", "get", "--all"]) == 0
     assert "1 were here, 5 downloaded" in capsys.readouterr().out

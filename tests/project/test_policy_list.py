@@ -67,5 +67,5 @@ def test_policies_of_users_are_listed_too(
     assert main(["policies", "--json"]) == 0
     rows = {row["name"]: row for row in json.loads(capsys.readouterr().out)}
     assert rows["listed-by-a-test"]["parameters"] == {}
-    assert rows["moss++"]["knowledge"] == "none"
+    assert rows["moss++"]["needs"] == "horizon"
     assert rows["moss++"]["parameters"]["beta"] == "0.5"

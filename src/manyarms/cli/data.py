@@ -82,7 +82,10 @@ def _get_all() -> None:
     count: Counter[str] = Counter()
     notes = []
     with click.progressbar(
-        get_every_contest(published), length=len(published), file=sys.stderr
+        get_every_contest(published),
+        length=len(published),
+        label="verifying and downloading contests",
+        file=sys.stderr,
     ) as tried:
         for one in tried:
             count[one.state] += 1

@@ -201,7 +201,7 @@ def carried_out(
         limits: Any = {name: given.pop(name) for name in _NAMES if name in given}
         for name in given.keys() - known.keys() if "limits" in known else ():
             names = [*[*known][1:-1], *_NAMES]
-            raise UnknownNameError(f"parameter of `{plan.__name__}`:", name, names)
+            raise UnknownNameError(f"parameter of `{plan.__name__.strip('_')}`:", name, names)
         result: T = self._run(plan(self, *values, **given), limits)
         return result
 

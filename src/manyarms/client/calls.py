@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Generator, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypedDict, TypeVar
 from urllib.parse import quote, urlencode
 
@@ -75,9 +75,9 @@ class Calls:
         seen = yield from _pages(f"{self._path}/arms", "arms", query)
         return [read_arm(arm) for arm in seen]
 
-    def leaders(self, k: int) -> Plan[list[ArmEstimate]]:
+    def leaders(self, k: int, **how: Any) -> Plan[list[ArmEstimate]]:
         """Read the best arms."""
-        seen = (yield self.get("/leaders", k=k)).body["arms"]
+        seen = (yield replace(self.get("/leaders", k=k), **how)).body["arms"]
         if not seen:
             raise TurnError(
                 "Cannot recommend an arm: no reward has been told yet for any arm in play."

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _MOST = 10_000  # pulls or rewards of one request
+_SOON = {"timeout": 1.0, "retry_for": 1.0}  # seconds: a visitor waits for an ask with a fallback
 
 
 class Remote(Client):
@@ -311,7 +312,7 @@ class Remote(Client):
         if isinstance(k, int) and k > _MOST:
             fix = "Ask again for more."
         number = 1 if k is None else check_int("k", k, at_least=1, at_most=_MOST, fix=fix)
-        soon = {} if instead is None else {"timeout": 1.0, "retry_for": 1.0}  # a visitor waits
+        soon = {} if instead is None else _SOON
         call = self._calls.send("POST", "/asks", {"k": number}, **soon)
         call.headers["Idempotency-Key"] = secrets.token_hex(16)
         try:
@@ -324,8 +325,8 @@ class Remote(Client):
         self._fallback.answered()
         if instead is True and self._fallback.stale:
             self._fallback.remember(None)  # if this fails, it is tried again in a minute
-            with contextlib.suppress(ManyarmsError):
-                self._fallback.remember((yield from self._calls.leaders(1))[0].arm)
+            with contextlib.suppress(ManyarmsError, LookupError, TypeError):  # the pull counts
+                self._fallback.remember((yield from self._calls.leaders(1, **soon))[0].arm)
         return pulls[0] if k is None else pulls
 
     @carried_out

@@ -25,7 +25,7 @@ def check_can(policy: Policy, state: Any, function: Dispatched[..., Any]) -> Non
             what = "come" if function is arrive else "go"
             raise ParameterError(
                 f"{policy.label} cannot let arms {what} while it plays. Begin with a policy that "
-                f"can, such as Prospector().",
+                f"can, such as prospector.",
                 parameter="policy",
             )
         check_bodies(state, (function,))

@@ -152,7 +152,6 @@ ANYTIME = {
             good_at="Parallel without a horizon",
             source="Zhu & Nowak 2020",
             kind="paper",
-            knowledge="mu*",
         ),
         Parallel,
         Doubling,

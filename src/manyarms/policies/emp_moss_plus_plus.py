@@ -36,7 +36,7 @@ from manyarms.policies.parts.moss_slots import (
     refresh,
     set_scale,
 )
-from manyarms.policies.parts.parameters import MixturePolicy, kl_form
+from manyarms.policies.parts.parameters import MixturePolicy
 from manyarms.policies.parts.randomness import RANKING
 from manyarms.protocol import About, plays
 from manyarms.protocol.parameters import choice
@@ -244,7 +244,6 @@ class EmpMOSSPlusPlus(MixturePolicy):
         good_at="wide gaps, rare best arms",
         source="Zhu & Nowak 2020",
         kind="paper",
-        variants=(kl_form("empmoss++"),),
     )
 
     rank: Annotated[str, choice("all", "pulled")] = "all"

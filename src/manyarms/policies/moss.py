@@ -115,7 +115,6 @@ class MOSS(IndexPolicy):
     about = About(
         needs="horizon",
         guarantee="minimax over n arms for T ≥ n",
-        only_if=("more pulls than arms",),
         page="docs/policies/moss.md",
         scaling="log of arms pulled",
         good_at="few arms, many pulls",
@@ -162,7 +161,6 @@ KL_FORMS = {
     "kl-ucb++": Form(
         _about_kl(
             guarantee="minimax and asymptotically optimal, rewards 0 and 1",
-            only_if=("rewards 0 and 1", "more pulls than arms"),
             good_at="few arms, means near 0 or 1, with a guarantee",
             source="Ménard & Garivier 2017",
         ),
@@ -171,7 +169,6 @@ KL_FORMS = {
     "kl-ucb-switch": Form(
         _about_kl(
             guarantee="optimal per problem and minimax over n arms",
-            only_if=("rewards 0 and 1", "more pulls than arms"),
             good_at="few arms, best of both guarantees",
         ),
         partial(_with_index, "switch"),

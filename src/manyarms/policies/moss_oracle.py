@@ -18,7 +18,7 @@ from manyarms.policies.parts.fresh import (
     retire_arm,
 )
 from manyarms.policies.parts.moss_slots import begin, count_late_pulls, credit
-from manyarms.policies.parts.parameters import IndexPolicy, kl_form
+from manyarms.policies.parts.parameters import IndexPolicy
 from manyarms.protocol import About, plays
 from manyarms.protocol.parameters import Count, Probability
 from manyarms.theory.schedules import subset_size
@@ -105,10 +105,6 @@ class MOSSOracle(IndexPolicy):
         good_at="problems whose share of best arms is known",
         source="Zhu & Nowak 2020",
         kind="paper",
-        knowledge="m",
-        variants=(
-            kl_form("moss-oracle", index="kl++", guarantee="minimax up to a log, rewards 0 and 1"),
-        ),
     )
 
     alpha: Probability | None = None

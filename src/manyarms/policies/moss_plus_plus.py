@@ -20,7 +20,7 @@ from manyarms.policies.parts.iterations import (
 )
 from manyarms.policies.parts.mixtures import Mixtures, mixture_pulls, mixtures
 from manyarms.policies.parts.moss_slots import begin, count_late_pulls, credit, open_slot, unopened
-from manyarms.policies.parts.parameters import MixturePolicy, kl_form
+from manyarms.policies.parts.parameters import MixturePolicy
 from manyarms.protocol import About, plays
 from manyarms.theory.schedules import iteration_arms, iteration_pulls, iterations
 
@@ -161,7 +161,6 @@ class MOSSPlusPlus(MixturePolicy):
         good_at="a guarantee at every hardness",
         source="Zhu & Nowak 2020",
         kind="paper",
-        variants=(kl_form("moss++", index="kl++", guarantee="Pareto optimal, rewards 0 and 1"),),
     )
 
     def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> MossPlusPlusState:

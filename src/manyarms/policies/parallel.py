@@ -130,7 +130,6 @@ class Parallel(ToldBestMean, SubroutinePolicy):
         good_at="a known best mean",
         source="Zhu & Nowak 2020",
         kind="paper",
-        knowledge="mu*",
     )
 
     subset_factor: int = 2

@@ -15,7 +15,7 @@ from manyarms.policies.parts.fresh import is_retired, strike
 from manyarms.policies.parts.kl import bernoulli_kl
 from manyarms.policies.parts.parameters import SigmaPolicy, ToldBestMean
 from manyarms.policies.parts.randomness import FRESH
-from manyarms.protocol import About, Variant, plays
+from manyarms.protocol import About, plays
 from manyarms.protocol.parameters import choice
 
 
@@ -169,15 +169,6 @@ class Patience(ToldBestMean, SigmaPolicy):
         good_at="a known best mean; statistics of one arm only",
         source="ours; the rule as in UCB-TP (2022)",
         kind="ours",
-        knowledge="mu*",
-        variants=(
-            Variant(
-                label="patience(kl)",
-                parameters={"bound": "kl"},
-                guarantee="none proven",
-                rewards="[0, 1]",
-            ),
-        ),
     )
 
     bound: Annotated[str, choice("mean", "kl")] = "mean"

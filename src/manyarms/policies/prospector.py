@@ -43,7 +43,7 @@ from manyarms.policies.parts.shrunk_means import (
     shrunk_means,
     strike_out,
 )
-from manyarms.protocol import About, Variant, plays
+from manyarms.protocol import About, plays
 from manyarms.protocol.parameters import Flag, number
 
 # The constants of the target. The guarantee does not depend on them: they were tuned.
@@ -448,14 +448,6 @@ class Prospector(GuardPolicy):
         source="ours, docs/guard.md",
         kind="ours",
         rewards="[0, 1]",
-        variants=(
-            Variant(
-                label="prospector(bold)",
-                parameters={"bold": True},
-                guarantee="Pareto optimal, as MOSS++, constant 10",
-                rewards="[0, 1]",
-            ),
-        ),
     )
 
     bold: Flag = False

@@ -17,7 +17,7 @@ from manyarms.policies.parts.fresh import (
     retire_arm,
 )
 from manyarms.policies.parts.moss_slots import begin, count_late_pulls, credit
-from manyarms.policies.parts.parameters import IndexPolicy, kl_form
+from manyarms.policies.parts.parameters import IndexPolicy
 from manyarms.protocol import About, plays
 from manyarms.protocol.parameters import Share
 from manyarms.theory.schedules import quantile_arms
@@ -114,13 +114,11 @@ class Quantile(IndexPolicy):
     about = About(
         needs="nothing",
         guarantee="sublinear below hardness 0.35",
-        only_if=("hardness below 0.35",),
         page="docs/policies/quantile.md",
         scaling="log of arms pulled",
         good_at="many good arms, no horizon",
         source="Chaudhuri & Kalyanakrishnan 2018 (QRM2)",
         kind="paper",
-        variants=(kl_form("quantile"),),
     )
 
     exponent: Share = 0.347

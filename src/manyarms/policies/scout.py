@@ -346,7 +346,6 @@ class Scout(Policy):
         page="docs/policies/scout.md",
         scaling="log of arms opened",
         good_at="keeping one good arm of very many; many pending pulls",
-        finds=True,
         rewards="[0, 1]",
     )
 

@@ -1,6 +1,6 @@
 """What a policy is: its functions, its name in the registry, its keys, its state as columns."""
 
-from manyarms.protocol.about import About, Variant
+from manyarms.protocol.about import About
 from manyarms.protocol.plain_classes import plain_policy
 from manyarms.protocol.policy import (
     Policy,
@@ -18,7 +18,6 @@ from manyarms.protocol.registry import described, policy, policy_names, register
 __all__ = [
     "About",
     "Policy",
-    "Variant",
     "arrive",
     "ask",
     "count_late",

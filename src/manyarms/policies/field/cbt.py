@@ -118,14 +118,11 @@ class CBT(Policy):
     about = About(
         needs="horizon, μ* = 1, shape b",
         guarantee="asymptotically optimal for known shape",
-        only_if=("a known shape",),
         page="docs/policies/never_fail.md",
         scaling="constant",
         good_at="best arms that never fail, known shape",
         source="Chan & Hu 2018",
-        knowledge="mu*",
         rewards="[0, 1]",
-        perfect_best=True,
     )
 
     b: Shape = 1.0

@@ -129,7 +129,6 @@ class EmpiricalCBT(Policy):
     about = About(
         needs="horizon",
         guarantee="asymptotically optimal if μ* = 1, shape unknown",
-        only_if=("best mean 1",),
         page="docs/policies/never_fail.md",
         scaling="log of arms opened",
         good_at="best arms that seldom fail, unknown shape",

@@ -202,7 +202,6 @@ class UCB1(Policy):
     about = About(
         needs="nothing",
         guarantee="log T regret for fixed gaps",
-        only_if=("more pulls than arms",),
         page="docs/policies/few_arms.md",
         scaling="arms tried",
         good_at="few arms, the classic to compare with",
@@ -251,7 +250,6 @@ class UCB(SigmaPolicy):
     about = About(
         needs="nothing",
         guarantee="asymptotically optimal, Gaussian rewards",
-        only_if=("Gaussian rewards", "more pulls than arms"),
         page="docs/policies/few_arms.md",
         scaling="arms tried",
         good_at="few arms, no horizon",
@@ -325,7 +323,6 @@ class KLUCB(Policy):
     about = About(
         needs="nothing",
         guarantee="asymptotically optimal, rewards 0 and 1",
-        only_if=("rewards 0 and 1", "more pulls than arms"),
         page="docs/policies/few_arms.md",
         scaling="arms tried",
         good_at="few arms, means near 0 or 1",
@@ -440,7 +437,6 @@ class Thompson(Policy):
     about = About(
         needs="nothing",
         guarantee="asymptotically optimal, rewards 0 and 1",
-        only_if=("rewards 0 and 1", "more pulls than arms"),
         page="docs/policies/few_arms.md",
         scaling="arms tried",
         good_at="few arms, rewards 0 and 1",

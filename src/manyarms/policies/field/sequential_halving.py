@@ -12,7 +12,7 @@ from manyarms.core.rng import Stream, draw, restart, stream
 from manyarms.core.sampler import Sampler, sampler
 from manyarms.core.tournament import Tournament, clear, enter, leader, rekey, tournament
 from manyarms.policies.parts.randomness import RANKING, draw_fresh, reset_order
-from manyarms.protocol import About, Policy, Variant, plays
+from manyarms.protocol import About, Policy, plays
 from manyarms.protocol.parameters import Count
 
 _NOT_PULLED = -1e300
@@ -199,14 +199,6 @@ class SequentialHalving(Policy):
         scaling="log of arms in the subset",
         good_at="keeping one arm, where K fits the problem",
         source="Karnin et al. 2013",
-        finds=True,
-        variants=(
-            Variant(
-                label="sequential-halving(4096)",
-                parameters={"size": 4096},
-                guarantee="none beyond its K arms; of these the best, likely",
-            ),
-        ),
     )
 
     size: Count | None = None

@@ -21,7 +21,6 @@ from manyarms.policies.parts.randomness import SUBSET, draw_fresh, reset_order
 from manyarms.protocol import (
     About,
     Policy,
-    Variant,
     ask,
     count_late,
     generation,
@@ -240,18 +239,9 @@ SUB_SAMPLED = {
     "ss-greedy": Form(
         _about_subset(
             guarantee="Bayesian, for means dense near the best",
-            only_if=("means dense near the best",),
             page="docs/policies/subsets.md",
             scaling="log of arms in the subset",
             good_at="many good arms; hard to beat there",
-            variants=(
-                Variant(
-                    label="ss-greedy(T^2/3)",  # its source's for Gaussian rewards
-                    parameters={"exponent": 2 / 3},
-                    guarantee="Bayesian, for means dense near the best",
-                    only_if=("means dense near the best",),
-                ),
-            ),
         ),
         Greedy,
         on_subset,
@@ -259,7 +249,6 @@ SUB_SAMPLED = {
     "ss-ucb": Form(
         _about_subset(
             guarantee="Bayesian, for means dense near the best",
-            only_if=("means dense near the best",),
             page="docs/policies/subsets.md",
             scaling="arms in the subset",
             good_at="many good arms",

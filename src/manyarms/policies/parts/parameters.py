@@ -10,7 +10,7 @@ from manyarms.errors import ParameterError
 from manyarms.policies.parts.fresh import FreshArms, fresh_arms
 from manyarms.policies.parts.guard_slots import Guard, guard
 from manyarms.policies.parts.moss_slots import slots
-from manyarms.protocol import Policy, Variant
+from manyarms.protocol import Policy
 from manyarms.protocol.parameters import Flag, Number, Positive, choice, number
 from manyarms.protocol.plain_classes import is_plain
 from manyarms.theory.schedules import iteration_arms, iteration_pulls, iterations
@@ -117,17 +117,6 @@ class IndexPolicy(SigmaPolicy, RankingPolicy):
     def spread(self) -> float:
         """The factor of the logarithm under the root: (2 sigma)^2 times exploration."""
         return 4.0 * self.sigma**2 * self.exploration
-
-
-def kl_form(name: str, *, index: str = "kl", guarantee: str = "none proven") -> Variant:
-    """Return the variant of an `IndexPolicy` with a KL index, for its description."""
-    return Variant(
-        label=f"{name}({index})",
-        parameters={"index": index},
-        guarantee=guarantee,
-        only_if=("rewards 0 and 1",) if "rewards 0 and 1" in guarantee else (),
-        rewards="[0, 1]",
-    )
 
 
 @dataclass(frozen=True, kw_only=True)
