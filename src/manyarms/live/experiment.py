@@ -6,7 +6,6 @@ log. Each change appends its events to `log`. The experiment knows arms by their
 
 from __future__ import annotations
 
-import math
 import time
 from bisect import bisect_right
 from collections import deque
@@ -477,8 +476,3 @@ class Experiment:
         order = sorted(range(count), key=lambda k: draw(key, k))
         first = set(order[:ones])
         return [float(k in first) for k in range(count)]
-
-    def waiting(self) -> tuple[int, float]:
-        """Return the number and the sum of observed rewards that were not told to the policy."""
-        rewards = [reward for some in self.stock.values() for reward in some]
-        return len(rewards), math.fsum(rewards)
