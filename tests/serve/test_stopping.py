@@ -120,14 +120,15 @@ def test_a_finished_experiment_may_be_deleted(served: InThread) -> None:
 def test_advice_is_possible_where_it_is_given(served: InThread) -> None:
     """A policy that keeps to one arm has settled; the way out is a request of the service."""
     port, path = served.port, "/v1/experiments/settled"
-    policy = {"name": "best", "parameters": {"arm": 1}}
-    assert call(port, "PUT", path, {"policy": policy, "n_arms": 3})[0] == 201
+    policy = {"name": "moss-oracle", "parameters": {"size": 1}}
+    assert call(port, "PUT", path, {"policy": policy, "n_arms": 3, "horizon": 9000})[0] == 201
+    kept = call(port, "POST", f"{path}/asks", {"k": 1})[1]["pulls"][0]["arm"]
     _played(port, path, 300, "nobody")
-    call(port, "POST", f"{path}/observations", {"arm": 1, "rewards": [1.0] * 300})
+    call(port, "POST", f"{path}/observations", {"arm": kept, "rewards": [1.0] * 300})
     seen = call(port, "GET", path)[1]
     assert seen["outcome"] == "settled"
     assert "(observe)" in seen["advice"]
-    for arm in (0, 2):
+    for arm in {0, 1, 2} - {kept}:
         wanted = {"arm": arm, "rewards": [0.0] * 400}
         assert call(port, "POST", f"{path}/observations", wanted)[0] == 200
     assert call(port, "GET", f"{path}/verdict")[1]["stop"]
