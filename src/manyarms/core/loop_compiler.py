@@ -36,20 +36,6 @@ def whole_options(options: dict[str, Any]) -> dict[str, Any]:
     return {**options, "pipeline_class": _whole_compiler()} if _has_steps() else options
 
 
-def dumps(parts: object) -> bytes:
-    """Pickle the parts of a compiled loop."""
-    from numba.core import serialize
-
-    return bytes(serialize.dumps(parts))
-
-
-def rebuild(target: Any, *parts: Any) -> Any:
-    """Make a compiled loop of its parts."""
-    from numba.core.compiler import CompileResult
-
-    return CompileResult._rebuild(target, *parts)
-
-
 def _known(options: dict[str, Any]) -> dict[str, Any]:
     """Leave out private options that this Numba does not have: it would refuse them."""
     gone = [name for name in _PRIVATE_OPTIONS if not _has_option(name)]

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from manyarms.core.jit import compiled, compiling, is_cached, jit_enabled
+from manyarms.core.jit import compile_now, compiled, is_cached, jit_enabled
 from manyarms.core.memory import ARRAYS, BOUNDED, Memory
 from manyarms.errors import ParameterError
 from manyarms.instances.tape import Tape, tape
@@ -107,8 +107,11 @@ class Workbench(Pairing):
     def compile(self) -> None:
         """Compile the loop, before threads wait for it."""
         if self._compiles:
-            with compiling(f"{self.label} on {self._cell.instance.rewards!r} rewards"):
-                self._call(self._idle[0], self._new_recorder(0), 0, 0, 0)
+            compile_now(
+                f"{self.label} on {self._cell.instance.rewards!r} rewards",
+                self._loop,
+                lambda: self._call(self._idle[0], self._new_recorder(0), 0, 0, 0),
+            )
 
     def play(
         self, first: int, count: int, stopped: Callable[[], bool], done: Callable[[int], None]
