@@ -118,9 +118,9 @@ def test_the_example_of_an_own_policy_is_saved() -> None:
     run_python(
         "import sys; sys.path.insert(0, 'examples')\n"
         "import manyarms as ma\n"
-        "from own_policy import ExploreThenCommit\n"
-        "games = [ExploreThenCommit(arms=9, tries=2).live(n_arms=10**6, horizon=99, seed=s)"
-        " for s in (1, 1)]\n"
+        "from own_policy import OwnUCB\n"
+        "ma.register(OwnUCB.name, OwnUCB)\n"
+        "games = [OwnUCB().live(n_arms=9, horizon=99, seed=s) for s in (1, 1)]\n"
         "for k in range(40):\n"
         "    pulls = [game.ask() for game in games]\n"
         "    assert pulls[0] == pulls[1]\n"
