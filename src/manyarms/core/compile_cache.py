@@ -10,7 +10,6 @@ from __future__ import annotations
 import functools
 import hashlib
 import importlib.metadata
-import inspect
 import marshal
 import os
 import stat
@@ -37,11 +36,11 @@ def reached(roots: Iterable[Any]) -> list[Any]:
     waiting = list(roots)
     while waiting:
         function = waiting.pop()
-        if id(function) not in found:
+        function = getattr(function, "py_func", function)  # of a function that Numba has decorated
+        if isinstance(function, FunctionType) and id(function) not in found:
             found[id(function)] = function
             if not _is_ours(function):
-                named = (getattr(one, "py_func", one) for one in _globals_of(function).values())
-                waiting += [one for one in named if isinstance(one, FunctionType)]
+                waiting += _globals_of(function).values()
     return list(found.values())
 
 
@@ -101,7 +100,7 @@ def _own_digest() -> str:
 
 
 def _is_ours(function: Any) -> bool:
-    return _PACKAGE in Path(inspect.getfile(function)).resolve().parents
+    return str(function.__module__).partition(".")[0] == _PACKAGE.name
 
 
 def _globals_of(function: Any) -> dict[str, Any]:
