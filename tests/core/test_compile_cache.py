@@ -26,10 +26,10 @@ PLAY = (
     "import manyarms as ma, own\n"
     "from manyarms.core.jit import compiled\n"
     "from manyarms.instances.rewards import NoLaw\n"
-    "from manyarms.simulation.play import play\n"
+    "from manyarms.simulation.play import InTurn, play\n"
     "instance = ma.instances.from_means([0.0] * 9 + [1.0])\n"
     "result = ma.simulate(own.Fixed(), instance, horizon=10, replications=1, workers=1)\n"
-    "loop = compiled(play, own.FixedState, NoLaw)\n"
+    "loop = compiled(play, own.FixedState, InTurn, NoLaw)\n"
     "print(result.regret[0, 0, -1], sum(loop.stats.cache_hits.values()))"
 )
 # the same, with a loop that compiles in a moment

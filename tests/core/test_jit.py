@@ -165,7 +165,7 @@ def test_a_policy_compiles_once_for_all_instances() -> None:
         "from manyarms.core.memory import ARRAYS\n"
         "from manyarms.instances.rewards import NoLaw\n"
         "from manyarms.protocol.state_dump import classes_in\n"
-        "from manyarms.simulation.play import play\n"
+        "from manyarms.simulation.play import InTurn, play\n"
         "i = ma.instances\n"
         "worlds = [i.planted(n=9, m=1), i.from_means([0.1, 0.2]),\n"
         "          i.planted(n=10**9, m=5, rewards=i.Gaussian()),\n"
@@ -174,7 +174,7 @@ def test_a_policy_compiles_once_for_all_instances() -> None:
         "    for arms in (False, True):\n"
         "        ma.simulate(ma.MOSS(), world, horizon=30, replications=3, record_arms=arms)\n"
         "classes = classes_in(ma.MOSS().new_state(ARRAYS, n_arms=9, pulls=30))\n"
-        "assert len(compiled(play, *classes, NoLaw).signatures) == 1\n"
+        "assert len(compiled(play, *classes, InTurn, NoLaw).signatures) == 1\n"
     )
 
 

@@ -173,8 +173,8 @@ def compiled(loop: F, *state_classes: type) -> F:
 
 def is_cached(loop: Callable[..., Any], *state_classes: type) -> bool:
     """Whether `compiled` would find machine code on disk, so that there is no wait."""
-    folder = cache_folder(loop, state_classes, make=False)
-    return jit_enabled() and folder is not None and _has_code(folder)
+    folder = cache_folder(loop, state_classes, make=False) if jit_enabled() else None
+    return folder is not None and any(folder.rglob("*.nbi"))
 
 
 def cache_folder(
@@ -182,8 +182,9 @@ def cache_folder(
 ) -> Path | None:
     """Return where the loop's code for these classes is cached; None if it cannot be cached.
 
-    The name of the folder is a digest of all that the code depends on, `more` included. So another
-    version of a policy, and another policy, have another folder.
+    The name of the folder is a digest of all that the code depends on, `more` included. So every
+    version of every policy has its own folder. This also keeps processes that compile at the same
+    time apart: Numba can mix up two signatures that are added to one index at once.
     """
     functions = reached([loop, *bodies_of(*state_classes)])
     if not can_be_cached(functions):
@@ -191,10 +192,6 @@ def cache_folder(
     classes = sorted(map(_name_of, state_classes))
     checks = os.environ.get("NUMBA_BOUNDSCHECK")
     return folder_for(digest(functions, classes, loop.__qualname__, checks, *more), make=make)
-
-
-def _has_code(folder: Path) -> bool:
-    return any(folder.rglob("*.nbi"))
 
 
 def bodies_of(*state_classes: type) -> list[Callable[..., Any]]:
@@ -225,9 +222,10 @@ def compile_now(what: str, loop: Any, call: Callable[[], object]) -> None:
 
 def _drop_cache(loop: Any, error: Exception) -> bool:
     """Remove the cached code of a loop, if it can be the reason for an error."""
-    folder = Path(loop.stats.cache_path or "") if hasattr(loop, "stats") else Path()
-    if folder == Path() or not (isinstance(error, OSError) or _has_code(folder)):
+    path = getattr(getattr(loop, "stats", None), "cache_path", None)
+    if path is None or type(error).__module__.startswith("numba."):  # a mistake in a kernel
         return False
+    folder = Path(path)
     warn_uncached(f"{error} ('{folder}')")
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(exist_ok=True)
