@@ -126,6 +126,17 @@ def test_products_and_sums_are_rounded_one_by_one(monkeypatch: pytest.MonkeyPatc
     assert batch.kernel.targetoptions["lto"] is False  # the linker would contract, too
 
 
+@pytest.mark.compiled
+def test_kernels_are_cached_in_a_folder_of_their_own() -> None:
+    folders = [
+        Path(_batch(one).kernel.stats.cache_path).parent for one in (ma.MOSS(), ma.Quantile())
+    ]
+    assert folders[0] != folders[1]
+    for folder in folders:
+        assert folder.parent == Path(os.environ["MANYARMS_CACHE"]) / "manyarms" / "compiled"
+        assert (folder / "kernel.py").read_text().startswith("def kernel(state, rewards, tape,")
+
+
 LANE_GAMES = {
     "few arms": {"instance": ma.instances.planted(n=40, m=4)},
     "more arms than 32 bits": {"instance": ma.instances.planted(n=3 * 10**9, m=10**8)},
