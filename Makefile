@@ -100,7 +100,7 @@ bench: $(STAMP)
 
 # Every policy, compiled for a GPU that need not be there: minutes; `test` compiles some.
 gpu: $(STAMP)
-	MANYARMS_EVERY_POLICY=1 $(BIN)/python -m pytest -q -m "not interpreted" tests/simulation/test_cuda.py
+	MANYARMS_EVERY_POLICY=1 $(BIN)/python -m pytest -q -m "not interpreted" tests/simulation/test_gpu.py
 
 # What others could plant, damage or craft, tried in minutes; not part of `test`.
 attack: $(STAMP)

@@ -1,7 +1,7 @@
-"""What a policy of your own is built from: the parts our policies use.
+"""The parts that our policies are built from, for policies of your own.
 
-See `examples/own_policy.py` for a policy in one file, and CONTRIBUTING for the rules that
-functions on states must keep (no allocation, no exceptions, no Python objects).
+A simple policy needs four of them: `Ints`, `Floats`, `Memory` and `plays`. See
+`examples/own_policy.py`, and docs/own_policy.md for what compiled functions may do.
 
 Examples
 --------
@@ -11,12 +11,12 @@ Examples
 3
 """
 
-from manyarms.core.checks import check_choice, check_int, check_number
 from manyarms.core.jit import kernel, rare
 from manyarms.core.memory import ARRAYS, SPARSE, Floats, Ints, Memory, Record, Records, Word
 from manyarms.core.rng import Stream, below, draw, next_word, restart, stream, unit
 from manyarms.core.sampler import Sampler, clear_sampler, pick, sampler
 from manyarms.core.tournament import Tournament, clear, enter, leader, rekey, tournament
+from manyarms.core.variates import normal
 from manyarms.protocol import (
     Policy,
     arrive,
@@ -29,17 +29,20 @@ from manyarms.protocol import (
     tell,
 )
 from manyarms.protocol.about import About
-from manyarms.protocol.parameters import choice, number, whole
+from manyarms.protocol.parameters import Count, Positive, Probability, choice, number, whole
 from manyarms.protocol.policy import recommend
 
 __all__ = [
     "ARRAYS",
     "SPARSE",
     "About",
+    "Count",
     "Floats",
     "Ints",
     "Memory",
     "Policy",
+    "Positive",
+    "Probability",
     "Record",
     "Records",
     "Sampler",
@@ -49,9 +52,6 @@ __all__ = [
     "arrive",
     "ask",
     "below",
-    "check_choice",
-    "check_int",
-    "check_number",
     "choice",
     "clear",
     "clear_sampler",
@@ -62,6 +62,7 @@ __all__ = [
     "kernel",
     "leader",
     "next_word",
+    "normal",
     "number",
     "pick",
     "plays",

@@ -1,4 +1,4 @@
-"""`python -m tests.attack`, or with beginnings of names: `python -m tests.attack cache lock`."""
+"""`python -m tests.attack`, or with beginnings of names: `python -m tests.attack files lock`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import contextlib
 import sys
 
 from tests.attack import (  # noqa: F401  they list attacks
-    on_cache,
     on_databases,
     on_door,
     on_files,

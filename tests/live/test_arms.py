@@ -301,12 +301,12 @@ def test_all_fresh_arms_are_equally_likely() -> None:
 
 
 def test_a_policy_that_knows_no_coming_and_going_says_so_and_nothing_changes() -> None:
-    own = importlib.import_module("own_policy").ExploreThenCommit(arms=3, tries=2)
+    own = importlib.import_module("own_policy").OwnUCB()
     for policy in (own, ma.Doubling(own)):
         live = policy.live(n_arms=5, horizon=20)
         live.ask()
-        with pytest.raises(ma.ParameterError, match="CommitState has no `arrive`. Write one"):
+        with pytest.raises(ma.ParameterError, match="OwnUCBState has no `arrive`. Write one"):
             live.add_arms(2)
-        with pytest.raises(ma.ParameterError, match="CommitState has no `retire`. Write one"):
+        with pytest.raises(ma.ParameterError, match="OwnUCBState has no `retire`. Write one"):
             live.retire(1)
         assert live.n_arms == live._experiment.n_all == 5

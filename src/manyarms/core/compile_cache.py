@@ -1,136 +1,167 @@
-"""Where compiled code is kept, and when it is trusted.
+"""The digest of the code that results depend on, and the folder of what is compiled from it.
 
-Numba's own cache runs whatever it reads: the code of whoever can write to it, and code that a
-disk has damaged. So ours lies in folders that only we can write to, in files with checksums.
+Numba's own cache does not notice if a function in another file, or a global constant, has changed.
+So every loop has a folder for Numba's cache that is named by a digest of all that code. The same
+digest marks stored chunks: a resumed run must not mix results of two versions.
 """
 
 from __future__ import annotations
 
-import contextlib
+import functools
 import hashlib
-import pickle
-import sys
+import importlib.metadata
+import marshal
+import os
+import stat
 import warnings
-from collections.abc import Callable
+from collections.abc import Iterable
 from pathlib import Path
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
-from manyarms.core.files import UnsafeError, cache_root, private_folder, read_private, replace_file
+import numpy as np
+
+from manyarms.core.files import cache_root
 from manyarms.errors import CacheWarning
 
-_MAGIC = b"manyarms code 1\n"
-_FOLDER = "compiled"
-_OWN = "Set MANYARMS_CACHE to a folder of your own."
+_PACKAGE = Path(__file__).resolve().parent.parent
+_PLAYING = ("core", "instances", "policies", "protocol", "simulation", "theory")
+_COMPILERS = ("numpy", "numba", "llvmlite")
 _warned: list[bool] = []  # not empty once the user was warned
 
 
-def cache_directory(name: str) -> Path | None:
-    """Return a folder for this digest that only we can write to, or None: no caching then.
+def reached(roots: Iterable[Any]) -> list[Any]:
+    """Return these functions, and all that those outside this package call."""
+    found: dict[int, Any] = {}
+    waiting = list(roots)
+    while waiting:
+        function = waiting.pop()
+        function = getattr(function, "py_func", function)  # of a function that Numba has decorated
+        if isinstance(function, FunctionType) and id(function) not in found:
+            found[id(function)] = function
+            if not _is_ours(function):
+                waiting += _globals_of(function).values()
+    return list(found.values())
 
-    What is kept there are pickles: whoever can write to them can run code as us.
+
+def digest(functions: Iterable[Any], *more: object) -> str:
+    """Hash all of our code that results depend on, the versions of the compilers, and `more`.
+
+    Of functions outside this package (see `reached`), hash their files, and the values of the
+    global constants that they name.
+    """
+    parts = {repr((_own_digest(), [version_of(name) for name in _COMPILERS], more))}
+    for function in functions:
+        if _is_ours(function):
+            continue
+        path = Path(function.__code__.co_filename)
+        # code that was typed into a console has no file
+        source = path.read_bytes() if path.is_file() else marshal.dumps(function.__code__)
+        parts.add(function.__module__ + hashlib.sha256(source).hexdigest())
+        for name, value in _globals_of(function).items():
+            if isinstance(value, int | float | str | tuple):
+                parts.add(f"{function.__qualname__}: {name}={value!r}")
+            elif isinstance(value, np.ndarray):
+                table = hashlib.sha256(value.tobytes()).hexdigest()
+                parts.add(f"{function.__qualname__}: {name} {value.dtype} {value.shape} {table}")
+    return hashlib.sha256(repr(sorted(parts)).encode()).hexdigest()[:16]
+
+
+def can_be_cached(functions: Iterable[Any]) -> bool:
+    """Whether a later process can use the compiled code.
+
+    Numba stores the classes of a script or notebook by value, and does not recognize them later.
+    The values in a closure are not part of the digest.
+    """
+    return all(
+        function.__module__ != "__main__" and (function.__closure__ is None or _is_ours(function))
+        for function in functions
+    )
+
+
+@functools.cache
+def version_of(package: str) -> str | None:
+    """Return the version of an installed package, without importing it; None if it is missing."""
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+@functools.cache
+def _own_digest() -> str:
+    """Hash the source files of our packages that play a role in a simulation."""
+    found = hashlib.sha256()
+    for package in _PLAYING:
+        for path in sorted((_PACKAGE / package).rglob("*.py")):
+            text = path.read_text(encoding="utf-8")  # line endings do not matter
+            found.update(f"{path.relative_to(_PACKAGE).as_posix()} {len(text)}\n{text}".encode())
+    return found.hexdigest()
+
+
+def _is_ours(function: Any) -> bool:
+    return str(function.__module__).partition(".")[0] == _PACKAGE.name
+
+
+def _globals_of(function: Any) -> dict[str, Any]:
+    """Return the global values that a function names, in its own module and in others."""
+    names, known = _names_in(function.__code__), function.__globals__
+    values = {name: known[name] for name in names if name in known}
+    modules = {name: one for name, one in values.items() if isinstance(one, ModuleType)}
+    for module, one in modules.items():
+        values |= {f"{module}.{name}": getattr(one, name) for name in names if hasattr(one, name)}
+    return values
+
+
+def _names_in(code: CodeType) -> set[str]:
+    """Return the names in a function's code, and in the functions and generators within."""
+    inner = (one for one in code.co_consts if isinstance(one, CodeType))
+    return {*code.co_names}.union(*map(_names_in, inner))
+
+
+def folder_for(name: str, *, make: bool = True) -> Path | None:
+    """Return the folder of a digest; None if there can be no cache, which a warning explains.
+
+    Cached code is pickled. Anybody who can write to the folder can run code as this user, so it
+    must belong to this user, and others must not be able to write to it.
     """
     root = cache_root()
     if root is None:
-        _warn(f"there is no home folder. {_OWN}")
+        warn_uncached("there is no home folder")
         return None
-    try:
-        return private_folder(root, _FOLDER, name)
-    except UnsafeError as error:
-        _warn(f"{error} Or set MANYARMS_CACHE to a folder of your own.")
-    except OSError as error:
-        _warn(f"{error}. {_OWN}")
-    return None
+    folder = root / "compiled" / name
+    if make:
+        try:
+            root.parent.mkdir(parents=True, exist_ok=True)
+            for place in (root, root / "compiled", folder):
+                place.mkdir(0o700, exist_ok=True)
+                _check_private(place)
+        except OSError as error:
+            warn_uncached(error)
+            return None
+    return folder
 
 
-def has_code(name: str, loop: str) -> bool:
-    """Whether something is kept for this digest and a loop of this name; nothing is created."""
-    root = cache_root()
-    return root is not None and any((root / _FOLDER / name).glob(f"{loop}-*.code"))
+def _check_private(place: Path) -> None:
+    found = place.lstat()
+    if not stat.S_ISDIR(found.st_mode):
+        raise PermissionError(f"'{place}' must be a folder, not a link")
+    if os.name != "posix":  # no owners and modes of this kind
+        return
+    if found.st_uid != os.geteuid():
+        raise PermissionError(f"'{place}' belongs to another user (number {found.st_uid})")
+    if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        mode = stat.S_IMODE(found.st_mode)
+        raise PermissionError(f"other users can write to '{place}' (mode {mode:o})")
 
 
-def _warn(reason: str) -> None:
+def warn_uncached(reason: object) -> None:
+    """Warn once that code cannot be cached."""
     if not _warned:
         _warned.append(True)
-        text = f"Compiled code is not kept, so every process waits for the compiler: {reason}"
-        warnings.warn(text, CacheWarning, stacklevel=2)
-
-
-def _parts_of(result: Any) -> tuple[Any, ...] | None:
-    addresses = result.lifted or result.library.has_dynamic_globals
-    return None if addresses else result._reduce()
-
-
-class CodeCache:
-    """The machine code of one loop on disk; it takes the place of Numba's own cache.
-
-    A file is a line, a checksum, and what Numba pickled. Whatever is wrong with a file, the loop
-    is compiled as if it were not there, and the file replaced. All this uses private names of
-    Numba (docs/design.md). If one of them is gone, code is not kept, and a warning says so.
-
-    Parameters
-    ----------
-    folder, loop
-        From `cache_directory`; the function that is compiled.
-    dumps, rebuild, reduce
-        Numba's: they turn the parts of a result into bytes, parts into a result, and a result into
-        parts; None for one that cannot be kept.
-    """
-
-    def __init__(
-        self,
-        folder: Path,
-        loop: Any,
-        dumps: Callable[[Any], bytes],
-        rebuild: Callable[..., Any],
-        reduce: Callable[[Any], tuple[Any, ...] | None] = _parts_of,
-    ) -> None:
-        self.cache_path = str(folder)
-        self._folder, self._loop = folder, loop
-        self._dumps, self._rebuild, self._reduce = dumps, rebuild, reduce
-
-    def load_overload(self, signature: Any, target: Any) -> Any:
-        """Return what was compiled for a signature; None if it is missing or damaged."""
-        path = None
-        try:
-            target.refresh()
-            path = self._path(signature, target.codegen())
-            found, parts = pickle.loads(_opened(read_private(path)))
-            if found == signature:
-                return self._rebuild(target, *parts)
-        except FileNotFoundError:
-            return None
-        except Exception:  # of any kind: what is wrong here must not end the process
-            if path is not None:
-                with contextlib.suppress(OSError):
-                    path.unlink()
-        return None
-
-    def save_overload(self, signature: Any, result: Any) -> None:
-        """Keep what was compiled, unless it holds addresses of this process."""
-        try:
-            parts = self._reduce(result)
-            if parts is not None:
-                body = self._dumps((signature, parts))
-                replace_file(self._path(signature, result.codegen), _sealed(body), mode=0o600)
-        except OSError as error:
-            _warn(f"{error}. {_OWN}")
-        except Exception as error:  # of any kind, as above
-            _warn(f"this version of Numba is not known ({error!r}). Install an earlier one.")
-
-    def _path(self, signature: Any, codegen: Any) -> Path:
-        code = self._loop.__code__
-        place = (self._loop.__module__, self._loop.__qualname__, code.co_firstlineno)
-        what = (place, sys.implementation.cache_tag, codegen.magic_tuple(), signature)
-        name = hashlib.sha256(repr(what).encode()).hexdigest()[:32]
-        return self._folder / f"{self._loop.__name__}-{name}.code"
-
-
-def _sealed(body: bytes) -> bytes:
-    return _MAGIC + hashlib.sha256(body).digest() + body
-
-
-def _opened(data: bytes) -> bytes:
-    body = data[len(_MAGIC) + hashlib.sha256().digest_size :]
-    if data != _sealed(body):
-        raise ValueError("damaged")
-    return body
+        warnings.warn(
+            f"Compiled code cannot be cached, so every process compiles: {reason}. Set "
+            f"MANYARMS_CACHE to a folder that only you can write to.",
+            CacheWarning,
+            stacklevel=2,
+        )

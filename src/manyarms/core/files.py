@@ -1,4 +1,4 @@
-"""All access to the disk: files that are never half written, locks, and private folders.
+"""All access to the disk: files that are never half written, and locks.
 
 Written by hand because libraries of this kind replace files without syncing the folder, or lock
 without saying which process holds the lock.
@@ -24,7 +24,6 @@ _BINARY = getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 _NO_ROOM = (errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC))
 _TAKEN = (errno.EAGAIN, errno.EWOULDBLOCK, errno.EACCES, errno.EDEADLK)  # other errors: no locks
-_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _POSIX = os.name == "posix"  # elsewhere folders have neither owners nor modes of this kind
 
 
@@ -154,61 +153,9 @@ def cache_root() -> Path | None:
     return None
 
 
-class UnsafeError(PermissionError):
-    """Others can write to a folder or a file that must be ours alone; the text says what to do."""
-
-
-def private_folder(root: Path, *names: str) -> Path:
-    """Make a folder below `root` that nobody else can write to or replace.
-
-    From `root` on, every folder must be ours, and not a link. The folders above may also be root's,
-    or links of ours or root's, or folders with the sticky bit, such as /tmp.
-
-    Returns
-    -------
-    Path
-        The folder, without links: what was checked is what is used.
-    """
-    root = root.absolute()
-    for place in root.parents:
-        if place.is_symlink() and _is_anothers(place.lstat(), or_roots=True):
-            raise UnsafeError(f"'{place}' is a link of another user. Remove it.")
-    parent = Path(os.path.realpath(root.parent))
-    path = parent.joinpath(root.name, *names)
-    for place in (*reversed(path.parents), path):
-        if not place.exists():
-            with contextlib.suppress(FileExistsError):  # another process was faster
-                place.mkdir(0o700)
-        _check_private(place, above=place == parent or place in parent.parents)
-    return path
-
-
-def _check_private(place: Path, *, above: bool) -> None:
-    """Raise unless a folder is safe; those above the root of private folders may be root's."""
-    found = place.lstat()
-    if not stat.S_ISDIR(found.st_mode) or getattr(found, "st_reparse_tag", 0) != 0:
-        raise UnsafeError(f"'{place}' must be a folder, not a link. Remove it.")
-    if _is_anothers(found, or_roots=above):
-        raise UnsafeError(f"'{place}' belongs to another user (number {found.st_uid}). Remove it.")
-    sticky = above and found.st_mode & stat.S_ISVTX  # nobody can replace what is ours in it
-    if _POSIX and found.st_mode & _OTHERS_WRITE and not sticky:
-        fix = f"Run `chmod go-w '{place}'`." if above else "Remove it, with all that is in it."
-        mode = stat.S_IMODE(found.st_mode)
-        raise UnsafeError(f"'{place}' can be written to by other users (mode {mode:o}). {fix}")
-
-
-def read_private(path: Path) -> bytes:
-    """Read a file that nobody else can have written."""
-    with os.fdopen(os.open(path, os.O_RDONLY | _BINARY | _NO_LINK), "rb") as file:
-        found = os.fstat(file.fileno())
-        if _is_anothers(found) or (_POSIX and found.st_mode & _OTHERS_WRITE):
-            raise UnsafeError(f"'{path}' can be written to by other users. Remove it.")
-        return file.read()
-
-
-def _is_anothers(found: os.stat_result, *, or_roots: bool = False) -> bool:
-    """Whether a file belongs to somebody else; `or_roots` forgives root."""
-    return _POSIX and found.st_uid != os.geteuid() and not (or_roots and found.st_uid == 0)
+def _is_anothers(found: os.stat_result) -> bool:
+    """Whether a file belongs to another user."""
+    return _POSIX and found.st_uid != os.geteuid()
 
 
 def check_single(path: Path, found: os.stat_result) -> None:

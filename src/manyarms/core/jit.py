@@ -12,16 +12,18 @@ compiles. The decorators collect functions; CPython keeps calling them as they a
 
 from __future__ import annotations
 
-import contextlib
 import functools
+import linecache
 import os
-from collections.abc import Callable, Iterable, Iterator
+import re
+import shutil
+from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any, ParamSpec, Protocol, TypeVar, cast
 
-from manyarms.core.code_digest import can_be_cached, digest, reached
-from manyarms.core.compile_cache import CodeCache, cache_directory, has_code
+from manyarms.core.compile_cache import can_be_cached, digest, folder_for, reached, warn_uncached
 from manyarms.core.gc_pause import gc_paused
-from manyarms.core.loop_compiler import dumps, part_options, rebuild, whole_options
+from manyarms.core.loop_compiler import part_options, whole_options
 from manyarms.core.optional import need
 from manyarms.errors import CompilationError, DuplicateNameError, ParameterError
 
@@ -126,7 +128,7 @@ def _dispatched(
 
     def register(state_class: type) -> Callable[[F], F]:
         known = _state_classes.setdefault(state_class.__name__, state_class)
-        if not _met and _place(known) == _place(state_class):
+        if not _met and _name_of(known) == _name_of(state_class):
             known = _state_classes[state_class.__name__] = state_class  # a cell run again
         if known is not state_class:
             # Numba takes two NamedTuples of one name and equal fields for one type.
@@ -157,8 +159,7 @@ def _dispatched(
 def compiled(loop: F, *state_classes: type) -> F:
     """Return `loop` as machine code, cached on disk, or `loop` itself with the JIT disabled.
 
-    `state_classes` are the classes the loop's generic calls will meet; the source files of
-    their functions are part of the cache's key, so that an edited policy compiles anew.
+    `state_classes` are the classes by which the loop's generic calls are dispatched.
     """
     if not jit_enabled():
         return loop
@@ -166,20 +167,31 @@ def compiled(loop: F, *state_classes: type) -> F:
     from numba.extending import overload
 
     register_collected(overload, options=part_options)
-    made: F = _compiled(loop, *_key(loop, state_classes))
+    made: F = _compiled(loop, cache_folder(loop, state_classes))
     return made
 
 
 def is_cached(loop: Callable[..., Any], *state_classes: type) -> bool:
-    """Whether `compiled` would find machine code on disk, so that nobody waits for the compiler."""
-    return jit_enabled() and has_code(_key(loop, state_classes)[0], loop.__name__)
+    """Whether `compiled` would find machine code on disk, so that there is no wait."""
+    folder = cache_folder(loop, state_classes, make=False) if jit_enabled() else None
+    return folder is not None and any(folder.rglob("*.nbi"))
 
 
-def _key(loop: Callable[..., Any], state_classes: Iterable[type]) -> tuple[str, bool]:
-    """Return the digest of all that the machine code depends on, and whether it can be kept."""
+def cache_folder(
+    loop: Callable[..., Any], state_classes: Iterable[type], *more: object, make: bool = True
+) -> Path | None:
+    """Return where the loop's code for these classes is cached; None if it cannot be cached.
+
+    The name of the folder is a digest of all that the code depends on, `more` included. So every
+    version of every policy has its own folder. This also keeps processes that compile at the same
+    time apart: Numba can mix up two signatures that are added to one index at once.
+    """
     functions = reached([loop, *bodies_of(*state_classes)])
+    if not can_be_cached(functions):
+        return None
+    classes = sorted(map(_name_of, state_classes))
     checks = os.environ.get("NUMBA_BOUNDSCHECK")
-    return digest((LOOP_OPTIONS, INLINE, checks), functions), can_be_cached(functions)
+    return folder_for(digest(functions, classes, loop.__qualname__, checks, *more), make=make)
 
 
 def bodies_of(*state_classes: type) -> list[Callable[..., Any]]:
@@ -187,22 +199,71 @@ def bodies_of(*state_classes: type) -> list[Callable[..., Any]]:
     return [g.bodies[c] for g in _generics for c in state_classes if c in g.bodies]
 
 
-@contextlib.contextmanager
-def compiling(what: str) -> Iterator[None]:
-    """Turn an error of Numba's compiler, many lines long, into one sentence about `what`."""
+def compile_now(what: str, loop: Any, call: Callable[[], object]) -> None:
+    """Compile a loop by a call; explain in a few sentences why `what` cannot be compiled.
+
+    If the cache of the loop is damaged, or cannot be written, compile without it.
+    """
     try:
         with gc_paused():
-            yield
+            try:
+                call()
+            except Exception as error:
+                if not _drop_cache(loop, error):
+                    raise
+                call()
     except Exception as error:  # Numba lets some of its own mistakes through as they are
-        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-        steps = [k for k, line in enumerate(lines[:-1]) if "mode pipeline (step:" in line]
-        reason = lines[steps[-1] + 1] if steps else f"{type(error).__name__}: {error}"
         raise CompilationError(
-            f"Numba cannot compile {what}: {reason}. Functions on states must not allocate or "
-            f"use Python objects, functions they call need @kernel, and `ask` returns "
-            f"(slot, arm). With the environment variable NUMBA_DISABLE_JIT=1 CPython runs them "
-            f"and shows its own errors. After a fix start a new process: Numba remembers failures."
+            f"Numba cannot compile {what}: {_reason(error)} With the environment variable "
+            f"NUMBA_DISABLE_JIT=1 CPython runs everything and shows its own errors. After a fix, "
+            f"start a new process: Numba remembers failures."
         ) from error
+
+
+def _drop_cache(loop: Any, error: Exception) -> bool:
+    """Remove the cached code of a loop, if it can be the reason for an error."""
+    path = getattr(getattr(loop, "stats", None), "cache_path", None)
+    if path is None or type(error).__module__.startswith("numba."):  # a mistake in a kernel
+        return False
+    folder = Path(path)
+    warn_uncached(f"{error} ('{folder}')")
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(exist_ok=True)
+    return True
+
+
+_COLOURS = re.compile(r"\x1b\[\d+m")
+_PLACE = re.compile(r'(?: at |File ")(\S.*?)(?: \(|", line )(\d+)')
+_ALLOCATES = ("NRT required but not enabled", "Only accept returning of array passed")
+
+
+def _reason(error: Exception) -> str:
+    """Return what Numba found, and in which function and line."""
+    text = _COLOURS.sub("", str(error))
+    where = _place_in(text)
+    if any(words in text for words in _ALLOCATES):
+        return (
+            f"memory is allocated{where}, which kernels must not do. Make arrays and records in "
+            f"`new_state`, and keep them in the state. Use numbers instead of lists and strings."
+        )
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    steps = [k for k, line in enumerate(lines[:-1]) if "mode pipeline (step:" in line]
+    found = lines[steps[-1] + 1] if steps else f"{type(error).__name__}: {text}"
+    return (
+        f"{found.rstrip('.')}{where}. Functions that kernels call need @kernel, `ask` returns "
+        f"(slot, arm), and kernels must not use Python objects; `math`, loops and branches work."
+    )
+
+
+def _place_in(text: str) -> str:
+    """Return the function and the line that Numba complains about, the innermost outside Numba."""
+    for path, line in _PLACE.findall(text):
+        if f"{os.sep}numba{os.sep}" not in path:
+            code, number = linecache.getline(path, int(line)).strip(), int(line)
+            above = (linecache.getline(path, one) for one in range(number, 0, -1))
+            names = (found[1] for one in above if (found := re.match(r"\s*def (\w+)", one)))
+            return f" in `{next(names, '?')}` ({Path(path).name}, line {number}: `{code}`)"
+    return ""
 
 
 def check_bodies(state: Any, functions: Iterable[Dispatched[..., Any]]) -> None:
@@ -212,8 +273,8 @@ def check_bodies(state: Any, functions: Iterable[Dispatched[..., Any]]) -> None:
             raise ParameterError(_no_body(cast(Any, function).__name__, type(state)))
 
 
-def _place(state_class: type) -> tuple[str, str]:
-    return state_class.__module__, state_class.__qualname__
+def _name_of(state_class: type) -> str:
+    return f"{state_class.__module__}.{state_class.__qualname__}"
 
 
 def _no_body(name: str, state_class: type) -> str:
@@ -262,11 +323,29 @@ def _adapted(choose: Callable[..., Any], adapt: Callable[[Any], Any]) -> Callabl
 
 
 @functools.cache
-def _compiled(loop: F, name: str, cached: bool) -> F:
+def _compiled(loop: F, folder: Path | None) -> F:
     import numba
 
-    made: Any = numba.njit(**whole_options(LOOP_OPTIONS))(loop)
-    directory = cache_directory(name) if cached else None
-    if directory is not None:
-        made._cache = CodeCache(directory, loop, dumps, rebuild)
-    return cast(F, made)
+    return cast(F, cached_in(folder, numba.njit, loop, **whole_options(LOOP_OPTIONS)))
+
+
+def cached_in(folder: Path | None, decorator: Any, function: Any, **options: Any) -> Any:
+    """Decorate a function with a decorator of Numba's; its cache is in `folder`.
+
+    Numba reads `CACHE_DIR` when a function is decorated. Without a folder, or if Numba would use
+    another one, code is not cached: only this folder's name changes with the code.
+    """
+    import numba
+
+    config: Any = numba.config
+    if folder is not None:
+        before, config.CACHE_DIR = config.CACHE_DIR, str(folder)
+        try:
+            made = decorator(cache=True, **options)(function)
+            if folder in Path(made.stats.cache_path).parents:
+                return made
+        except RuntimeError as error:  # no place for a cache
+            warn_uncached(error)
+        finally:
+            config.CACHE_DIR = before
+    return decorator(**options)(function)

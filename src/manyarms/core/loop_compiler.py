@@ -1,9 +1,9 @@
-"""How Numba compiles a loop: its functions are parts, which are optimized together with it only.
+"""How Numba compiles a loop: its functions are parts, which are optimized only together with it.
 
 Numba would optimize each function together with all that it calls, and again in each caller. That
-is most of the time that compiling takes, and pulls are no faster for it. Numba has no option for
-this, so private steps of it are left out here. A Numba without them compiles in its usual way.
-docs/design.md lists these steps, and the other private names that we use.
+takes half of the compile time of Prospector (21 s instead of 10), and pulls are no faster for it.
+Numba has no option against it, so private steps of it are skipped here. A Numba without these steps
+compiles in its usual way. docs/design.md lists them, and the other private names that we use.
 """
 
 from __future__ import annotations
@@ -34,20 +34,6 @@ def whole_options(options: dict[str, Any]) -> dict[str, Any]:
     """Return options for a loop, which is optimized twice: some pulls are 2 to 4 % faster."""
     options = _known(options)
     return {**options, "pipeline_class": _whole_compiler()} if _has_steps() else options
-
-
-def dumps(parts: object) -> bytes:
-    """Pickle the parts of a compiled loop."""
-    from numba.core import serialize
-
-    return bytes(serialize.dumps(parts))
-
-
-def rebuild(target: Any, *parts: Any) -> Any:
-    """Make a compiled loop of its parts."""
-    from numba.core.compiler import CompileResult
-
-    return CompileResult._rebuild(target, *parts)
 
 
 def _known(options: dict[str, Any]) -> dict[str, Any]:

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 from manyarms.core.jit import kernel, rare
 from manyarms.core.memory import Floats, Ints
 from manyarms.core.rng import draw, unit
+from manyarms.core.variates import beta_variate, normal_variate
 from manyarms.instances.rewards import BERNOULLI, GAUSSIAN, OWN, reward
-from manyarms.instances.variates import beta_variate, normal_variate
 
 # where the means come from
 TABLE = 0  # values[arm]

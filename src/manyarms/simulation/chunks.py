@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from manyarms.core.code_digest import digest, reached
+from manyarms.core.compile_cache import digest, reached
 from manyarms.core.files import replace_file
 from manyarms.core.jit import bodies_of
 from manyarms.core.memory import BOUNDED
@@ -22,7 +22,7 @@ from manyarms.protocol.policy import Policy
 from manyarms.protocol.state_dump import classes_in
 from manyarms.simulation.experiment import Cell, Experiment, new_state
 from manyarms.simulation.players import Player
-from manyarms.simulation.workbench import Played, Workbench, blocks, row_type
+from manyarms.simulation.workbench import Played, blocks, row_type
 
 # What is lost with a chunk if it is killed: less than half a minute if a pull takes less than 6 µs,
 # or 300 µs in plain Python, unless a single replication takes longer.
@@ -123,7 +123,7 @@ def digest_of_code(chunk: Chunk) -> str:
     policy = chunk.player.policy
     state = new_state(policy, chunk.cell.instance, chunk.cell.horizon, BOUNDED)
     bodies = bodies_of(*classes_in(state), type(chunk.cell.law))
-    return digest((), reached([Workbench, *_makers(policy), *bodies]))
+    return digest(reached([*_makers(policy), *bodies]))
 
 
 def codes_of(experiment: Experiment) -> dict[str, str]:

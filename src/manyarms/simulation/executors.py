@@ -109,7 +109,7 @@ def chunk_player(
     if executor is not None:
         return Pool(executor, processors(workers), seed, meter, record_arms=record_arms)
     if engine == "cuda":
-        from manyarms.simulation.device import Device
+        from manyarms.simulation.gpu import Device
 
         return Device(seed, meter, record_arms=record_arms)
     return Threads(processors(workers), seed, meter, record_arms=record_arms)
@@ -127,7 +127,7 @@ def check_engine(engine: Any, executor: Any, workers: int | None) -> None:
     for name, value in (("executor", executor), ("workers", workers)):
         if value is not None:
             raise refusal(name, 'left out with engine="cuda"', value)
-    from manyarms.core.cuda import need_gpu
+    from manyarms.simulation.gpu_compiler import need_gpu
 
     need_gpu()
 

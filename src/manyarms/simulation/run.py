@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from manyarms.core.checks import check_path, refusal
-from manyarms.core.code_digest import version_of
+from manyarms.core.compile_cache import version_of
 from manyarms.core.files import PART, FileLock, LockedError, fix_for, replace_file
 from manyarms.core.optional import need_pyarrow
 from manyarms.errors import FolderError, OldResultsWarning

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from manyarms.core.jit import compiled, compiling, is_cached, jit_enabled
+from manyarms.core.jit import compile_now, compiled, is_cached, jit_enabled
 from manyarms.core.memory import ARRAYS, BOUNDED, Memory
 from manyarms.errors import ParameterError
 from manyarms.instances.tape import Tape, tape
@@ -96,7 +96,8 @@ class Workbench(Pairing):
         self._idle: list[Workspace] = [self.new_workspace(self._memory)]
         self._loop: Any = play
         if self._compiles:
-            self._classes = classes_in(self._idle[0].state) | {type(cell.law)}
+            state, rewards, _ = self._idle[0]
+            self._classes = classes_in(state) | {type(rewards), type(cell.law)}
             self._loop = compiled(play, *self._classes)
 
     @property
@@ -107,8 +108,11 @@ class Workbench(Pairing):
     def compile(self) -> None:
         """Compile the loop, before threads wait for it."""
         if self._compiles:
-            with compiling(f"{self.label} on {self._cell.instance.rewards!r} rewards"):
-                self._call(self._idle[0], self._new_recorder(0), 0, 0, 0)
+            compile_now(
+                f"{self.label} on {self._cell.instance.rewards!r} rewards",
+                self._loop,
+                lambda: self._call(self._idle[0], self._new_recorder(0), 0, 0, 0),
+            )
 
     def play(
         self, first: int, count: int, stopped: Callable[[], bool], done: Callable[[int], None]

@@ -6,18 +6,16 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pytest
 
 import manyarms as ma
-from manyarms.core import cuda as device
 from manyarms.core.memory import BOUNDED, NO_ROOM
 from manyarms.errors import DeviceError
 from manyarms.instances.tape import record_of, rewind, tape
-from manyarms.simulation import Experiment, cell
-from manyarms.simulation import cuda as engine
+from manyarms.simulation import Experiment, cell, gpu, gpu_compiler
 from manyarms.simulation.play import Stretch, play
 from manyarms.simulation.workbench import Workbench, rows_of
 from tests.policies.battery import EVERY_POLICY, label
@@ -27,10 +25,13 @@ ROOT = Path(__file__).parents[2]
 SOME = ("thompson",)
 
 
-class HostSlab(device.Slab):
+class HostPlace(gpu.Place):
     """Arrays of the same shapes as on a GPU, in the memory of this machine."""
 
     def __init__(self) -> None:
+        self.size, self.load, self.stream = 1 << 30, gpu.Load(64), None
+
+    def begin(self, size: int) -> None:
         pass
 
     def zeros(self, shape: tuple[int, ...], dtype: Any) -> Any:
@@ -43,34 +44,25 @@ class HostSlab(device.Slab):
         rows[:] = row
 
 
-class HostPlace:
-    size = 1 << 30
-    stream = None
-    load = engine.Load(64)
-
-    def slab(self, size: int) -> HostSlab:
-        return HostSlab()
-
-
-def _batch(policy: ma.Policy, **options: Any) -> engine.LaneBatch:
+def _batch(policy: ma.Policy, **options: Any) -> gpu.LaneBatch:
     game = cell(policy, ma.instances.planted(n=200, m=20), horizon=400, replications=2, **options)
-    bench = engine.Bench(game, game.players[0], seed=1)
-    return bench.batch(np.arange(2), cast(Any, HostPlace()), bench.lane())
+    bench = gpu.Bench(game, game.players[0], seed=1)
+    return bench.batch(np.arange(2), HostPlace(), bench.lane())
 
 
 def _ptx(policy: ma.Policy, monkeypatch: pytest.MonkeyPatch, **options: Any) -> str:
     """Compile a policy's kernel for a GPU of compute capability 9.0, which need not be there."""
     import numba
 
-    dispatcher = device._numba("cuda.dispatcher")
+    dispatcher = gpu_compiler.numba_module("cuda.dispatcher")
     monkeypatch.setattr(dispatcher, "get_current_device", lambda: _Hopper)
     batch = _batch(policy, **options)
     stretch = Stretch(batch.key, 0, 0, 5, batch.scale)
     arguments = (*batch.own, batch.world, batch.numbers, stretch, batch.recorder, 2, 1)
     kinds = numba.void(*map(numba.typeof, arguments))
     options = {"device": False, "abi": "numba", "cc": (9, 0), "output": "ptx"}
-    with device._exact():
-        made, _ = device._cuda().compile(batch.kernel.py_func, kinds, **options)
+    with gpu_compiler.exact():
+        made, _ = gpu_compiler.cuda().compile(batch.kernel.py_func, kinds, **options)
     return made if isinstance(made, str) else made.decode()
 
 
@@ -102,21 +94,24 @@ def test_late_rewards_compile_for_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None
 @pytest.mark.compiled
 @pytest.mark.slow
 def test_a_numba_cuda_without_its_private_names(monkeypatch: pytest.MonkeyPatch) -> None:
-    arrays, nvvm = device._numba("cuda.np.arrayobj"), device._numba("cuda.cudadrv.nvvm")
+    arrays, nvvm = (
+        gpu_compiler.numba_module("cuda.np.arrayobj"),
+        gpu_compiler.numba_module("cuda.cudadrv.nvvm"),
+    )
     fix_index, compile_ir = arrays.fix_integer_index, nvvm.compile_ir
-    with device._exact():
+    with gpu_compiler.exact():
         assert arrays.fix_integer_index is not fix_index
     assert (arrays.fix_integer_index, nvvm.compile_ir) == (fix_index, compile_ir)
     monkeypatch.delattr(arrays, "fix_integer_index")
-    with device._exact():
+    with gpu_compiler.exact():
         assert nvvm.compile_ir is not compile_ir
-    monkeypatch.setattr(device._cuda(), "is_available", lambda: True)
-    device.need_gpu()
+    monkeypatch.setattr(gpu_compiler.cuda(), "is_available", lambda: True)
+    gpu_compiler.need_gpu()
     monkeypatch.delattr(nvvm, "compile_ir")
     with pytest.raises(
         DeviceError, match=r"has no numba\.cuda\.cudadrv\.nvvm\.compile_ir any more"
     ):
-        device.need_gpu()
+        gpu_compiler.need_gpu()
 
 
 @pytest.mark.compiled
@@ -131,6 +126,17 @@ def test_products_and_sums_are_rounded_one_by_one(monkeypatch: pytest.MonkeyPatc
     assert batch.kernel.targetoptions["lto"] is False  # the linker would contract, too
 
 
+@pytest.mark.compiled
+def test_kernels_are_cached_in_a_folder_of_their_own() -> None:
+    folders = [
+        Path(_batch(one).kernel.stats.cache_path).parent for one in (ma.MOSS(), ma.Quantile())
+    ]
+    assert folders[0] != folders[1]
+    for folder in folders:
+        assert folder.parent == Path(os.environ["MANYARMS_CACHE"]) / "manyarms" / "compiled"
+        assert (folder / "kernel.py").read_text().startswith("def kernel(state, rewards, tape,")
+
+
 LANE_GAMES = {
     "few arms": {"instance": ma.instances.planted(n=40, m=4)},
     "more arms than 32 bits": {"instance": ma.instances.planted(n=3 * 10**9, m=10**8)},
@@ -142,7 +148,7 @@ def _in_rows(part: Any) -> Any:
     """Return a lane's template as CPython plays it: 32 bits stay 32 bits, and the room is small."""
     if hasattr(part, "_fields"):
         return type(part)(*map(_in_rows, part))
-    return device._Row(part) if isinstance(part, np.ndarray) else part
+    return gpu_compiler.Row(part) if isinstance(part, np.ndarray) else part
 
 
 @pytest.mark.patient
@@ -156,7 +162,7 @@ def test_every_policy_plays_in_the_memory_of_a_lane(
     simulated = ma.simulate(policy, seed=3, record_arms=True, **options)
     played = cell(policy, **options)
     host = Workbench(played, played.players[0], seed=3, record_arms=True)
-    bench = engine.Bench(played, played.players[0], seed=3, arms=7)
+    bench = gpu.Bench(played, played.players[0], seed=3, arms=7)
     while True:
         recorder = host._new_recorder(1)
         stretch = Stretch(host._key, 0, 0, played.horizon, host._scale)
@@ -176,10 +182,10 @@ from pathlib import Path
 import numpy as np
 import manyarms as ma
 from manyarms import simulation
-from manyarms.simulation import device
-from tests.simulation.test_cuda import GAMES, small
+from manyarms.simulation import gpu
+from tests.simulation.test_gpu import GAMES, small
 
-device.FIRST_ARMS = 15  # so few that games begin anew with more room
+gpu.FIRST_ARMS = 15  # so few that games begin anew with more room
 
 for policy, options in GAMES:
     found = [
@@ -249,9 +255,9 @@ def test_without_a_gpu_the_error_says_what_is_missing(monkeypatch: pytest.Monkey
 
 @pytest.mark.compiled
 def test_without_a_driver_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(device, "_cuda", lambda: _NoDriver)
+    monkeypatch.setattr(gpu_compiler, "cuda", lambda: _NoDriver)
     with pytest.raises(DeviceError, match=r"No GPU can be used: no driver\..*engine=\"threads\""):
-        device.need_gpu()
+        gpu_compiler.need_gpu()
 
 
 class _NoDriver:
@@ -272,7 +278,7 @@ def test_a_full_tape_says_so() -> None:
 
 
 def test_lanes_share_the_processor_as_long_as_there_is_room() -> None:
-    load = engine.Load(64)
+    load = gpu.Load(64)
     widths = []
     for _ in range(4):
         load.add(4)

@@ -8,8 +8,10 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 
-from manyarms.core.rng import draw
-from manyarms.instances.variates import beta_variate, normal_variate
+from manyarms.core.jit import compiled
+from manyarms.core.memory import ARRAYS, SPARSE, Floats
+from manyarms.core.rng import Stream, draw, restart, stream
+from manyarms.core.variates import beta_variate, normal, normal_variate
 
 
 @pytest.mark.parametrize("key", [1, 2, 3])
@@ -51,3 +53,28 @@ def test_beta_variates_of_two_one_follow_their_distribution_function() -> None:
     steps = np.arange(1, count + 1) / count
     distance = np.abs(steps - sample**2).max() + 1 / count
     assert distance < math.sqrt(math.log(2 / 1e-6) / (2 * count)) + 1 / count
+
+
+def _fill(words: Stream, key: int, numbers: Floats, count: int) -> None:
+    restart(words, key)
+    for k in range(count):
+        numbers[k] = normal(words)
+
+
+def test_normal_numbers_follow_their_distribution_function() -> None:
+    """Kolmogorov's test, false alarm 1e-6."""
+    count = 20_000
+    numbers = SPARSE.floats(count)
+    _fill(stream(SPARSE), 13, numbers, count)
+    values = np.array([NormalDist().cdf(numbers[k]) for k in range(count)])
+    distance = np.abs(np.arange(1, count + 1) / count - np.sort(values)).max() + 1 / count
+    assert distance < math.sqrt(math.log(2 / 1e-6) / (2 * count)) + 1 / count
+
+
+@pytest.mark.compiled
+def test_normal_numbers_are_the_same_in_compiled_code() -> None:
+    count = 2_000
+    plain, made = SPARSE.floats(count), ARRAYS.floats(count)
+    _fill(stream(SPARSE), 14, plain, count)
+    compiled(_fill)(stream(ARRAYS), 14, made, count)
+    assert [plain[k] for k in range(count)] == list(made)

@@ -1,4 +1,4 @@
-"""Numbers of a given law as pure functions of random words, the same on every machine.
+"""Samples of normal and Beta distributions as pure functions of random words.
 
 By hand because SciPy's and NumPy's samplers cannot be called from compiled code without
 allocation, and do not take the random bits as an argument.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 
 from manyarms.core.jit import kernel, rare
-from manyarms.core.rng import draw, open_unit
+from manyarms.core.rng import Stream, draw, next_word, open_unit
 
 # Wichura's quotients of two polynomials: the coefficients above and below the line, the highest
 # power first.
@@ -59,6 +59,19 @@ def normal_variate(word: int) -> float:
     r = math.sqrt(-math.log(p if q < 0.0 else 1.0 - p))
     tail = _quotient(_NEAR_TAIL, r - 1.6) if r <= 5.0 else _quotient(_FAR_TAIL, r - 5.0)
     return -tail if q < 0.0 else tail
+
+
+@kernel
+def normal(stream: Stream) -> float:
+    """Draw from the standard normal distribution, with the next word of a stream.
+
+    >>> from manyarms.kit import SPARSE, normal, restart, stream
+    >>> words = stream(SPARSE)
+    >>> restart(words, 7)
+    >>> round(normal(words), 4), round(2.0 + 0.5 * normal(words), 4)  # mean 2, deviation 0.5
+    (-0.2798, 0.9374)
+    """
+    return normal_variate(next_word(stream))
 
 
 @kernel

@@ -1,0 +1,494 @@
+"""Plays chunks on a GPU: one thread plays one replication, with the loop that the CPU plays.
+
+Chunks of one player that are queued at the same time become one batch, with as many lanes as the
+GPU has room for. Two batches run side by side, so that the GPU is busy while the host reads one of
+them; four were slower where batches are large, and no faster where they are small.
+
+The number of arms that a replication meets is not known beforehand. So its tape has room for few,
+and so have states that could need far more. If that is too little, the batch starts again with more
+room; the numbers are the same.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from manyarms.core.jit import compile_now, kernel
+from manyarms.core.memory import NO_ROOM, Ints, is_shared, lanes, logarithms
+from manyarms.errors import DeviceError
+from manyarms.instances.tape import Tape
+from manyarms.instances.world import World
+from manyarms.protocol.plain_classes import plays_plainly
+from manyarms.protocol.recommend import Scale
+from manyarms.simulation.chunks import Chunk
+from manyarms.simulation.executors import ChunkPlayer, Meter
+from manyarms.simulation.experiment import Cell
+from manyarms.simulation.gpu_compiler import (
+    Row,
+    cuda,
+    is_simulated,
+    lane_kernel,
+    launch,
+    need_gpu,
+    numba_module,
+)
+from manyarms.simulation.play import Recorder, Stretch, play
+from manyarms.simulation.players import Player
+from manyarms.simulation.workbench import Pairing, Played, Stopped, Workspace, no_such_arm, rows_of
+
+# Measured on an H200, on which a policy's kernel takes some 160 registers.
+_THREADS = 384  # of a processor: more do not fit
+_WIDEST = 8  # threads that are started for one lane; more gain nothing
+_STREAMS = 2  # batches at a time
+_SHARE = 0.85  # of the free memory
+_COMPILING = 16  # compiling has room for one lane, and this part of the memory of a batch
+
+FIRST_ARMS = (1 << 10) - 1  # room on the first tape
+_MORE_ARMS = 4  # each time it was too small, it grows by this factor
+_MOST_LOGS = 1 << 22  # the CPU's logarithms of whole numbers; those of larger ones are the GPU's
+_ALIGNED = 256  # bytes
+_SPARE = 1 << 16  # bytes between arrays
+_FIRST_PIECE = 256  # pulls until the clock is read; then as many as take
+_PIECE_SECONDS = 0.1
+_NAP = 0.0003  # seconds
+_PAUSE = 0.01  # seconds without a new chunk, and the batch begins
+_MOST_QUEUED = 1 << 14  # chunks
+_MOST_BENCHES = 64
+
+_arms: dict[tuple[str, int, int], int] = {}  # by replication: for how many arms lanes needed room
+Queue: TypeAlias = list[tuple[Chunk, "Future[Played]"]]
+
+kernel(play)
+
+
+@kernel
+def play_lane(
+    lane: int,
+    state: Any,
+    rewards: Any,
+    tape: Tape,
+    world: World,
+    numbers: Ints,
+    stretch: Stretch,
+    recorder: Recorder,
+) -> None:
+    """Play a stretch of the replication that this lane has."""
+    if recorder.distinct_arms[lane] < 0:  # it was given up
+        return
+    own = slice(lane, lane + 1)
+    play(
+        state,
+        rewards,
+        world,
+        tape,
+        Stretch(stretch.key, numbers[lane], stretch.start, stretch.stop, stretch.scale),
+        Recorder(
+            recorder.times,
+            recorder.regret[own],
+            recorder.best_pulls[own],
+            recorder.distinct_arms[own],
+            recorder.recommended[own],
+            recorder.recommended_mean[own],
+            recorder.arms[own],
+        ),
+    )
+
+
+def _compiled_in(path: str, number: float) -> bool:
+    """Whether a number is a constant of the kernel: what it switches off then costs nothing."""
+    if path.startswith("state."):
+        return isinstance(number, bool) or number == 0
+    return path in ("world.family", "world.model")
+
+
+class Load:
+    """How many lanes are played at the moment, in all batches."""
+
+    def __init__(self, threads: int) -> None:
+        self.threads = threads
+        self._lanes = 0
+        self._lock = threading.Lock()
+
+    def add(self, lanes: int) -> None:
+        """Add lanes that begin; a negative number stands for lanes that end."""
+        with self._lock:
+            self._lanes += lanes
+
+    def width(self) -> int:
+        """Return how many threads to start for each lane, a power of two.
+
+        The others end at once: where there is room, lanes wait less for each other.
+        """
+        width = 1
+        while width < _WIDEST and 2 * width * self._lanes <= self.threads:
+            width *= 2
+        return width
+
+
+class Place:
+    """A stream of the GPU, and the memory of its batches, which run one after the other."""
+
+    def __init__(self, size: int, load: Load) -> None:
+        self.size, self.load = size, load
+        self.stream: Any = cuda().stream()
+        self._bytes: Any = None
+        self._used = 0
+
+    def begin(self, size: int) -> None:
+        """Make room for a batch; the one before must be done."""
+        self._used = 0
+        if not is_simulated() and (self._bytes is None or self._bytes.size < size):
+            self._bytes = None  # free it first
+            self._bytes = cuda().device_array(max(size, min(self.size, 2 * size)), np.uint8)
+
+    def zeros(self, shape: tuple[int, ...], dtype: Any) -> Any:
+        """Return an array of zeros."""
+        if is_simulated():
+            return np.zeros(shape, dtype)
+        size = max(1, math.prod(shape)) * np.dtype(dtype).itemsize
+        part = self._bytes[self._used : self._used + size]
+        self._used += -(-size // _ALIGNED) * _ALIGNED
+        numba_module("cuda.cudadrv.driver").device_memset(part, 0, size, self.stream)
+        made = part.view(dtype)
+        return made[:0].reshape(*shape) if 0 in shape else made.reshape(*shape)
+
+    def copy(self, values: NDArray[Any]) -> Any:
+        """Return an array with these values."""
+        if is_simulated():
+            return Row(values)
+        made = self.zeros(values.shape, values.dtype)
+        made.copy_to_device(np.ascontiguousarray(values), self.stream)
+        return made
+
+    def shared(self, part: Any) -> Any:
+        """Return what all lanes share: copies of arrays; numbers as they are."""
+        if hasattr(part, "_fields"):
+            return type(part)(*map(self.shared, part))
+        return self.copy(part) if isinstance(part, np.ndarray) else part
+
+    def lanes(self, template: Any, count: int, shared: Any) -> Any:
+        """Return the state of `count` lanes, each a copy of the template, with one shared table."""
+        if hasattr(template, "_fields"):
+            return type(template)(*(self.lanes(part, count, shared) for part in template))
+        if not isinstance(template, np.ndarray):
+            return template
+        if is_shared(template):
+            return shared
+        if len(template) == 1:
+            ones = np.repeat(template, count)
+            return ones if is_simulated() else self.copy(ones)
+        made = self.zeros((count, len(template)), template.dtype)
+        if template.view(np.uint8).any():
+            self._fill(made, template, count)
+        return made
+
+    def _fill(self, rows: Any, row: NDArray[Any], count: int) -> None:
+        if is_simulated():
+            rows[:] = row
+            return
+        rows[:1].copy_to_device(row[None], self.stream)
+        done = 1
+        while done < count:  # twice as many each time
+            more = min(done, count - done)
+            rows[done : done + more].copy_to_device(rows[:more], self.stream)
+            done += more
+
+    def read(self, array: Any) -> Any:
+        """Return a copy of an array, once all work in the stream is done."""
+        if is_simulated():
+            return np.array(getattr(array, "values", array))
+        done = cuda().event(timing=False)
+        done.record(self.stream)
+        while not done.query():  # waiting within the driver would block other threads, too
+            time.sleep(_NAP)
+        found = array.copy_to_host(stream=self.stream)
+        self.stream.synchronize()
+        return np.asarray(found)
+
+
+def _lane_bytes(template: Any) -> int:
+    if isinstance(template, tuple):
+        return sum(map(_lane_bytes, template))
+    if isinstance(template, np.ndarray) and not is_shared(template):
+        return template.nbytes
+    return 0
+
+
+class LaneBatch(NamedTuple):
+    """Replications that are being played."""
+
+    kernel: Any
+    own: tuple[Any, ...]  # state, rewards and tape of each lane
+    world: World
+    numbers: Any  # which replication a lane has
+    key: Any
+    scale: Scale
+    recorder: Recorder
+    place: Place
+
+    def play(self, start: int, stop: int) -> Any:
+        """Play a stretch of pulls; return `distinct_arms`."""
+        stretch = Stretch(self.key, 0, start, stop, self.scale)
+        arguments = (*self.own, self.world, self.numbers, stretch, self.recorder)
+        lanes, width = len(self.numbers), self.place.load.width()
+        launch(self.kernel, lanes, width, self.place.stream, arguments, new=start == 0)
+        return self.place.read(self.recorder.distinct_arms)
+
+
+class Bench(Pairing):
+    """Plays replications side by side; at first with room for few arms."""
+
+    def __init__(
+        self,
+        cell: Cell,
+        player: Player,
+        *,
+        seed: int,
+        record_arms: bool = False,
+        arms: int = FIRST_ARMS,
+    ) -> None:
+        super().__init__(cell, player, seed=seed, record_arms=record_arms)
+        if plays_plainly(player.policy):
+            raise DeviceError(
+                f"{self.label} is a plain Python class, which only the interpreter can run. Take "
+                f'engine="threads".'
+            )
+        self.arms = arms  # several threads may raise it
+        self._lanes: dict[int, Workspace] = {}
+
+    def lane(self) -> Workspace:
+        """Return the templates of a lane that meets at most `arms` arms."""
+        arms = self.arms
+        if arms not in self._lanes:
+            self._lanes[arms] = self.new_workspace(lanes(arms))
+        return self._lanes[arms]
+
+    def compile(self, place: Place) -> None:
+        """Compile the kernel: play no pull of one replication."""
+        batch = self.batch(np.zeros(1, np.int64), place, self.lane())
+        what = f"{self.label} on {self._cell.instance.rewards!r} rewards for the GPU"
+        compile_now(what, batch.kernel, lambda: batch.play(0, 0))
+
+    def most_lanes(self, place: Place, lane: Workspace | None = None) -> int:
+        """Return how many lanes like this one a batch can have."""
+        lane = lane or self.lane()
+        shared = self._bytes(0, lane)
+        own = self._bytes(1, lane) - shared
+        room = max(0, place.size - shared) // own
+        return min(place.load.threads, room)
+
+    def play(
+        self,
+        numbers: NDArray[np.int64],
+        place: Place,
+        stopped: Callable[[], bool],
+        done: Callable[[int], None],
+    ) -> Played:
+        """Play these replications, batch after batch, and ask `stopped` often."""
+        begun = time.perf_counter()
+        parts: list[Recorder] = []
+        left = numbers
+        while len(left) > 0:
+            room, lane = self.arms, self.lane()
+            most = self.most_lanes(place, lane)
+            if most == 0:
+                raise DeviceError(
+                    f"{self.label} needs {self._bytes(1, lane) / 1e6:.0f} MB for one replication "
+                    f"of this size, and the GPU has {place.size / 1e6:.0f} MB for a batch. Take "
+                    f'engine="threads".'
+                )
+            part = self._play_batch(left[:most], place, lane, stopped, done)
+            if part is None:
+                self.arms = max(self.arms, _MORE_ARMS * (room + 1) - 1)
+            else:
+                parts.append(part)
+                left = left[most:]
+        arms = np.concatenate([part.arms for part in parts]) if self._recorded > 0 else None
+        rows = np.concatenate([rows_of(part) for part in parts])
+        return Played(rows, arms, time.perf_counter() - begun)
+
+    def _play_batch(
+        self,
+        numbers: NDArray[np.int64],
+        place: Place,
+        lane: Workspace,
+        stopped: Callable[[], bool],
+        done: Callable[[int], None],
+    ) -> Recorder | None:
+        """Play replications side by side; return None if they meet too many arms."""
+        batch, horizon = self.batch(numbers, place, lane), self._cell.horizon
+        start, piece = 0, _FIRST_PIECE
+        while start < horizon:
+            if stopped():
+                raise Stopped
+            stop = min(start + piece, horizon)
+            begun = time.perf_counter()
+            found = batch.play(start, stop)
+            if (found == NO_ROOM).any():
+                done(-start * len(numbers))  # they will be played again
+                return None
+            if (found < 0).any():
+                arm = place.read(batch.recorder.recommended)[found < 0][0]
+                raise no_such_arm(self.label, arm, self._cell.instance.n_arms)
+            done((stop - start) * len(numbers))
+            start = stop
+            seconds = max(time.perf_counter() - begun, _PIECE_SECONDS / 16)
+            piece = max(1, math.ceil(piece * _PIECE_SECONDS / seconds))
+        return Recorder(*map(place.read, batch.recorder))
+
+    def _bytes(self, count: int, lane: Workspace) -> int:
+        """Return how much memory `count` lanes take, with what they share."""
+        own = _lane_bytes(lane) + 8 * (len(self._times) + 6 + self._recorded)
+        shared = 8 * (min(self._cell.horizon, _MOST_LOGS) + len(self._times))
+        return count * own + shared + _lane_bytes(self._world) + _SPARE
+
+    def batch(self, numbers: NDArray[np.int64], place: Place, lane: Workspace) -> LaneBatch:
+        """Start these replications, one in each lane."""
+        count = len(numbers)
+        place.begin(self._bytes(count, lane))
+        own = lane._asdict()
+        common = {"world": self._world, "numbers": None, "stretch": None, "recorder": None}
+        logs = place.copy(logarithms(min(self._cell.horizon, _MOST_LOGS) + 1))
+        return LaneBatch(
+            lane_kernel(play_lane, own, common, _compiled_in),
+            tuple(place.lanes(part, count, logs) for part in own.values()),
+            place.shared(self._world),
+            place.copy(numbers + self._cell.first_replication),
+            place.copy(self._key),
+            self._scale,
+            Recorder(
+                place.copy(self._times),
+                place.zeros((count, len(self._times) + 1), np.float64),
+                place.zeros((count,), np.int64),
+                place.zeros((count,), np.int64),
+                place.zeros((count,), np.int64),
+                place.zeros((count,), np.float64),
+                place.zeros((count, self._recorded), np.int64),
+            ),
+            place,
+        )
+
+
+class Device(ChunkPlayer):
+    """Plays chunks on a GPU, in threads of this process; may keep the arm of every pull."""
+
+    def __init__(self, seed: int, meter: Meter, *, record_arms: bool = False) -> None:
+        need_gpu()
+        self._seed, self._meter, self._record_arms = seed, meter, record_arms
+        processors, free = 1, 1 << 24
+        if not is_simulated():
+            processors = int(cuda().get_current_device().MULTIPROCESSOR_COUNT)
+            free = int(cuda().current_context().get_memory_info().free)
+        load, share = Load(_THREADS * processors), int(_SHARE * free) // _STREAMS
+        self._compiling = Place(share // _COMPILING, load)
+        self._benches: dict[tuple[int, int], Bench] = {}
+        self._queues: dict[tuple[int, int], Queue] = {}
+        self._latest = 0.0
+        self._changed = threading.Condition()
+        self._stop = threading.Event()
+        self._threads = [
+            threading.Thread(target=self._work, args=(Place(share, load),), daemon=True)
+            for _ in range(_STREAMS)
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def capacity(self) -> int:
+        """Return how many chunks may be queued; the more, the fuller are batches."""
+        return _MOST_QUEUED
+
+    def compile(self, chunk: Chunk) -> None:
+        """Compile the policy's kernel."""
+        self._meter.show(f"compiling {chunk.player.label}")
+        self._bench(chunk).compile(self._compiling)
+
+    def submit(self, chunk: Chunk) -> Future[Played]:
+        """Queue a chunk for the next batch of its player."""
+        future: Future[Played] = Future()
+        self._bench(chunk)
+        with self._changed:
+            queue = self._queues.setdefault((chunk.cell_number, chunk.player_number), [])
+            queue.append((chunk, future))
+            self._latest = time.monotonic()
+            self._changed.notify()
+        return future
+
+    def close(self) -> None:
+        """Stop the threads, and wait for them."""
+        self._stop.set()
+        with self._changed:
+            self._changed.notify_all()
+        for thread in self._threads:
+            thread.join()
+
+    def _bench(self, chunk: Chunk) -> Bench:
+        place = (chunk.cell_number, chunk.player_number)
+        if place not in self._benches:
+            if len(self._benches) >= _MOST_BENCHES:
+                with self._changed:
+                    self._benches = {at: self._benches[at] for at in self._queues}
+            self._benches[place] = Bench(
+                chunk.cell,
+                chunk.player,
+                seed=self._seed,
+                record_arms=self._record_arms,
+                arms=_arms.get(_kind_of(chunk), FIRST_ARMS),
+            )
+        return self._benches[place]
+
+    def _work(self, place: Place) -> None:
+        while not self._stop.is_set():
+            bench, taken = self._take(place)
+            if bench is not None:
+                self._play(bench, taken, place)
+
+    def _take(self, place: Place) -> tuple[Bench | None, Queue]:
+        """Return chunks of one player that fill a batch, or all there are if no more come."""
+        with self._changed:
+            growing = time.monotonic() < self._latest + _PAUSE
+            for at, queue in self._queues.items():
+                most = self._benches[at].most_lanes(place)
+                counts = np.cumsum([chunk.replications for chunk, _ in queue])
+                if growing and counts[-1] < most and at == next(reversed(self._queues)):
+                    continue
+                taken = max(1, int(np.searchsorted(counts, most, side="right")))
+                self._queues[at] = queue[taken:]
+                if not self._queues[at]:
+                    del self._queues[at]
+                return self._benches[at], queue[:taken]
+            self._changed.wait(_PAUSE)
+            return None, []
+
+    def _play(self, bench: Bench, taken: Queue, place: Place) -> None:
+        chunks = [chunk for chunk, _ in taken]
+        numbers = np.concatenate([np.arange(c.first, c.first + c.replications) for c in chunks])
+        place.load.add(len(numbers))
+        try:
+            played = bench.play(numbers, place, self._stop.is_set, self._meter.add)
+            _arms[_kind_of(chunks[0])] = bench.arms
+        except BaseException as error:  # whatever it is, the main thread raises it
+            for _, future in taken:
+                future.set_exception(error)
+            return
+        finally:
+            place.load.add(-len(numbers))
+        at = 0
+        for chunk, future in taken:
+            own = slice(at, at + chunk.replications)
+            at += chunk.replications
+            arms = None if played.arms is None else played.arms[own]
+            seconds = played.seconds * chunk.replications / len(numbers)
+            future.set_result(Played(played.rows[own], arms, seconds))
+
+
+def _kind_of(chunk: Chunk) -> tuple[str, int, int]:
+    """Return what mostly decides how many arms a replication meets."""
+    return chunk.player.policy.label, chunk.cell.instance.n_arms, chunk.cell.horizon
