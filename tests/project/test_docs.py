@@ -98,6 +98,7 @@ def _check_command(words: list[str]) -> None:
 def _check_curl(words: list[str]) -> None:
     """Check that the service has this request, and would read its body."""
     msgspec = pytest.importorskip("msgspec", reason='the service needs pip install ".[serve]"')
+    from manyarms.serve.importing import NewArms
     from manyarms.serve.routes import ROUTES
 
     method = words[words.index("-X") + 1] if "-X" in words else "GET"
@@ -107,7 +108,8 @@ def _check_curl(words: list[str]) -> None:
     found = [r for pattern, r in patterns if r.method == method and re.fullmatch(pattern, path)]
     assert found, f"unknown request: {method} {path}"
     if "-d" in words:
-        msgspec.json.decode(words[words.index("-d") + 1], type=found[0].request)
+        body = NewArms if path.endswith("/arms") else found[0].request
+        msgspec.json.decode(words[words.index("-d") + 1], type=body)
 
 
 def _check_extras(requirement: str) -> None:

@@ -25,7 +25,9 @@ _AT_ONCE = 50  # arms that come back or go in one commit: some 20 ms
 _line = msgspec.json.Decoder(str).decode
 
 
-class _Arms(msgspec.Struct, forbid_unknown_fields=True):
+class NewArms(msgspec.Struct, forbid_unknown_fields=True):
+    """Arms to add: how many, or their names."""
+
     count: int = 0
     keys: list[str] = []
 
@@ -55,7 +57,7 @@ async def add_arms(service: Service, request: Request) -> Response:
     """
     batches = streamed_keys(request)
     if batches is None:
-        wanted: _Arms = await request.read(_Arms)
+        wanted: NewArms = await request.read(NewArms)
         if wanted.count and not wanted.keys:
             return await _count(service, request, wanted.count)
         batches = _once(wanted.keys)
@@ -75,7 +77,7 @@ def streamed_keys(request: Request) -> AsyncIterator[list[str]] | None:
 
 async def keys_of_json(request: Request) -> AsyncIterator[list[str]]:
     """Return the names in a request that is {"keys": [...]}."""
-    wanted: _Arms = await request.read(_Arms)
+    wanted: NewArms = await request.read(NewArms)
     if wanted.count:
         raise invalid("`count` adds arms that are called by number; give `keys`.")
     return _once(wanted.keys)
