@@ -20,7 +20,6 @@ from manyarms.instances.instance import Instance
 from manyarms.instances.rewards import NoLaw
 from manyarms.protocol.policy import Policy, ask, reset, tell
 from manyarms.simulation.players import Player, Scalar, players_of
-from manyarms.simulation.scale import warn_of_scale
 
 Engine: TypeAlias = Literal["threads", "cuda"]  # who plays
 Objective: TypeAlias = Literal["earn", "find"]  # little regret, or a good arm in the end
@@ -30,8 +29,10 @@ MOST_TIMES = 10**6  # at which regret is recorded
 
 _FORMAT = "manyarms experiment 1"
 _CHECKPOINTS = 100
-_KEYS = ("policy", "replication", "time")
-_TAKEN = (*_KEYS, "regret", "best_pulls", "distinct_arms", "recommended", "recommended_mean")
+_TAKEN = (  # by other columns of the tables
+    *("policy", "replication", "regret", "best_pulls", "distinct_arms", "recommended"),
+    *("recommended_mean", "checkpoints", "regret_at_checkpoints"),
+)
 
 
 @dataclass(frozen=True)
@@ -356,7 +357,6 @@ def check_playable(policy: Policy, instance: Instance, horizon: int) -> None:
     """Raise unless the policy can be played on the instance; this takes less than a millisecond."""
     informed = informed_policy(policy, instance)
     informed.check_rewards(instance.rewards.reward_range)
-    warn_of_scale(informed, instance)
     check_bodies(new_state(policy, instance, horizon, BOUNDED), (reset, ask, tell))
 
 
