@@ -120,7 +120,8 @@ def json_rows(result: Result, wanted: Sequence[int], objective: Objective) -> li
     """Return one object for each policy, with its regret at the times asked for."""
     rows = []
     for row in result.summary(objective=objective).policies:
-        entry: dict[str, Any] = {**row._asdict(), "seconds": round(result.seconds[row.policy], 6)}
+        measured = {name: value for name, value in row._asdict().items() if value is not None}
+        entry: dict[str, Any] = {**measured, "seconds": round(result.seconds[row.policy], 6)}
         if wanted:
             at = {time: result.summary(time=time)[row.policy] for time in wanted}
             entry["regret_at"] = {str(time): summary.mean for time, summary in at.items()}

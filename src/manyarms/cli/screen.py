@@ -31,7 +31,7 @@ from manyarms.cli.printable import broken, printable
 from manyarms.core.files import fix_for, replace_file
 from manyarms.errors import FolderError
 from manyarms.report.text import Table
-from manyarms.simulation.summary import SAYS, Summary
+from manyarms.simulation.summary import Summary
 
 _LINE_EVERY = 10.0  # seconds, in a log or a pipe, at least
 _SELDOMER = 0.25  # of the time since the first line
@@ -156,14 +156,13 @@ def write_json(content: Any, path: str) -> None:
 
 def summary_parts(summary: Summary) -> list[Table | str]:
     """Return a summary as tables that fit any screen."""
-    head, *rows = summary.table()
+    shown = summary.table()
     parts: list[Table | str] = [
-        Table(head, rows, summary.title, optional=["5 %", "95 %", "99 %", "median"])
+        Table(shown.head, shown.rows, shown.title, optional=["99 %", "median"])
     ]
-    parts += summary.wrapped_notes()
-    if differences := summary.differences():
-        head = ["paired difference", *summary.differences_head()[1:]]
-        parts += ["", Table(head, differences), *SAYS, *summary.undecided()]
+    if summary.pairs:
+        pairs = summary.table("pairs")
+        parts += ["", Table(pairs.head, pairs.rows, pairs.title)]
     return parts
 
 
