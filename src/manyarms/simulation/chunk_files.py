@@ -50,7 +50,7 @@ class ChunkFiles:
 
     def __init__(self, folder: Path, experiment: Experiment) -> None:
         self._folder, self._experiment = folder, experiment
-        self._codes: dict[tuple[str, type], str] = {}  # by policy and reward law
+        self._codes: dict[tuple[str, frozenset[type]], str] = {}  # by policy and laws
 
     def save(self, chunk: Chunk, played: Played) -> None:
         """Write the file of a chunk, as a whole or not at all."""
@@ -109,7 +109,7 @@ class ChunkFiles:
         return stored if right else None
 
     def _code(self, chunk: Chunk) -> str:
-        game = repr(chunk.player.policy), type(chunk.cell.law)
+        game = repr(chunk.player.policy), chunk.cell.law_classes
         if game not in self._codes:
             self._codes[game] = digest_of_code(chunk)
         return self._codes[game]

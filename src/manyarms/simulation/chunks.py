@@ -73,7 +73,7 @@ def digest_of_code(chunk: Chunk) -> str:
     """Digest the code that plays a chunk, ours and the user's: other code, other bits."""
     policy = chunk.player.policy
     state = new_state(policy, chunk.cell.instance, chunk.cell.horizon, BOUNDED)
-    bodies = bodies_of(*classes_in(state), type(chunk.cell.law))
+    bodies = bodies_of(*classes_in(state), *chunk.cell.law_classes)
     return digest((), reached([Workbench, *_makers(policy), *bodies]))
 
 

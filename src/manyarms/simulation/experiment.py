@@ -17,7 +17,6 @@ from manyarms.core.jit import check_bodies
 from manyarms.core.memory import BOUNDED, Memory
 from manyarms.errors import ParameterError
 from manyarms.instances.instance import Instance
-from manyarms.instances.rewards import NoLaw
 from manyarms.protocol.policy import Policy, ask, reset, tell
 from manyarms.simulation.players import Player, Scalar, players_of
 
@@ -90,18 +89,19 @@ class Cell:
         return self.horizon * sum(player.replications for player in self.players)
 
     @functools.cached_property
-    def law(self) -> Any:
-        """The reward law, whose class compiled code depends on."""
-        return self.instance.world(self.horizon).law
+    def law_classes(self) -> frozenset[type]:
+        """The classes of the laws of rewards and means, on which compiled code depends."""
+        world = self.instance.world(self.horizon)
+        return frozenset((type(world.law), type(world.mean_law)))
 
     @functools.cached_property
     def world_digest(self) -> str:
         """A digest of the instance: a contest's file may change while its name does not."""
         found = hashlib.sha256()
-        *parts, law = self.instance.world(self.horizon)
-        if not isinstance(law, NoLaw):
-            found.update(f"{type(law).__module__}:{type(law).__qualname__}".encode())
-            parts += law
+        *parts, law, mean_law = self.instance.world(self.horizon)
+        for own in (law, mean_law):
+            found.update(f"{type(own).__module__}:{type(own).__qualname__}".encode())
+            parts += own
         for part in parts:
             array = np.asarray(part)
             found.update(repr((array.dtype.str, array.shape)).encode() + array.tobytes())

@@ -96,7 +96,7 @@ class Workbench(Pairing):
         self._idle: list[Workspace] = [self.new_workspace(self._memory)]
         self._loop: Any = play
         if self._compiles:
-            self._classes = classes_in(self._idle[0].state) | {type(cell.law)}
+            self._classes = classes_in(self._idle[0].state) | cell.law_classes
             self._loop = compiled(play, *self._classes)
 
     @property
