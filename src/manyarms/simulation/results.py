@@ -275,8 +275,9 @@ class Result(Tabular):
             "gaffke" adds a confidence interval to each mean (default: none). A standard error knows
             only the runs that were seen. A run that misses every best arm may cost a hundred times
             as much as another, and happen once in four hundred, so that the usual interval of a
-            hundred runs is often wrong. Gaffke's interval holds for every distribution of regret up
-            to the largest that is possible. It is wide if there are few runs.
+            hundred runs is often wrong. Gaffke's interval allows for such runs, up to the largest
+            regret that is possible. Its coverage is proved for regrets of two values and
+            conjectured for all others. It is wide if there are few runs.
         confidence
             How often an interval holds (default: 0.95).
 
