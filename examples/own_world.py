@@ -1,6 +1,6 @@
-"""A world of your own: rewards of a law that you write, and rewards that were seen.
+"""A world of your own: laws of rewards and of means that you write, and rewards that were seen.
 
-In a shop few visitors buy, and those who do spend more or less. The law is a tuple of numbers and
+In a shop few visitors buy, and those who do spend more or less. A law is a tuple of numbers and
 one function, which the simulator compiles. Run it: `python examples/own_world.py`.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import manyarms as ma
-from manyarms.instances import reward
+from manyarms.instances import draw_mean, reward
 from manyarms.kit import draw, unit
 
 
@@ -32,11 +32,32 @@ def basket(law: Baskets, arm: int, mean: float, word: int) -> float:
     return law.least + (law.most - law.least) * unit(draw(word, 1))
 
 
+class ParetoMeans(NamedTuple):
+    """The share of arms within x of the best mean, 0.9, is (2 x) ** tail."""
+
+    tail: float
+
+    @property
+    def mean_range(self) -> tuple[float, float]:
+        return 0.4, 0.9  # regret is measured against 0.9
+
+
+@draw_mean.register(ParetoMeans)
+def pareto_mean(law: ParetoMeans, word: int) -> float:
+    return float(0.9 - 0.5 * (1.0 - unit(word)) ** (1.0 / law.tail))
+
+
 def main() -> None:
     means = [0.5] * 30 + [0.2] * 970  # euros a visitor
     shop = ma.instances.from_means(means, rewards=Baskets(5.0, 15.0))
     policies = [ma.MOSS(), ma.Prospector()]  # sigma is set to 15/2
     print(ma.simulate(policies, shop, horizon=20_000, replications=20, checkpoints=1).summary())
+
+    for tail in (1.0, 3.0):  # the larger, the rarer are arms near the best mean
+        endless = ma.instances.reservoir(ParetoMeans(tail))
+        policy = ma.MOSSPlusPlus()
+        result = ma.simulate(policy, endless, horizon=5_000, replications=20, checkpoints=1)
+        print(f"\n{result.summary().table()}")
 
     seen = {"umbrella": [0, 0, 12], "coat": [0, 0, 0, 80], "hat": [5, 6, 4], "scarf": [0, 9]}
     past = ma.instances.from_rewards(seen)  # a pull draws one of the rewards that an arm had

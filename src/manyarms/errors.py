@@ -29,7 +29,6 @@
     CacheWarning (UserWarning)           compiled code cannot be kept
     OldResultsWarning (UserWarning)      results of a policy whose code has changed since
     RewardWarning (UserWarning)          only the best rewards seem to be told
-    ScaleWarning (UserWarning)           rewards that do not fit a policy's parameters
 
 Messages name the parameter, the rule and the value, then the way out.
 """
@@ -273,7 +272,3 @@ class CacheWarning(UserWarning):
 
 class OldResultsWarning(UserWarning):
     """A folder holds the results of a policy whose code has changed since; nothing was played."""
-
-
-class ScaleWarning(UserWarning):
-    """Rewards whose scale does not fit a parameter of a policy; the message names both."""

@@ -80,14 +80,14 @@ def mutated_results(arena: Arena) -> Iterator[Attempt]:
 
 def _read(folder: Path) -> None:
     results = read_results(folder)
-    _ = results.cells, results.summary_rows()
+    _ = results.cells, results.summaries(), results._columns()
 
 
 @attack("results: crafted provenance")
 def crafted_provenance(arena: Arena) -> Iterator[Attempt]:
     folder = arena.folder / "out"
     run(small(), folder, progress=False)
-    said = json.loads((folder / "provenance.json").read_text())
+    said = json.loads((folder / "_provenance.json").read_text())
     values: list[Any] = [
         None,
         3,
@@ -103,10 +103,10 @@ def crafted_provenance(arena: Arena) -> Iterator[Attempt]:
     ]
     for key in said:
         for value in values:
-            (folder / "provenance.json").write_text(json.dumps(said | {key: value}))
+            (folder / "_provenance.json").write_text(json.dumps(said | {key: value}))
             said_so = f"{key} = {str(value)[:30]}"
             yield said_so, survives(lambda: read_results(folder).cells, ResultsError)
     for text in ("[" * 100_000, '{"a":' * 100_000, "9" * 5000, "null", "", "\ud800"):
         data = text.encode("utf-8", "surrogatepass")
-        (folder / "provenance.json").write_bytes(data)
+        (folder / "_provenance.json").write_bytes(data)
         yield repr(text[:30]), survives(lambda: read_results(folder), ResultsError)

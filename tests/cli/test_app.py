@@ -254,7 +254,7 @@ def test_simulate_on_a_contest(contest: Path, run: Run) -> None:
 def test_a_warning_is_one_sentence_without_code() -> None:
     usual = warnings.formatwarning
     with _plain_warnings():
-        ours = warnings.formatwarning("Too wide.", ma.errors.ScaleWarning, "a.py", 7, "play()")
+        ours = warnings.formatwarning("Too wide.", ma.errors.CacheWarning, "a.py", 7, "play()")
         other = warnings.formatwarning("Old.", DeprecationWarning, "a.py", 7, "play()")
     assert ours == "manyarms: Too wide.\n"
     assert other == usual("Old.", DeprecationWarning, "a.py", 7, "play()")

@@ -17,8 +17,6 @@ from manyarms.instances import BetaMeans, BetaRewards, Gaussian, Instance, plant
 from tests.helpers import ALL_POLICIES
 
 # every policy must play whatever comes
-pytestmark = pytest.mark.filterwarnings("ignore::manyarms.errors.ScaleWarning")
-
 RECORD = Path(__file__).with_name("runs.json")
 INSTANCES: dict[str, Instance] = {
     "planted": planted(n=2000, alpha=0.3, horizon=500),

@@ -13,7 +13,7 @@ import pyarrow.parquet
 import pytest
 
 import manyarms as ma
-from manyarms.instances import reward
+from manyarms.instances import draw_mean, reward
 from manyarms.kit import unit
 
 
@@ -123,6 +123,79 @@ def test_a_law_says_what_its_means_can_be() -> None:
         ma.instances.reservoir(ma.instances.UniformMeans(0, 9), rewards=Tips(5.0))
     with pytest.raises(ma.ParameterError, match="or a law of your own with a body of `reward`"):
         ma.instances.from_means([0.5], rewards=(1.0,))
+
+
+class Pareto(NamedTuple):
+    """The share of arms within x of `best` is (x / width) ** tail."""
+
+    best: float
+    tail: float
+    width: float = 0.5
+
+    @property
+    def mean_range(self) -> tuple[float, float]:
+        return self.best - self.width, self.best
+
+
+@draw_mean.register(Pareto)
+def pareto_mean(law: Pareto, word: int) -> float:
+    return float(law.best - law.width * (1.0 - unit(word)) ** (1.0 / law.tail))
+
+
+def test_means_of_ones_own_law_have_its_distribution() -> None:
+    """The inequality of Dvoretzky, Kiefer, Wolfowitz and Massart: a false alarm of 1e-6."""
+    arms, count = ma.instances.reservoir(Pareto(0.9, 3.0)), 20_000
+    drawn = np.sort([arms.mean(arm, seed=3, replication=arm % 2) for arm in range(count)])
+    below = 1.0 - ((0.9 - drawn) / 0.5) ** 3.0
+    away = np.abs(below - (np.arange(count) + 0.5) / count).max() + 0.5 / count
+    assert away < np.sqrt(np.log(2.0 / 1e-6) / (2.0 * count))
+    assert arms.label == "reservoir(Pareto(best=0.9, tail=3.0, width=0.5))"
+    assert (arms.best_mean, arms.largest_gap, arms.n_best) == (0.9, 0.5, None)
+
+
+def test_compiled_code_and_cpython_draw_the_same_means() -> None:
+    # a law of means beside one of rewards; `Instance.mean` is never compiled
+    arms = ma.instances.reservoir(Pareto(2.0, 1.7), rewards=Tips(16.0))
+    result = ma.simulate(ma.MOSSPlusPlus(), arms, horizon=300, replications=3, record_arms=True)
+    assert result.arms is not None
+    for replication, pulled in enumerate(result.arms[0]):
+        means = {arm: arms.mean(int(arm), replication=replication) for arm in set(pulled)}
+        lost = np.cumsum([2.0 - means[arm] for arm in pulled])
+        assert (result.regret[0, replication] == lost[result.times - 1]).all()
+        assert result.recommended_mean[0, replication] == means[result.recommended[0, replication]]
+    assert len({float(total) for total in result.regret[0, :, -1]}) == 3  # drawn anew each time
+
+
+class Wide(NamedTuple):
+    """Draws from [0, 2), and says what it is given."""
+
+    low: Any
+    high: Any
+
+    @property
+    def mean_range(self) -> Any:
+        return self.low, self.high
+
+
+@draw_mean.register(Wide)
+def wide_mean(law: Wide, word: int) -> float:
+    return 2.0 * unit(word)
+
+
+@pytest.mark.parametrize(
+    ("law", "words"),
+    [
+        (Wide(0.0, 1.0), r"must have means in its `mean_range`, \[0, 1\], but Wide.* drew 1\."),
+        (Wide(0.0, float("inf")), "two finite numbers .* got \\(0.0, inf\\) of Wide"),
+        (Wide(1.0, 0.0), "two finite numbers with the smaller one first"),
+        (Wide("x", 1.0), "two finite numbers"),
+        (Tips(3.0), "or a law of your own with a body of `draw_mean`, got Tips"),
+        (Wide(0.0, 2.0), r"must have means in \[0, 1\] for Bernoulli rewards, got Wide"),
+    ],
+)
+def test_laws_of_means_that_cannot_be_played(law: Any, words: str) -> None:
+    with pytest.raises(ma.ParameterError, match=words):
+        ma.instances.reservoir(law)
 
 
 SEEN = {"b": [0.0, 0.0, 6.0], "a": [3.0], "c": [-1.0, 2.0, 2.0, 5.0]}

@@ -47,7 +47,6 @@ def test_any_size_in_constant_memory() -> None:
     assert len(instance.world(2**20).values) <= 4
 
 
-@pytest.mark.filterwarnings("ignore::manyarms.errors.ScaleWarning")  # some want [0, 1]
 @pytest.mark.parametrize("policy", ALL_POLICIES, ids=label)
 def test_every_policy_plays(policy: ma.Policy) -> None:
     for hidden in (0, 3):

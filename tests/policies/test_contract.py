@@ -12,8 +12,6 @@ from manyarms.protocol import described, reset
 from tests.helpers import ALL_POLICIES, EVERY_POLICY, label, play_live
 
 # every policy must play whatever comes
-pytestmark = pytest.mark.filterwarnings("ignore::manyarms.errors.ScaleWarning")
-
 CORNERS: list[tuple[str, Instance, int]] = [
     ("one arm", from_means([0.3]), 40),
     ("one pull", planted(n=50, m=2), 1),

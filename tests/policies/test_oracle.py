@@ -23,7 +23,6 @@ from tests.reference.patience import Patience
 from tests.reference.words import SplitMix64, below, draw, unit
 
 # every policy must play whatever comes
-pytestmark = pytest.mark.filterwarnings("ignore::manyarms.errors.ScaleWarning")
 
 
 def _compiled_at_every_change() -> set[str]:

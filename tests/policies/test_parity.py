@@ -16,8 +16,6 @@ from manyarms.protocol.keys import run_key
 from tests.helpers import ALL_POLICIES, label, run_python
 
 # every policy must play whatever comes
-pytestmark = pytest.mark.filterwarnings("ignore::manyarms.errors.ScaleWarning")
-
 INSTANCES: dict[str, Instance] = {
     "bernoulli": planted(n=400, m=8),
     "gaussian": planted(n=90, m=2, rewards=Gaussian()),

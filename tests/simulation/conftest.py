@@ -21,5 +21,7 @@ def experiment() -> Experiment:
 
 @pytest.fixture(scope="module")
 def whole(experiment: Experiment, tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
-    """Return the final files of a run that nothing disturbed, in chunks of the usual size."""
-    return final(run(experiment, tmp_path_factory.mktemp("whole"), progress=False).folder)
+    """Return the files of a run that nothing disturbed, in chunks of two replications."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("manyarms.simulation.chunks.CHUNK_PULLS", 120)
+        return final(run(experiment, tmp_path_factory.mktemp("whole"), progress=False).folder)

@@ -11,7 +11,6 @@ from manyarms.core.jit import jit_enabled
 from manyarms.simulation import Experiment, cell, run
 from manyarms.simulation.progress import ProgressCallback
 
-FINAL = ("regret.parquet", "runs.parquet")
 # a chunk takes some 30 ms, compiled or not
 HORIZON, REPLICATIONS, CHUNK = (20_000, 250, 1_000_000) if jit_enabled() else (100, 100, 2_000)
 
@@ -41,8 +40,12 @@ def large() -> Experiment:
     return made(HORIZON, REPLICATIONS)
 
 
+def chunk_files(folder: Path) -> list[Path]:
+    return sorted(folder.glob("*.parquet"))
+
+
 def final(folder: Path) -> dict[str, bytes]:
-    return {name: (folder / name).read_bytes() for name in FINAL}
+    return {path.name: path.read_bytes() for path in chunk_files(folder)}
 
 
 def tree(folder: Path) -> dict[str, tuple[int, bytes]]:
@@ -71,4 +74,4 @@ def stop_after(chunks: int) -> ProgressCallback:
 def stopped(experiment: Experiment, folder: Path, chunks: int) -> list[Path]:
     with pytest.raises(Killed):
         run(experiment, folder, workers=1, progress=stop_after(chunks))
-    return sorted((folder / "chunks").glob("*.chunk"))
+    return chunk_files(folder)

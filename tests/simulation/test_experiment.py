@@ -19,7 +19,7 @@ def _cell(**changes: Any) -> Any:
     return cell(ma.MOSS(), COINS, **{"horizon": 20, "replications": 2, **changes})
 
 
-@pytest.mark.parametrize("name", ["policy", "time", "regret", "replication"])
+@pytest.mark.parametrize("name", ["policy", "checkpoints", "regret", "replication"])
 def test_parameters_take_no_column_of_the_tables(name: str) -> None:
     with pytest.raises(ma.ParameterError, match=f"got '{name}'. Choose another name"):
         _cell(parameters={name: 1})

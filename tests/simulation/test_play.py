@@ -19,8 +19,6 @@ from manyarms.simulation.workbench import Played, Workbench
 from tests.helpers import ALL_POLICIES, label
 
 # every policy must play whatever comes
-pytestmark = pytest.mark.filterwarnings("ignore::manyarms.errors.ScaleWarning")
-
 HORIZON = 300
 COUNTING: list[ma.Policy] = [
     ma.MOSS(count_late=True),

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from manyarms.errors import FolderError
+from manyarms.errors import FolderError, ResultsError
 from manyarms.simulation import read_results, run
 from manyarms.simulation.chunks import plan
-from tests.simulation.runs import CHUNK, FINAL, REPLICATIONS, final, large
+from tests.simulation.runs import CHUNK, REPLICATIONS, chunk_files, final, large
 
 pytest.importorskip("pyarrow")
 
@@ -52,7 +52,7 @@ def _await_play(child: subprocess.Popen[str]) -> None:
 
 def _chunk_files(folder: Path) -> dict[str, int]:
     found = {}
-    for path in (folder / "chunks").glob("*.chunk"):
+    for path in chunk_files(folder):
         with contextlib.suppress(FileNotFoundError):
             found[path.name] = path.stat().st_mtime_ns
     return found
@@ -83,7 +83,7 @@ def test_killed_ten_times_and_resumed(tmp_path: Path, monkeypatch: pytest.Monkey
         stored = now
     run(experiment, folder, progress=False)
     assert final(folder) == unharmed
-    assert {path.name for path in folder.iterdir()} == {*FINAL, "provenance.json"}
+    assert {path.name for path in folder.iterdir()} == {*unharmed, "_provenance.json"}
 
 
 @pytest.mark.slow
@@ -98,12 +98,15 @@ def test_ctrl_c(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         assert child.wait(timeout=60) in (-signal.SIGINT, 130)  # as Python ends then
         assert time.monotonic() - begun < 20  # half a second; the rest is patience
     assert "KeyboardInterrupt" in words
-    assert not (tmp_path / "regret.parquet").exists()
+    assert f"What is finished is in '{tmp_path}'. Run the same again to go on." in words
+    with pytest.raises(ResultsError, match="the one in .* is not finished"):
+        read_results(tmp_path)
     assert not (tmp_path / ".manyarms-lock").exists()
     assert not list(tmp_path.rglob("*.manyarms-part"))
     monkeypatch.setattr("manyarms.simulation.chunks.CHUNK_PULLS", CHUNK)
     run(large(), tmp_path, progress=False)
-    assert read_results(tmp_path).runs.num_rows == 10 * REPLICATIONS
+    rows = [rows for each in read_results(tmp_path).cells for rows in each.rows]
+    assert [len(own) for own in rows] == 10 * [REPLICATIONS]
 
 
 @pytest.mark.patient

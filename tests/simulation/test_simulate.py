@@ -5,12 +5,12 @@ from __future__ import annotations
 import itertools
 import math
 import os
-import re
 import signal
 import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ import pytest
 import manyarms as ma
 from manyarms.core.statistics import mean_interval
 from manyarms.simulation.results import Result
+from manyarms.simulation.summary import Which
 from tests.report.made import made_result
 
 INSTANCE = ma.instances.planted(n=300, m=10)
@@ -88,19 +89,30 @@ def test_all_policies_face_the_same_luck() -> None:
     assert (np.sort(result.arms, axis=2) == np.arange(64)).all()
 
 
-def test_a_result_by_the_objective_find_has_simple_regrets_in_all_its_tables() -> None:
+def test_the_objective_find_changes_summaries_and_not_regret() -> None:
     result = _simulate()
     found = result.by("find")
-    assert found.by("find") is found
-    assert result.by("earn") is result
-    np.testing.assert_array_equal(found.regret[:, :, 0], result.simple_regret)
+    assert (found.objective, found.by("earn").objective) == ("find", "earn")
+    np.testing.assert_array_equal(found.regret, result.regret)
+    np.testing.assert_array_equal(found.simple_regret, result.simple_regret)
+    np.testing.assert_array_equal(found.of("moss"), result.of("moss"))
+    np.testing.assert_array_equal(found.largest_regret, result.largest_regret)
+    np.testing.assert_array_equal(found.best_share("moss"), result.best_pulls[0] / 200)
     row, rate = result.summary(objective="find")["moss"], (result.simple_regret[0] == 0).mean()
+    assert row == found.summary()["moss"]
+    assert found.summary(objective="earn")["moss"] == result.summary()["moss"]
     assert row.mean == pytest.approx(result.simple_regret[0].mean())
     assert row.miss_rate == pytest.approx(1.0 - rate)
-    assert 0.0 <= row.low <= row.mean <= row.high <= INSTANCE.largest_gap
-    assert str(found.summary()).startswith(f"simple regret on {INSTANCE.label} after 200 pulls")
-    with pytest.raises(ma.ParameterError, match="is about simple regret"):
-        found.by("earn")
+    interval = found.interval("moss")
+    assert interval.estimate == row.mean
+    assert 0.0 <= interval.low <= row.mean <= interval.high <= INSTANCE.largest_gap
+    gaps = result.simple_regret[0] - result.simple_regret[1]
+    assert found.difference("moss", "moss++").estimate == pytest.approx(gaps.mean())
+    summary = found.summary()
+    assert str(summary).startswith(f"simple regret on {INSTANCE.label} after 200 pulls")
+    assert summary.table().head[-1] == "best"
+    with pytest.raises(ma.ParameterError, match="a checkpoint, got 100. The nearest one is 200"):
+        found.summary(time=100)
     with pytest.raises(ma.ParameterError, match="`objective` must be one of 'earn', 'find'"):
         result.summary(objective="keep")  # type: ignore[arg-type]
 
@@ -125,58 +137,65 @@ def test_checkpoints(checkpoints: object, times: list[int]) -> None:
 
 def test_summary_numbers() -> None:
     result = _simulate()
-    summary = result.summary(time=100, confidence=0.9)
+    summary = result.summary(time=100)
     regret = result.of("moss++")[:, 49]
     row = summary["moss++"]
     assert row.mean == pytest.approx(regret.mean())
-    assert row.q95 == np.quantile(regret, 0.95)
-    assert (row.q99, row.worst) == (np.quantile(regret, 0.99), regret.max())
-    best_pulls = result.best_pulls[result.policies.index("moss++")]
-    assert row.mostly_missed == (best_pulls < result.horizon / 10).mean()
-    assert summary["moss"].miss_rate == (result.best_pulls[0] == 0).mean()
     assert row.se == pytest.approx(regret.std(ddof=1) / math.sqrt(7))
-    assert (row.median, row.q05) == (np.median(regret), np.quantile(regret, 0.05))
-    assert row.replications == 7
+    assert (row.median, row.worst) == (np.median(regret), regret.max())
+    assert (row.q05, row.q95, row.q99) == tuple(np.quantile(regret, [0.05, 0.95, 0.99]))
+    assert summary["moss"].miss_rate == (result.best_pulls[0] == 0).mean()
+    assert (row.replications, row.low, row.high) == (7, None, None)
     pair = next(p for p in summary.pairs if (p.first, p.second) == ("moss", "empmoss++"))
     gaps = result.of("moss")[:, 49] - result.of("empmoss++")[:, 49]
+    assert pair.mean == pytest.approx(gaps.mean())
+    assert pair.se == pytest.approx(gaps.std(ddof=1) / math.sqrt(7))
+    assert (pair.median, pair.above, pair.below) == (
+        np.median(gaps),
+        (gaps > 0).sum(),
+        (gaps < 0).sum(),
+    )
+    assert (pair.replications, pair.low, pair.high) == (7, None, None)
+    ratio = result.ratio("moss", "empmoss++", time=100)
+    assert ratio.low < ratio.estimate == summary["moss"].mean / summary["empmoss++"].mean
+
+
+def test_gaffkes_intervals_are_shown_if_they_are_asked_for() -> None:
+    result = _simulate()
+    summary = result.summary(time=100, interval="gaffke", confidence=0.9)
+    row, gaps = summary["moss++"], result.of("moss")[:, 49] - result.of("moss++")[:, 49]
+    pair = next(p for p in summary.pairs if (p.first, p.second) == ("moss", "moss++"))
     # means from 0.1 to 0.9: a run of 100 pulls loses 80 at most, and a difference is within 80
+    regret = result.of("moss++")[:, 49]
     assert (row.low, row.high) == mean_interval(regret, bounds=(0.0, 80.0), confidence=0.9)[1:]
     assert (pair.low, pair.high) == mean_interval(gaps, bounds=(-80, 80), confidence=0.9)[1:]
     assert result.interval("moss++", time=100, confidence=0.9) == (row.mean, row.low, row.high)
-    ratio = result.ratio("moss", "empmoss++", time=100)
-    assert ratio.low < ratio.estimate == summary["moss"].mean / summary["empmoss++"].mean
+    found = result.difference("moss", "moss++", time=100, confidence=0.9)
+    assert found == (pair.mean, pair.low, pair.high)
     low, high = result.limits("moss++", confidence=0.9)
     assert (low[49], high[49]) == pytest.approx((row.low, row.high))
-    assert "regret on planted(n=300, m=10) after 100 pulls, 7 replications" in str(summary)
-    assert "moss++" in str(summary)
+    assert str(summary).count("90 % interval") == 2
+    frame = summary.to_dataframe(library="pandas")
+    assert frame["low"].tolist() == [one.low for one in summary.policies]
+    assert "low" not in result.summary().to_dataframe(library="pandas")
+    with pytest.raises(ma.ParameterError, match="`interval` must be 'gaffke'|one of 'gaffke'"):
+        result.summary(interval="student")  # type: ignore[arg-type]
 
 
-def test_a_summary_says_what_usually_happens_and_what_does_on_average() -> None:
+def test_a_summary_in_a_console_a_notebook_and_data_frames() -> None:
     luck = np.random.default_rng(1)
     base = 1000.0 + 20.0 * luck.standard_normal(50)
     regrets = {"moss++": base + 749.0 + luck.standard_normal(50), "empmoss++": base}
     result = made_result(regrets, [50_000])
     summary = result.summary()
     (pair,) = summary.pairs
-    assert (pair.usually, pair.on_average) == (1, 0)
-    assert (pair.above, pair.below, pair.runs) == (50, 0, 50)
-    assert 748 < pair.median_low < pair.median < pair.median_high < 750
-    assert result.paired("moss++", "empmoss++")[:3] == pair[5:8]
-    back = result.paired("empmoss++", "moss++")
-    assert (back.low, back.above, back.below) == (-pair.median_high, 0, 50)
-    assert pair.runs_to_decide > 50
-    (turned,) = summary.pairs_with("moss++")
-    assert turned == pair.turned()
-    assert turned[:2] == ("empmoss++", "moss++")
-    assert (turned.median, turned.median_low, turned.above) == (-pair.median, -pair.median_high, 0)
-    assert (turned.low, turned.high, turned.usually) == (-pair.high, -pair.low, -1)
-    assert summary.pairs_with("empmoss++") == [pair]
+    assert (pair.above, pair.below, pair.replications) == (50, 0, 50)
     for shown in (str(summary), summary._repr_html_(), result._repr_html_()):
         assert "50 of 50" in shown
-        assert "what usually happens; mean: what happens on average, rare misses" in shown
-        assert re.search(r"undecided on average, with an\s+estimate: .*about \d+\s+more", shown)
+        assert shown.count("mean ± standard error") == 2
+        assert f"{pair.mean:.1f} ± {pair.se:.1f}" in shown
     frame = summary.to_dataframe("pairs", library="pandas")
-    assert frame.loc[0, ["median_low", "above", "runs"]].tolist() == [pair.median_low, 50, 50]
+    assert frame.loc[0, ["median", "above", "replications"]].tolist() == [pair.median, 50, 50]
     assert list(summary.to_dataframe(library="pandas")["policy"]) == list(regrets)
 
 
@@ -184,30 +203,51 @@ def test_a_summary_becomes_markdown_and_latex() -> None:
     result = made_result({"moss++": [7.0, 9.0], "my_own|one": [2.0, 4.0]}, [100])
     summary = result.summary()
     marked = summary.to_markdown().splitlines()
-    spread = "| median | 5 % | 95 % | 99 % | worst |"
-    assert marked[0] == f"| policy | mean | 95 % interval {spread} missed | mostly missed |"
+    assert marked[0] == "| policy | mean ± standard error | median | 99 % | worst run |"
     assert [line.split(" | ")[0] for line in marked[2:]] == ["| moss++", "| my_own\\|one"]
-    assert "| moss++ - my_own\\|one | 5.0 | " in summary.to_markdown("pairs")
+    assert "| moss++ - my_own\\|one | 5.0 ± 0.0 | 5.0 | 2 of 2 |" in summary.to_markdown("pairs")
     latex = summary.to_latex().splitlines()
-    assert latex[0] == r"\begin{tabular}{lrrrrrrrrr}"
-    assert latex[2].startswith(r"policy & mean & 95 \% interval &")
-    assert latex[4].startswith("moss++ & 8.0 & [")
-    assert latex[5].startswith(r"my\_own|one & 3.0 &")
-    assert all(line.endswith(r"\\") for line in (latex[2], *latex[4:6]))
-    assert r"moss++ $-$ my\_own|one & 5.0 &" in summary.to_latex("pairs")
-    with pytest.raises(ma.ParameterError, match="`table` must be"):
+    assert latex[1] == r"\begin{tabular}{@{}lrrrr@{}}"
+    assert latex[3] == r"policy & mean $\pm$ SE & median & 99 \% & worst run \\"
+    assert latex[5] == r"moss++ & 8.0 $\pm$ 1.0 & 8.0 & 9.0 & 9.0 \\"
+    assert latex[6].startswith(r"my\_own|one & 3.0 $\pm$ 1.0 &")
+    assert r"moss++ $-$ my\_own|one & 5.0 $\pm$ 0.0 &" in summary.to_latex("pairs")
+    chosen = summary.to_latex(columns=["median", "missed", "runs"]).splitlines()
+    assert chosen[3] == r"policy & median & missed & runs \\"
+    assert chosen[5] == r"moss++ & 8.0 & 0.0\% & 2 \\"
+    with pytest.raises(ma.ParameterError, match="`which` must be"):
         summary.to_latex("runs")  # type: ignore[arg-type]
+    with pytest.raises(ma.ParameterError, match="`columns` must be one of 'mean', .* got 'meen'"):
+        summary.table(columns=["meen"])
+    with pytest.raises(ma.ParameterError, match="has none. Use result.summary\\(interval="):
+        summary.table(columns=["interval"])
 
 
-@pytest.mark.compiled
-def test_the_summary_says_what_was_not_seen() -> None:
-    # one run that did not miss: the chance of a miss is below m with (1 - m) = 0.025
-    text = str(_simulate(replications=1).summary())
-    assert "nan" not in text
-    assert "moss, moss++, empmoss++, parallel: no miss in 1 run: at most 98 % of runs miss" in text
-    # (1 - m)^100 = 0.025; the two others missed at times, and nothing is said of them
-    text = str(_simulate(replications=100).summary())
-    assert "\nmoss, parallel: no miss in 100 runs: at most 3.6 % of runs miss\n" in text
+@pytest.mark.parametrize("which", ["policies", "pairs"])
+def test_latex_fits_one_column_of_a_two_column_paper(which: Which) -> None:
+    matplotlib = pytest.importorskip("matplotlib")
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.textpath import TextPath
+
+    names = ["moss", "moss-oracle", "quantile", "parallel", "moss++(beta=0.6)", "empmoss++"]
+    regrets = {name: [15_772.4 + k, 25_772.4, 15_000.0] for k, name in enumerate(names)}
+    latex = made_result(regrets, [50_000]).summary().to_latex(which)
+    # Computer Modern at 8 points is what \footnotesize is in a document of 10 points
+    path = Path(matplotlib.get_data_path()) / "fonts" / "ttf" / "cmr10.ttf"
+    font = FontProperties(fname=path)
+    rows = [line[:-3].split(" & ") for line in latex.splitlines() if line.endswith(r"\\")]
+    plain = [[_plain_latex(cell) for cell in row] for row in rows]
+
+    def width(text: str) -> float:
+        return float(TextPath((0, 0), text, size=8, prop=font).get_extents().width)
+
+    points = sum(max(map(width, column)) for column in zip(*plain, strict=True))
+    assert points + 2 * 3 * (len(rows[0]) - 1) <= 72.27 * 3.4
+
+
+def _plain_latex(cell: str) -> str:
+    """Return the letters of a cell; a plus stands for a sign of the same width."""
+    return cell.replace(r"$\pm$", "+").replace("$-$", "+").replace("\\", "")
 
 
 def test_summaries_refuse_what_they_do_not_have() -> None:
@@ -215,10 +255,10 @@ def test_summaries_refuse_what_they_do_not_have() -> None:
     with pytest.raises(ma.ParameterError, match="a checkpoint, got 99. The nearest one is"):
         result.summary(time=99)
     with pytest.raises(ma.ParameterError, match="`confidence` must be a number > 0 and < 1, got 1"):
-        result.summary(confidence=1.0)
+        result.summary(interval="gaffke", confidence=1.0)
     with pytest.raises(ma.ParameterError, match="`time` must be an integer"):
         result.summary(time="x")  # type: ignore[arg-type]
-    assert "99.9 % confidence" in str(result.summary(confidence=0.999))
+    assert "99.9 % interval" in str(result.summary(interval="gaffke", confidence=0.999))
     with pytest.raises(ma.UnknownNameError, match="Did you mean 'moss"):
         result.of("mosss")
     with pytest.raises(ma.UnknownNameError, match="Did you mean 'quantile'|Known: "):

@@ -163,30 +163,21 @@ def simulate(
 
 
 def _show_summary(summary: Summary) -> None:
-    """Print a summary without the columns that do not fit into 80 characters."""
+    """Print a summary and its paired differences."""
     from manyarms.cli.screen import show, show_table
-    from manyarms.simulation.summary import SAYS
 
-    head, *rows = summary.table()
-    kept = [k for k, name in enumerate(head) if name not in ("5 %", "95 %", "99 %")]
-    show(summary.title)
-    show_table([head[k] for k in kept], [[row[k] for k in kept] for row in rows])
-    for note in summary.notes():
-        show(note)
-    if summary.pairs:
-        names = [f"{pair.first} - {pair.second}" for pair in summary.pairs]
-        cells = [row[1:] for row in summary.differences()]
-        show("\npaired differences")
-        show_table(summary.differences_head(), [[n, *c] for n, c in zip(names, cells, strict=True)])
-        for note in (*SAYS, *summary.undecided()):
-            show(note)
+    for which in ("policies", "pairs") if summary.pairs else ("policies",):
+        table = summary.table(which)
+        show(table.title)
+        show_table(table.head, table.rows)
 
 
 def _json_rows(result: Result, times: list[int], objective: Objective) -> list[dict[str, Any]]:
     """Return one object for each policy, with its regret at the times asked for."""
     rows = []
     for row in result.summary(objective=objective).policies:
-        entry: dict[str, Any] = {**row._asdict(), "seconds": round(result.seconds[row.policy], 6)}
+        measured = {name: value for name, value in row._asdict().items() if value is not None}
+        entry: dict[str, Any] = {**measured, "seconds": round(result.seconds[row.policy], 6)}
         if times:
             at = {time: result.summary(time=time)[row.policy].mean for time in times}
             entry["regret_at"] = {str(time): mean for time, mean in at.items()}

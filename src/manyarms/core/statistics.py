@@ -22,7 +22,6 @@ them, and betting (Waudby-Smith and Ramdas 2024), which is proved for all bounde
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable
 from statistics import NormalDist
@@ -55,6 +54,16 @@ class Interval(NamedTuple):
     estimate: float
     low: float
     high: float
+
+
+def standard_error(values: NDArray[Any]) -> float:
+    """Return the standard error of the mean of values; nan for a single one.
+
+    >>> standard_error(np.array([9.0, 11.0]))
+    1.0
+    """
+    count = len(values)
+    return float(values.std(ddof=1)) / math.sqrt(count) if count > 1 else math.nan
 
 
 def mean_interval(
@@ -195,148 +204,6 @@ def _largest_ratio(over: Numbers, under: Numbers, bound: float, confidence: floa
         return math.inf
     z, highest = _normal_quantile(confidence), np.asarray(bound)
     return _crossing(lambda r: bool(_upper_limit(over - r * under, highest, z) > 0.0))
-
-
-def median_interval(values: NDArray[Any], *, confidence: float = 0.95) -> Interval:
-    """Return the median with an interval between two of the ordered values.
-
-    It holds whatever law the values have. Its ends are infinite where there are too few of them.
-
-    >>> median_interval(np.arange(1.0, 10.0))
-    Interval(estimate=5.0, low=2.0, high=8.0)
-    """
-    ordered = np.sort(values)
-    rank = median_rank(len(values), confidence)
-    low, high = (ordered[rank - 1], ordered[-rank]) if rank > 0 else (-math.inf, math.inf)
-    return Interval(float(np.median(ordered)), float(low), float(high))
-
-
-@functools.cache
-def median_rank(count: int, confidence: float = 0.95) -> int:
-    """Return r such that the r-th smallest and largest values hold the median; else 0.
-
-    The number of values below the median is binomial, whatever their distribution, and with ties
-    even fewer lie outside: the interval misses it with probability 2 P(B < r) at most.
-
-    >>> [median_rank(count) for count in (5, 6, 20, 100, 5000)]
-    [0, 1, 6, 40, 2431]
-    """
-    outside, rank = 0.0, 0
-    while True:
-        # by logarithms: 2 to the power of thousands is no float
-        choices = math.lgamma(count + 1) - math.lgamma(rank + 1) - math.lgamma(count - rank + 1)
-        outside += math.exp(choices - count * math.log(2.0))
-        if outside > (1.0 - confidence) / 2:
-            return rank
-        rank += 1
-
-
-def median_ratio_interval(
-    over: NDArray[Any], under: NDArray[Any], *, confidence: float = 0.95
-) -> Interval:
-    """Return the ratio of two medians of values above 0, with an interval.
-
-    Its ends are ratios of the ends of the medians' intervals, which share the error.
-
-    >>> median_ratio_interval(np.arange(1.0, 100.0), np.full(99, 10.0))
-    Interval(estimate=5.0, low=..., high=...)
-    """
-    each = 0.5 + confidence / 2
-    a, b = median_interval(over, confidence=each), median_interval(under, confidence=each)
-    estimate = a.estimate / b.estimate if b.estimate > 0.0 else math.nan
-    low = max(0.0, a.low) / b.high if b.high > 0.0 else 0.0
-    return Interval(estimate, low, a.high / b.low if b.low > 0.0 else math.inf)
-
-
-class Paired(NamedTuple):
-    """The median of differences, run by run, with its interval, and the runs that make it."""
-
-    median: float
-    low: float
-    high: float
-    above: int  # the runs whose difference is above 0
-    below: int
-    runs: int
-
-    @property
-    def runs_to_decide(self) -> float:
-        """How many runs, about, would have an interval without 0, if they are like these."""
-        other = self.runs - max(self.above, self.below)
-        away = 0.5 - other / self.runs
-        return (0.5 * _normal_quantile(0.95) / away) ** 2 if away > 0.0 else math.inf
-
-
-def paired(differences: NDArray[Any], *, confidence: float = 0.95) -> Paired:
-    """Return what usually happens: the median of the differences, and how many are above 0.
-
-    Rare misses do not move it. `mean_interval` says what happens on average, misses included.
-
-    >>> paired(np.array([3.0, 4.0, 5.0, 3.0, 4.0, -900.0, 4.0, 5.0]))
-    Paired(median=4.0, low=-900.0, high=5.0, above=7, below=1, runs=8)
-    """
-    found = median_interval(differences, confidence=confidence)
-    above, below = (int(signs.sum()) for signs in (differences > 0.0, differences < 0.0))
-    return Paired(*found, above, below, len(differences))
-
-
-def runs_to_decide(
-    values: NDArray[Any], *, bounds: tuple[float, float], confidence: float = 0.95
-) -> float:
-    """Estimate after how many runs the interval of the mean would exclude 0.
-
-    The estimate is for runs like these: it copies them until 0 is outside. It is infinite where the
-    mean is 0, and less than the number of runs where they suffice already.
-
-    Parameters
-    ----------
-    values, bounds, confidence
-        As for `mean_interval`.
-
-    Notes
-    -----
-    In the notation of `_upper_limit`, with every value copied c times, the limit is 0 for
-    c = t / (a sum((b_i - t) / (a + b_i))), where b_i is how far value i is below the top and t how
-    far 0 is. So one bisection finds the a, and with it the c, at which r* is the normal quantile.
-
-    Examples
-    --------
-    >>> gaps = np.tile([700.0, 750.0, 800.0], 10)
-    >>> mean_interval(gaps, bounds=(-40_000.0, 40_000.0)).low > 0.0
-    False
-    >>> round(runs_to_decide(gaps, bounds=(-40_000.0, 40_000.0)))
-    200
-    >>> mean_interval(np.tile(gaps, 7), bounds=(-40_000.0, 40_000.0)).low > 0.0
-    True
-    """
-    mean = float(np.mean(values))
-    if mean == 0.0:
-        return math.inf
-    z = _normal_quantile(confidence)
-    flipped = -np.sign(mean) * np.asarray(values, np.float64)  # the upper limit is to be below 0
-    top = max(-bounds[0] if mean > 0.0 else bounds[1], float(flipped.max()))
-    below = top - flipped
-    if top <= 0.0:
-        return 1.0  # no value can be on the other side
-    low, high = -60.0, math.log(1e9)
-    copies = math.inf
-    for _ in range(60):
-        middle = 0.5 * (low + high)
-        a = top * math.exp(middle)
-        slope = float(((below - top) / (a + below)).sum())
-        tried = top / (a * slope) if slope > 0.0 else math.inf
-        if math.isfinite(tried) and _root(below, top, a, tried) < z:
-            high = middle
-        else:
-            copies, low = tried, middle
-    return copies * len(values)
-
-
-def _root(below: Numbers, zero: float, a: float, copies: float) -> float:
-    """Return r* for values that are copied, and one at the top."""
-    tilt, first = (below - zero) / (a + zero), -zero / (a + zero)
-    r = math.sqrt(2.0 * max(0.0, copies * float(np.log1p(tilt).sum()) + math.log1p(first)))
-    squares = copies * float(((tilt / (1.0 + tilt)) ** 2).sum()) + (first / (1.0 + first)) ** 2
-    return r + math.log(math.sqrt(squares) / r) / r if r > 0.0 else 0.0
 
 
 def _normal_quantile(confidence: float) -> float:

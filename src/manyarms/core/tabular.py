@@ -7,6 +7,7 @@ import re
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from html import escape
 from typing import Any, Literal
 
@@ -57,6 +58,41 @@ class Tabular(ABC):
         columns = self._columns()
         rows = list(zip(*columns.values(), strict=True))
         return html_table(list(columns), rows, self._caption())
+
+
+@dataclass(frozen=True, repr=False)
+class TextTable(Tabular):
+    """A table of text with a title; `print` shows it, and so does a notebook.
+
+    Attributes
+    ----------
+    title, head, rows
+        What stands above it, the names of the columns, and the cells, row by row.
+    """
+
+    title: str
+    head: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+    def _columns(self) -> dict[str, list[str]]:
+        return {name: [row[k] for row in self.rows] for k, name in enumerate(self.head)}
+
+    def _caption(self) -> Sequence[str]:
+        return (self.title,)
+
+    def __str__(self) -> str:
+        return "\n".join([self.title, *aligned([self.head, *self.rows])])
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def to_markdown(self) -> str:
+        """Return the table as Markdown, without the title."""
+        return markdown_table(self.head, self.rows)
+
+    def to_latex(self) -> str:
+        """Return the table as LaTeX for the package booktabs, without the title."""
+        return latex_table(self.head, self.rows)
 
 
 def data_frame(columns: Mapping[str, Sequence[Any]], library: Library | None = None) -> Any:
@@ -120,27 +156,37 @@ def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def latex_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    r"""Return a table of text as LaTeX, for the package booktabs; names to the left.
+    r"""Return a table of text as LaTeX for the package booktabs, in small print; names to the left.
 
-    >>> print(latex_table(["policy", "best"], [["moss_1", "50.0%"], ["a-b - c", "[-1, -.5]"]]))
-    \begin{tabular}{lr}
+    >>> print(latex_table(["policy", "mean ± standard error"], [["a_1 - b", "-7.1 ± 0.5"]]))
+    {\footnotesize\setlength{\tabcolsep}{3pt}% SE: standard error
+    \begin{tabular}{@{}lr@{}}
     \toprule
-    policy & best \\
+    policy & mean $\pm$ SE \\
     \midrule
-    moss\_1 & 50.0\% \\
-    a-b $-$ c & [$-$1, $-$.5] \\
+    a\_1 $-$ b & $-$7.1 $\pm$ 0.5 \\
     \bottomrule
-    \end{tabular}
+    \end{tabular}}
     """
 
     def line(cells: Sequence[str]) -> str:
         texts = ("".join(_LATEX.get(letter, letter) for letter in one) for one in cells)
-        return " & ".join(_MINUS.sub("$-$", text) for text in texts)
+        return rf"{' & '.join(_MINUS.sub('$-$', text) for text in texts)} \\"
 
-    body = [rf"{line(row)} \\" for row in rows]
-    begin = rf"\begin{{tabular}}{{l{'r' * (len(head) - 1)}}}"
-    above = [begin, r"\toprule", rf"{line(head)} \\", r"\midrule"]
-    return "\n".join([*above, *body, r"\bottomrule", r"\end{tabular}"])
+    short = [name.replace("standard error", "SE") for name in head]
+    note = " SE: standard error" if short != list(head) else ""
+    return "\n".join(
+        [
+            rf"{{\footnotesize\setlength{{\tabcolsep}}{{3pt}}%{note}",
+            rf"\begin{{tabular}}{{@{{}}l{'r' * (len(head) - 1)}@{{}}}}",
+            r"\toprule",
+            line(short),
+            r"\midrule",
+            *map(line, rows),
+            r"\bottomrule",
+            r"\end{tabular}}",
+        ]
+    )
 
 
 def html_table(head: Sequence[str], rows: Sequence[Sequence[Any]], caption: Sequence[str]) -> str:

@@ -7,6 +7,7 @@ from manyarms.instances.means import from_means, grouped, lower_bound_instance, 
 from manyarms.instances.reservoir import BetaMeans, DiscreteMeans, UniformMeans, reservoir
 from manyarms.instances.reward_table import from_rewards
 from manyarms.instances.rewards import Bernoulli, BetaRewards, Gaussian, RewardModel, reward
+from manyarms.instances.world import draw_mean
 
 __all__ = [
     "Bernoulli",
@@ -20,6 +21,7 @@ __all__ = [
     "UniformMeans",
     "captions",
     "contest_652",
+    "draw_mean",
     "find_contest",
     "from_means",
     "from_rewards",

@@ -12,7 +12,7 @@ from manyarms.core.checks import check_int
 from manyarms.core.rng import draw
 from manyarms.core.tabular import Tabular
 from manyarms.errors import ParameterError
-from manyarms.instances.rewards import NoLaw, OwnRewards, RewardModel
+from manyarms.instances.rewards import NO_LAW, OwnRewards, RewardModel
 from manyarms.instances.tape import MEANS
 from manyarms.instances.world import BETA_MEANS, DISCRETE_MEANS, GROUPS, TABLE, World, mean_of
 from manyarms.protocol.keys import tape_key
@@ -121,6 +121,7 @@ def make_instance(
     weights: Any = (),
     first: float = 0.0,
     second: float = 0.0,
+    mean_law: Any = NO_LAW,
 ) -> Instance:
     """Fill in the one layout that all families share, with arrays that nothing can change."""
     arrays = (np.array(ends, np.int64), np.array(values, np.float64), np.array(weights, np.float64))
@@ -136,6 +137,7 @@ def make_instance(
         second,
         rewards.code,
         rewards.noise,
-        rewards.law if isinstance(rewards, OwnRewards) else NoLaw(0),
+        rewards.law if isinstance(rewards, OwnRewards) else NO_LAW,
+        mean_law,
     )
     return Instance(label, n_arms, best_mean, rewards, n_best, epsilon, world)

@@ -8,11 +8,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from manyarms.core.checks import check_number
 from manyarms.errors import ParameterError
 from manyarms.instances.instance import Instance, make_instance
 from manyarms.instances.rewards import AnyRewards, OwnRewards, check_law, check_rewards, named_law
-from manyarms.instances.world import BETA_MEANS, DISCRETE_MEANS, UNIFORM_MEANS
+from manyarms.instances.world import (
+    BETA_MEANS,
+    DISCRETE_MEANS,
+    OWN_MEANS,
+    UNIFORM_MEANS,
+    draw_mean,
+)
 from manyarms.protocol.policy import MOST_ARMS
 
 
@@ -107,11 +115,64 @@ class DiscreteMeans:
         return {"family": DISCRETE_MEANS, "values": self.values, "weights": weights}
 
 
-Distribution: TypeAlias = BetaMeans | UniformMeans | DiscreteMeans
+@dataclass(frozen=True, repr=False)
+class OwnMeans:
+    """A law of means of the user's own: see `draw_mean`."""
+
+    law: Any
+
+    def __post_init__(self) -> None:
+        try:
+            low, high = map(float, self.law.mean_range)
+        except (AttributeError, TypeError, ValueError):
+            low, high = math.nan, math.nan
+        if not -math.inf < low <= high < math.inf:
+            raise ParameterError(
+                f"`distribution` must have a property `mean_range`, two finite numbers with the "
+                f"smaller one first, got {getattr(self.law, 'mean_range', None)!r} of "
+                f"{self.law!r}. Regret is measured against the supremum of the means."
+            )
+        words = np.random.default_rng(0).integers(2**64, size=_DRAWS, dtype=np.uint64).tolist()
+        for drawn in (draw_mean(self.law, word) for word in words):
+            if not low <= drawn <= high:
+                raise ParameterError(
+                    f"`distribution` must have means in its `mean_range`, [{low:g}, {high:g}], but "
+                    f"{self.law!r} drew {drawn!r}. Correct the body of `draw_mean`, or the range."
+                )
+
+    @property
+    def infimum(self) -> float:
+        return float(self.law.mean_range[0])
+
+    @property
+    def supremum(self) -> float:
+        return float(self.law.mean_range[1])
+
+    def numbers(self) -> dict[str, Any]:
+        return {"family": OWN_MEANS, "first": self.infimum, "mean_law": self.law}
+
+    def __repr__(self) -> str:
+        return repr(self.law)
+
+
+Distribution: TypeAlias = BetaMeans | UniformMeans | DiscreteMeans | OwnMeans
+AnyDistribution: TypeAlias = BetaMeans | UniformMeans | DiscreteMeans | tuple[Any, ...]
+_DRAWS = 10_000  # of a law of the user's own, when the instance is made
+
+
+def _check_distribution(distribution: Any) -> Distribution:
+    if type(distribution) in draw_mean.bodies:
+        return OwnMeans(distribution)
+    if not isinstance(distribution, BetaMeans | UniformMeans | DiscreteMeans):
+        raise ParameterError(
+            f"`distribution` must be BetaMeans, UniformMeans, DiscreteMeans or a law of your own "
+            f"with a body of `draw_mean`, got {distribution!r}."
+        )
+    return distribution
 
 
 def reservoir(
-    distribution: Distribution,
+    distribution: AnyDistribution,
     *,
     epsilon: float | None = None,
     rewards: AnyRewards = None,
@@ -121,7 +182,8 @@ def reservoir(
     Parameters
     ----------
     distribution
-        `BetaMeans(a, b)`, `UniformMeans(low, high)` or `DiscreteMeans(values, probabilities)`.
+        `BetaMeans(a, b)`, `UniformMeans(low, high)`, `DiscreteMeans(values, probabilities)`, or a
+        law of your own with a body of `draw_mean`.
     epsilon
         An arm counts as best if its mean is within `epsilon` of the supremum (default:
         1/sqrt(horizon)).
@@ -139,32 +201,27 @@ def reservoir(
     >>> ma.instances.reservoir(ma.instances.BetaMeans(1, 2)).best_mean
     1.0
     """
-    rewards = check_rewards(rewards)
-    if not isinstance(distribution, BetaMeans | UniformMeans | DiscreteMeans):
-        raise ParameterError(
-            f"`distribution` must be BetaMeans, UniformMeans or DiscreteMeans, got "
-            f"{distribution!r}."
-        )
+    rewards, law = check_rewards(rewards), _check_distribution(distribution)
     if epsilon is not None:
         check_number("epsilon", epsilon, at_least=0.0)
-    best = distribution.supremum
-    if rewards.bounded and (best > 1.0 or distribution.infimum < 0.0):
+    best = law.supremum
+    if rewards.bounded and (best > 1.0 or law.infimum < 0.0):
         raise ParameterError(
             f"`distribution` must have means in [0, 1] for {type(rewards).__name__} rewards, got "
-            f"{distribution!r}. Gaussian() takes any mean."
+            f"{law!r}. Gaussian() takes any mean."
         )
     if isinstance(rewards, OwnRewards) and rewards.reward_range:
         low, high = rewards.reward_range
         fix = f"{rewards!r} has rewards up to there."
-        check_number("distribution", distribution.infimum, at_least=low, fix=fix)
+        check_number("distribution", law.infimum, at_least=low, fix=fix)
         check_number("distribution", best, at_most=high, fix=fix)
-    middle = 0.5 * (distribution.infimum + best)
+    middle = 0.5 * (law.infimum + best)
     check_law(rewards, [(0, middle), (1, best)])
     return make_instance(
-        label=f"reservoir({distribution!r}{named_law(rewards)})",
+        label=f"reservoir({law!r}{named_law(rewards)})",
         n_arms=MOST_ARMS,
         best_mean=best,
         rewards=rewards,
         epsilon=epsilon,
-        **distribution.numbers(),
+        **law.numbers(),
     )

@@ -67,6 +67,9 @@ class NoLaw(NamedTuple):
     unused: int
 
 
+NO_LAW = NoLaw(0)
+
+
 @reward.register(NoLaw)
 def reward_of_none(law: NoLaw, arm: int, mean: float, word: int) -> float:
     return mean

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from manyarms.core.jit import kernel, rare
+from manyarms.core.jit import generic, kernel, rare
 from manyarms.core.memory import Floats, Ints
 from manyarms.core.rng import draw, unit
 from manyarms.core.variates import beta_variate, normal_variate
-from manyarms.instances.rewards import BERNOULLI, GAUSSIAN, OWN, reward
+from manyarms.instances.rewards import BERNOULLI, GAUSSIAN, OWN, NoLaw, reward
 
 # where the means come from
 TABLE = 0  # values[arm]
@@ -21,6 +21,7 @@ GROUPS = 1  # values[g] for the arms before ends[g]
 BETA_MEANS = 2  # drawn from Beta(first, second), for each arm anew
 UNIFORM_MEANS = 3  # drawn evenly from [first, second]
 DISCRETE_MEANS = 4  # values[g] with probability weights[g] - weights[g - 1]
+OWN_MEANS = 5  # as `mean_law` says
 
 
 class World(NamedTuple):
@@ -38,6 +39,41 @@ class World(NamedTuple):
     model: int
     noise: float
     law: Any  # a NamedTuple with a body of `reward`
+    mean_law: Any  # a NamedTuple with a body of `draw_mean`
+
+
+@generic
+def draw_mean(law: Any, word: int) -> float:  # type: ignore[empty-body]
+    """Return the mean of an arm that `word` decides.
+
+    Bodies are registered for classes of laws: `@draw_mean.register(Pareto)`. The class has a
+    property `mean_range`, (infimum, supremum): regret is measured against the supremum. `word` is
+    64 random bits, others for each arm and each replication. If `unit(word)` is put into the
+    inverse of a cumulative distribution function, means have that distribution.
+
+    Examples
+    --------
+    >>> from typing import NamedTuple
+    >>> import manyarms as ma
+    >>> from manyarms.instances import draw_mean
+    >>> from manyarms.kit import unit
+    >>> class Triangle(NamedTuple):
+    ...     best: float
+    ...     @property
+    ...     def mean_range(self):
+    ...         return 0.0, self.best
+    >>> @draw_mean.register(Triangle)
+    ... def triangle(law, word):
+    ...     return law.best * (1.0 - (1.0 - unit(word)) ** 0.5)
+    >>> arms = ma.instances.reservoir(Triangle(0.8))
+    >>> arms.best_mean, arms.mean(0) != arms.mean(0, replication=1)
+    (0.8, True)
+    """
+
+
+@draw_mean.register(NoLaw)
+def mean_of_none(law: NoLaw, word: int) -> float:
+    return 0.0
 
 
 @rare
@@ -59,6 +95,8 @@ def mean_of(world: World, arm: int, key: int) -> float:
         return beta_variate(world.first, world.second, word)
     if world.family == UNIFORM_MEANS:
         return world.first + (world.second - world.first) * unit(word)
+    if world.family == OWN_MEANS:
+        return float(draw_mean(world.mean_law, word))
     group = 0
     while unit(word) >= world.weights[group] and group < len(world.weights) - 1:
         group += 1

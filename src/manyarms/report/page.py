@@ -177,6 +177,5 @@ def _lead(results: ResultsFolder) -> str:
 
 def _summary(result: Result) -> Table:
     """Return the summary of a cell as a table."""
-    summary = result.summary()
-    head, *rows = summary.table()
-    return Table(head, [[policy_title(row[0]), *row[1:]] for row in rows], summary.title)
+    table = result.summary().table()
+    return Table(table.head, [[policy_title(row[0]), *row[1:]] for row in table.rows], table.title)

@@ -17,10 +17,8 @@ from manyarms.core.jit import check_bodies
 from manyarms.core.memory import BOUNDED, Memory
 from manyarms.errors import ParameterError
 from manyarms.instances.instance import Instance
-from manyarms.instances.rewards import NoLaw
 from manyarms.protocol.policy import Policy, ask, reset, tell
 from manyarms.simulation.players import Player, Scalar, players_of
-from manyarms.simulation.scale import warn_of_scale
 
 Engine: TypeAlias = Literal["threads", "cuda"]  # who plays
 Objective: TypeAlias = Literal["earn", "find"]  # little regret, or a good arm in the end
@@ -30,8 +28,10 @@ MOST_TIMES = 10**6  # at which regret is recorded
 
 _FORMAT = "manyarms experiment 1"
 _CHECKPOINTS = 100
-_KEYS = ("policy", "replication", "time")
-_TAKEN = (*_KEYS, "regret", "best_pulls", "distinct_arms", "recommended", "recommended_mean")
+_TAKEN = (  # by other columns of the tables
+    *("policy", "replication", "regret", "best_pulls", "distinct_arms", "recommended"),
+    *("recommended_mean", "checkpoints", "regret_at_checkpoints"),
+)
 
 
 @dataclass(frozen=True)
@@ -89,18 +89,19 @@ class Cell:
         return self.horizon * sum(player.replications for player in self.players)
 
     @functools.cached_property
-    def law(self) -> Any:
-        """The reward law, whose class compiled code depends on."""
-        return self.instance.world(self.horizon).law
+    def law_classes(self) -> frozenset[type]:
+        """The classes of the laws of rewards and means, on which compiled code depends."""
+        world = self.instance.world(self.horizon)
+        return frozenset((type(world.law), type(world.mean_law)))
 
     @functools.cached_property
     def world_digest(self) -> str:
         """A digest of the instance: a contest's file may change while its name does not."""
         found = hashlib.sha256()
-        *parts, law = self.instance.world(self.horizon)
-        if not isinstance(law, NoLaw):
-            found.update(f"{type(law).__module__}:{type(law).__qualname__}".encode())
-            parts += law
+        *parts, law, mean_law = self.instance.world(self.horizon)
+        for own in (law, mean_law):
+            found.update(f"{type(own).__module__}:{type(own).__qualname__}".encode())
+            parts += own
         for part in parts:
             array = np.asarray(part)
             found.update(repr((array.dtype.str, array.shape)).encode() + array.tobytes())
@@ -356,7 +357,6 @@ def check_playable(policy: Policy, instance: Instance, horizon: int) -> None:
     """Raise unless the policy can be played on the instance; this takes less than a millisecond."""
     informed = informed_policy(policy, instance)
     informed.check_rewards(instance.rewards.reward_range)
-    warn_of_scale(informed, instance)
     check_bodies(new_state(policy, instance, horizon, BOUNDED), (reset, ask, tell))
 
 

@@ -2,36 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import itertools
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
-from itertools import groupby
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from manyarms.core.checks import check_choice, check_int, refusal, shown
-from manyarms.core.statistics import (
-    Interval,
-    Paired,
-    mean_interval,
-    mean_limits,
-    paired,
-    ratio_interval,
-)
+from manyarms.core.statistics import Interval, mean_interval, mean_limits, ratio_interval
 from manyarms.core.tabular import Library, Tabular, data_frame
 from manyarms.errors import ParameterError
 from manyarms.protocol.policy import Policy
 from manyarms.simulation.experiment import Cell, Objective, check_objective
 from manyarms.simulation.players import label_of
-from manyarms.simulation.summary import (
-    PairedDifference,
-    PolicySummary,
-    Summary,
-    compared,
-    summarise,
-)
+from manyarms.simulation.summary import IntervalKind, Summary, compare, summarise
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -65,7 +52,7 @@ class Result(Tabular):
     good_mean
         The least mean of a best arm.
     objective
-        "find" if `by("find")` returned the result, whose regret is then simple regret.
+        What summaries and comparisons are about: "earn", regret, or "find", simple regret.
     aliases
         Other names of policies than their labels: the name, if one policy has it, and the label
         with all parameters. Methods take labels, these names, and policies.
@@ -134,47 +121,23 @@ class Result(Tabular):
         return np.asarray(self.best_mean - self.recommended_mean)
 
     def by(self, objective: Objective) -> Result:
-        """Return the result for an objective: its tables and intervals are about that.
+        """Return the same result, whose summaries and comparisons are about an objective.
 
         Parameters
         ----------
         objective
-            "earn", for regret, or "find", for simple regret. With "find", `regret` is the best
-            mean minus the mean of the recommended arm. There is one checkpoint, the horizon. A miss
-            is a run whose recommended arm is no best arm.
+            "earn", for regret, or "find", for simple regret at the horizon. It changes what
+            `summary`, `interval`, `difference` and `ratio` are about. `regret` stays regret.
 
         Examples
         --------
         >>> import manyarms as ma
         >>> instance = ma.instances.planted(n=50, m=5)
         >>> result = ma.simulate(ma.MOSS(), instance, horizon=2000, replications=5)
-        >>> result.by("find").of("moss").ravel().tolist(), result.recommended_mean.tolist()
-        ([0.0, 0.0, 0.0, 0.0, 0.0], [[0.9, 0.9, 0.9, 0.9, 0.9]])
+        >>> result.by("find").interval("moss").estimate, result.simple_regret.tolist()
+        (0.0, [[0.0, 0.0, 0.0, 0.0, 0.0]])
         """
-        if check_objective(objective) == self.objective:
-            return self
-        if objective == "earn":
-            raise ParameterError(
-                "`objective` must be 'find' here: this result is about simple regret."
-            )
-        return replace(
-            self,
-            rows=tuple(map(self._found, self.rows)),
-            times=self.times[-1:],
-            arms=None,
-            objective=objective,
-        )
-
-    def _found(self, rows: NDArray[Any]) -> NDArray[Any]:
-        """Return rows with simple regret in the place of regret."""
-        means = rows["recommended_mean"]
-        kinds = [(name, rows.dtype[name]) for name in rows.dtype.names or () if name != "regret"]
-        found = np.zeros(len(rows), [("regret", "<f8", (1,)), *kinds])
-        for name, _ in kinds:
-            found[name] = rows[name]
-        found["regret"][:, 0] = self.best_mean - means
-        found["best_pulls"] = means >= self.good_mean
-        return found
+        return replace(self, objective=check_objective(objective))
 
     def of(self, policy: str | Policy) -> NDArray[np.float64]:
         """Return the regrets of one policy, by (replication, checkpoint)."""
@@ -185,12 +148,8 @@ class Result(Tabular):
         return self.rows[self.policies.index(label_of(policy, self.policies, self.aliases))]
 
     def best_share(self, policy: str | Policy) -> NDArray[np.float64]:
-        """Return by replication the share of the pulls that were of best arms.
-
-        If the result is about simple regret: whether the recommended arm is one.
-        """
-        pulls = self.horizon if self.objective == "earn" else 1
-        return np.asarray(self.rows_of(policy)["best_pulls"] / pulls)
+        """Return by replication the share of the pulls that were of best arms."""
+        return np.asarray(self.rows_of(policy)["best_pulls"] / self.horizon)
 
     def first(self, replications: int) -> Result:
         """Return the result of the first replications alone."""
@@ -204,13 +163,12 @@ class Result(Tabular):
     @property
     def largest_regret(self) -> NDArray[np.float64]:
         """By checkpoint, the most that a run can have lost."""
-        pulls = self.times if self.objective == "earn" else np.ones(1)
-        return np.asarray(self.largest_gap * pulls)
+        return np.asarray(self.largest_gap * self.times)
 
     def interval(
         self, policy: str | Policy, *, time: int | None = None, confidence: float = 0.95
     ) -> Interval:
-        """Return the mean regret of a policy with an interval that allows for costly runs unseen.
+        """Return the mean regret of a policy with Gaffke's interval; see `summary`.
 
         Parameters
         ----------
@@ -222,13 +180,13 @@ class Result(Tabular):
             How often the interval holds (default: 0.95).
         """
         at = self._checkpoint(time)
-        bounds = (0.0, float(self.largest_regret[at]))
-        return mean_interval(self.of(policy)[:, at], bounds=bounds, confidence=confidence)
+        bounds = (0.0, self._most(at))
+        return mean_interval(self._losses(policy, at), bounds=bounds, confidence=confidence)
 
     def limits(
         self, policy: str | Policy, *, confidence: float = 0.95
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the ends of the intervals of the mean regret, by checkpoint."""
+        """Return the ends of Gaffke's intervals of the mean regret, by checkpoint."""
         bounds = (0.0, self.largest_regret)
         return mean_limits(self.of(policy), bounds=bounds, confidence=confidence)
 
@@ -240,28 +198,12 @@ class Result(Tabular):
         time: int | None = None,
         confidence: float = 0.95,
     ) -> Interval:
-        """Return the mean of what `first` loses beyond `second`, replication by replication.
+        """Return the mean of what `first` loses beyond `second`, with Gaffke's interval.
 
         It is of the replications that both have; parameters as for `interval`.
         """
         a, b, most = self._paired(first, second, time)
         return mean_interval(a - b, bounds=(-most, most), confidence=confidence)
-
-    def paired(
-        self,
-        first: str | Policy,
-        second: str | Policy,
-        *,
-        time: int | None = None,
-        confidence: float = 0.95,
-    ) -> Paired:
-        """Return what `first` usually loses beyond `second`: the median of the differences.
-
-        `difference` says what it loses on average, rare misses included. It is of the replications
-        that both have; parameters as for `interval`.
-        """
-        a, b, _ = self._paired(first, second, time)
-        return paired(a - b, confidence=confidence)
 
     def ratio(
         self,
@@ -271,21 +213,39 @@ class Result(Tabular):
         time: int | None = None,
         confidence: float = 0.95,
     ) -> Interval:
-        """Return the mean regret of `over` divided by that of `under`.
+        """Return the mean regret of `over` divided by that of `under`, with an interval.
 
         It is of the replications that both have; parameters as for `interval`.
         """
         a, b, most = self._paired(over, under, time)
         return ratio_interval(a, b, at_most=(most, most), confidence=confidence)
 
+    def _losses(self, policy: str | Policy, at: int) -> NDArray[np.float64]:
+        """Return regrets at a checkpoint, or simple regrets, by replication."""
+        rows = self.rows_of(policy)
+        if self.objective == "find":
+            return np.asarray(self.best_mean - rows["recommended_mean"])
+        return np.asarray(rows["regret"][:, at])
+
+    def _most(self, at: int) -> float:
+        """Return the largest loss that there can be."""
+        return float(self.largest_gap if self.objective == "find" else self.largest_regret[at])
+
+    def _missed(self, policy: str) -> NDArray[np.bool_]:
+        """Return by replication whether no best arm was pulled, or recommended."""
+        rows = self.rows_of(policy)
+        if self.objective == "find":
+            return np.asarray(rows["recommended_mean"] < self.good_mean)
+        return np.asarray(rows["best_pulls"] == 0)
+
     def _paired(
         self, first: str | Policy, second: str | Policy, time: int | None
     ) -> tuple[NDArray[Any], NDArray[Any], float]:
-        """Return the regrets of the replications that both have, and the largest there can be."""
+        """Return the losses of the replications that both have, and the largest there can be."""
         at = self._checkpoint(time)
-        a, b = self.of(first)[:, at], self.of(second)[:, at]
+        a, b = self._losses(first, at), self._losses(second, at)
         count = min(len(a), len(b))
-        return a[:count], b[:count], float(self.largest_regret[at])
+        return a[:count], b[:count], self._most(at)
 
     def _stacked(self, name: str) -> NDArray[Any]:
         if len({len(rows) for rows in self.rows}) > 1:
@@ -299,8 +259,9 @@ class Result(Tabular):
         self,
         *,
         time: int | None = None,
-        confidence: float = 0.95,
         objective: Objective | None = None,
+        interval: IntervalKind | None = None,
+        confidence: float = 0.95,
     ) -> Summary:
         """Summarise the regrets at one checkpoint.
 
@@ -308,39 +269,51 @@ class Result(Tabular):
         ----------
         time
             One of `times` (default: the last).
-        confidence
-            The confidence of the intervals (default: 0.95). They allow for costly runs that were
-            not seen; see `interval`.
         objective
             "earn", or "find" for simple regret (default: "earn", unless `by` chose another one).
-        """
-        if objective is not None and objective != self.objective:
-            return self.by(objective).summary(time=time, confidence=confidence)
-        at = self._checkpoint(time)
-        rows = summaries(self, at=at, confidence=confidence)
-        pairs = tuple(self._differences(at, confidence))
-        what = "simple regret" if self.objective == "find" else "regret"
-        title = (
-            f"{what} on {self.instance} after {self.times[at]} pulls, "
-            f"{self.replications} replication{'' if self.replications == 1 else 's'}, "
-            f"seed {self.seed}"
-        )
-        return Summary(title, confidence, rows, pairs, self.objective, self.aliases)
+        interval
+            "gaffke" adds a confidence interval to each mean (default: none). A standard error knows
+            only the runs that were seen. A run that misses every best arm may cost a hundred times
+            as much as another, and happen once in four hundred, so that the usual interval of a
+            hundred runs is often wrong. Gaffke's interval allows for such runs, up to the largest
+            regret that is possible. Its coverage is proved for regrets of two values and
+            conjectured for all others. It is wide if there are few runs.
+        confidence
+            How often an interval holds (default: 0.95).
 
-    def _differences(self, at: int, confidence: float) -> Iterator[PairedDifference]:
-        """Compare all pairs: one policy with all others at a time, which is five times as fast."""
-        most = float(self.largest_regret[at])
-        regret = {policy: self.of(policy)[:, at] for policy in self.policies}
-        for k, first in enumerate(self.policies):
-            for count, others in groupby(self.policies[k + 1 :], lambda other: len(regret[other])):
-                names = list(others)
-                both = min(len(regret[first]), count)
-                beyond = np.array([regret[first][:both] - regret[name][:both] for name in names])
-                low, high = mean_limits(beyond.T, bounds=(-most, most), confidence=confidence)
-                for name, gaps, *ends in zip(names, beyond, low, high, strict=True):
-                    mean = Interval(float(gaps.mean()), *map(float, ends))
-                    how = {"largest": most, "confidence": confidence}
-                    yield compared(first, name, gaps, mean, **how)
+        Examples
+        --------
+        >>> import manyarms as ma
+        >>> coins = ma.instances.planted(n=50, m=5)
+        >>> result = ma.simulate(ma.MOSS(), coins, horizon=100, replications=20)
+        >>> result.summary().table().head
+        ['policy', 'mean ± standard error', 'median', '99 %', 'worst run']
+        >>> result.summary(interval="gaffke").table().head[2]
+        '95 % interval'
+        """
+        if objective is not None:
+            chosen = self.by(objective)
+            return chosen.summary(time=time, interval=interval, confidence=confidence)
+        if interval is not None:
+            check_choice("interval", interval, choices=("gaffke",))
+        at, runs = self._checkpoint(time), self.replications
+        chosen_time = int(self.times[at])
+        most = self._most(at) if interval else None
+        rows = [
+            summarise(label, self._losses(label, at), self._missed(label), most, confidence)
+            for label in self.policies
+        ]
+        pairs = []
+        for first, second in itertools.combinations(self.policies, 2):
+            a, b, _ = self._paired(first, second, chosen_time)
+            pairs.append(compare(first, second, a - b, most, confidence))
+        title = (
+            f"{'simple ' * (self.objective == 'find')}regret on {self.instance} after "
+            f"{chosen_time} pulls, {runs} replication{'s' * (runs != 1)}, seed {self.seed}"
+        )
+        return Summary(
+            title, tuple(rows), tuple(pairs), self.objective, interval, confidence, self.aliases
+        )
 
     def _columns(self) -> dict[str, Any]:
         return self._tidy(over_time=False)
@@ -389,9 +362,10 @@ class Result(Tabular):
         if time is None:
             return len(self.times) - 1
         time = check_int("time", time, at_least=1)
+        known = self.times if self.objective == "earn" else self.times[-1:]
         places = np.flatnonzero(self.times == time)
-        if places.size == 0:
-            nearest = int(self.times[np.abs(self.times - time).argmin()])
+        if time not in known:
+            nearest = int(known[np.abs(known - time).argmin()])
             raise refusal("time", "a checkpoint", time, f"The nearest one is {nearest}.")
         return int(places[0])
 
@@ -414,25 +388,8 @@ def tidy_columns(
     return {"replication": numbers} | found | {"regret": rows["regret"][:, -1].copy()}
 
 
-def summaries(
-    result: Result, *, at: int = -1, confidence: float = 0.95
-) -> tuple[PolicySummary, ...]:
-    """Summarise the regrets of each policy at a checkpoint."""
-    largest = float(result.largest_regret[at])
-    return tuple(
-        summarise(
-            name,
-            own["regret"][:, at],
-            result.best_share(name),
-            largest=largest,
-            confidence=confidence,
-        )
-        for name, own in zip(result.policies, result.rows, strict=True)
-    )
-
-
 def facts_of(cell: Cell) -> dict[str, Any]:
-    """Return what results say about their cell, as plain data for `provenance.json`."""
+    """Return what results say about their cell, as plain data for the provenance."""
     instance = cell.instance
     return {
         "parameters": dict(cell.parameters),
@@ -448,7 +405,14 @@ def facts_of(cell: Cell) -> dict[str, Any]:
         "best_mean": instance.best_mean,
         "largest_gap": instance.largest_gap,
         "good_mean": instance.world(cell.horizon).good_mean,
-        "policies": {player.label: repr(player.policy) for player in cell.players},
+        "policies": {
+            player.label: {
+                "policy": repr(player.policy),
+                "replications": player.replications,
+                "parameters": dict(player.parameters),
+            }
+            for player in cell.players
+        },
     }
 
 
@@ -469,6 +433,14 @@ def _is_table(value: Any, of: Callable[[Any], bool]) -> bool:
     return isinstance(value, dict) and all(map(of, value.values()))
 
 
+def _is_player(value: Any) -> bool:
+    return (
+        isinstance(value["policy"], str)
+        and _is_count(value["replications"], least=1)
+        and _is_table(value["parameters"], lambda it: it is None or _is_scalar(it))
+    )
+
+
 _FACTS: dict[str, Callable[[Any], bool]] = {
     **dict.fromkeys(("horizon", "n_arms", "batch"), partial(_is_count, least=1)),
     **dict.fromkeys(("delay", "first_replication"), _is_count),
@@ -477,7 +449,7 @@ _FACTS: dict[str, Callable[[Any], bool]] = {
     "instance": lambda it: isinstance(it, str),
     "is_stand_in": lambda it: isinstance(it, bool),
     "parameters": partial(_is_table, of=_is_scalar),
-    "policies": partial(_is_table, of=lambda it: isinstance(it, str)),
+    "policies": lambda it: bool(it) and _is_table(it, _is_player),
 }
 
 
@@ -490,7 +462,11 @@ def check_facts(facts: Mapping[str, Any]) -> None:
 
 def result_of(facts: Mapping[str, Any], **measured: Any) -> Result:
     """Make the result of a cell from `facts_of` and measurements."""
-    policies, known = facts["policies"], {one.name for one in fields(Result)} - {"policies"}
-    own = {key: facts[key] for key in facts if key in known}
-    labels, specifications = tuple(policies), tuple(policies.values())
-    return Result(policies=labels, specifications=specifications, **own, **measured)
+    players, known = facts["policies"], {one.name for one in fields(Result)} - {"policies"}
+    return Result(
+        policies=tuple(players),
+        specifications=tuple(player["policy"] for player in players.values()),
+        policy_parameters=tuple(player["parameters"] for player in players.values()),
+        **{key: facts[key] for key in facts if key in known},
+        **measured,
+    )

@@ -1,8 +1,7 @@
-"""Play an experiment chunk by chunk, into a folder, so that it may be stopped at any moment.
+"""Play a sweep chunk by chunk, into a folder, so that it may be stopped at any moment.
 
-A finished chunk is a file under `chunks/`. When all chunks are finished, they are turned into
-tables and deleted. Every file is written as a whole or not at all. The content of a chunk follows
-from the experiment, so a run that was killed and resumed ends in the same bytes as one that was
+A finished chunk is a Parquet file, which is written as a whole or not at all. What it contains
+follows from the sweep, so a run that was killed and resumed ends in the same bytes as one that was
 not.
 """
 
@@ -26,7 +25,8 @@ from manyarms.core.files import PART, FileLock, LockedError, fix_for, replace_fi
 from manyarms.core.optional import need_pyarrow
 from manyarms.errors import FolderError, OldResultsWarning
 from manyarms.simulation import tables
-from manyarms.simulation.chunks import ChunkStore, codes_of, plan
+from manyarms.simulation.chunk_files import ChunkFiles
+from manyarms.simulation.chunks import Chunk, plan
 from manyarms.simulation.executors import Meter, check_engine, chunk_player, play_chunks
 from manyarms.simulation.experiment import Engine, Experiment
 from manyarms.simulation.progress import ProgressCallback, progress_for
@@ -37,27 +37,27 @@ _LOCK = ".manyarms-lock"
 
 def run(
     experiment: Experiment,
-    out: str | os.PathLike[str],
+    folder: str | os.PathLike[str],
     *,
+    executor: Executor | None = None,
     workers: int | None = None,
     engine: Engine = "threads",
-    executor: Executor | None = None,
     progress: bool | ProgressCallback | None = None,
 ) -> tables.ResultsFolder:
-    """Play an experiment and write its tables into a folder, or resume a run that was stopped.
+    """Play an experiment and write its results into a folder, or resume a run that was stopped.
 
     A run may be stopped by Ctrl-C, a kill or a power cut. The same call resumes it. At most the
     chunks that were being played are lost (less than half a minute each, or one replication), and
-    the tables are the same bytes.
+    the files are the same bytes.
 
     Parameters
     ----------
     experiment
         What to play.
-    out
+    folder
         A folder: new, empty, or one of this experiment that was played with the same engine.
-    workers, engine, executor
-        As for `simulate`. The tables are the same bytes for any number of workers and any executor
+    executor, workers, engine
+        As for `simulate`. The files are the same bytes for any number of workers and any executor
         on processors of one kind.
     progress
         As for `simulate`.
@@ -79,26 +79,32 @@ def run(
     ... ]
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     results = run(Experiment("small", tuple(cells)), folder)
-    ...     [(row["m"], row["policy"], row["replications"]) for row in results.summary_rows()]
-    [(5, 'moss++', 3), (10, 'moss++', 3)]
+    ...     [(each.parameters["m"], each.regret.shape) for each in results.cells]
+    [(5, (1, 3, 50)), (10, (1, 3, 50))]
     """
     if not isinstance(experiment, Experiment):
         raise refusal("experiment", "an Experiment(name, cells)", experiment)
     need_pyarrow()  # rather now than after hours
     check_engine(engine, executor, workers)
-    folder = check_path("out", out)
+    path = check_path("folder", folder)
     meter = Meter(experiment.pulls, progress_for(progress))
-    with _claimed(folder, experiment.hash, engine) as before:
+    with _claimed(path, experiment.hash, engine) as before:
         try:
-            _Run(experiment, folder, meter, engine).complete(before, executor, workers)
+            _Run(experiment, path, meter, engine).complete(before, executor, workers)
+        except KeyboardInterrupt:
+            sys.stderr.write(
+                f"\nmanyarms: stopped. What is finished is in '{path}'. Run the same again to go "
+                f"on.\n"
+            )
+            raise
         except FolderError:
             raise
         except OSError as error:
             raise FolderError(
-                f"Cannot write to '{folder}': {error}. What is finished is kept. {fix_for(error)}, "
+                f"Cannot write to '{path}': {error}. What is finished is kept. {fix_for(error)}, "
                 f"and run the same again."
             ) from error
-    return tables.read_results(folder)
+    return tables.read_results(path)
 
 
 class _Run:
@@ -106,76 +112,65 @@ class _Run:
 
     def __init__(self, experiment: Experiment, folder: Path, meter: Meter, engine: Engine) -> None:
         self._experiment, self._engine = experiment, engine
-        self._folder = folder
-        self._chunks = folder / "chunks"
-        self._store = ChunkStore(self._chunks, experiment)
-        self._meter = meter
+        self._folder, self._meter = folder, meter
+        self._files = ChunkFiles(folder, experiment)
+        self._chunks = list(plan(experiment))
 
     def complete(
         self, before: dict[str, Any], executor: Executor | None, workers: int | None
     ) -> None:
-        """Play what is missing and write the tables, unless the run is finished."""
-        finished = before.get("status") == "finished"
-        if not finished or before.get("sha256") != self._checksums():
-            started, sessions = before.get("started", _now()), before.get("sessions", 0) + 1
+        """Play what is missing, unless the run is finished."""
+        if before.get("status") == "finished" and all(map(self._files.has, self._chunks)):
+            self._compare_code()
+            self._meter.add(self._experiment.pulls)
+        else:
             provenance = _provenance(self._experiment) | {
                 "engine": self._engine,
-                "started": started,
-                "sessions": sessions,
+                "started": before.get("started", _now()),
+                "sessions": before.get("sessions", 0) + 1,
             }
             self._note(provenance)  # first: from now on the folder is ours
-            self._chunks.mkdir(exist_ok=True)
+            self._remove_others()
             self._play(executor, workers)
-            provenance["seconds"] = tables.assemble(self._experiment, self._folder, self._store)
-            provenance |= {"sha256": self._checksums(), "status": "finished", "finished": _now()}
-            self._note(provenance)
-        else:
-            self._compare_code(before)
-            self._meter.add(self._experiment.pulls)
-        for part in [*self._chunks.glob("*.chunk"), *self._folder.rglob(f"*{PART}")]:
+            self._note(provenance | {"status": "finished", "finished": _now()})
+        for part in self._folder.glob(f"*{PART}"):
             part.unlink(missing_ok=True)
-        with contextlib.suppress(OSError):
-            self._chunks.rmdir()
         self._meter.show()
 
-    def _compare_code(self, before: dict[str, Any]) -> None:
+    def _compare_code(self) -> None:
         """Say so if a policy that was played has other code now."""
-        then, now = before["code"], codes_of(self._experiment)
-        players = (player for cell in self._experiment.cells for player in cell.players)
-        labels = {repr(player.policy): player.label for player in players}
-        changed = sorted(labels[one] for one in now if then.get(one, now[one]) != now[one])
+        files = self._files
+        changed = {c.player.label for c in self._chunks if not files.has_same_code(c)}
         if changed:
             text = (
-                f"The code of {', '.join(changed)} has changed since the run in '{self._folder}' "
-                f"was finished. Its results are those of the earlier code. Choose another folder "
-                f"to play the new one."
+                f"The code of {', '.join(sorted(changed))} has changed since the run in "
+                f"'{self._folder}' was finished. Its results are those of the earlier code. Choose "
+                f"another folder to play the new one."
             )
             warnings.warn(text, OldResultsWarning, stacklevel=4)
 
-    def _checksums(self) -> dict[str, str]:
-        paths = (self._folder / name for name in (tables.REGRET, tables.RUNS))
-        return {path.name: tables.sha256_of(path) if path.is_file() else "" for path in paths}
+    def _remove_others(self) -> None:
+        """Remove files of chunks that another version cut in another way."""
+        own = {chunk.file_name for chunk in self._chunks}
+        for path in self._folder.glob("??????-????-??????????.parquet"):
+            if path.name not in own:
+                path.unlink()
 
     def _note(self, provenance: dict[str, Any]) -> None:
         text = json.dumps(provenance, indent=2) + "\n"
         replace_file(self._folder / tables.PROVENANCE, text.encode())
 
     def _play(self, executor: Executor | None, workers: int | None) -> None:
-        missing = []
-        for chunk in plan(self._experiment):
-            if self._store.load(chunk) is None:
-                missing.append(chunk)
-            else:
+        missing: list[Chunk] = []
+        for chunk in self._chunks:
+            if self._files.has_same_code(chunk):
                 self._meter.add(chunk.pulls)
+            else:
+                missing.append(chunk)
         if missing:
-            player = chunk_player(
-                self._engine,
-                executor,
-                seed=self._experiment.seed,
-                workers=workers,
-                meter=self._meter,
-            )
-            play_chunks(missing, player, self._meter, self._store.save)
+            how: dict[str, Any] = {"seed": self._experiment.seed, "workers": workers}
+            player = chunk_player(self._engine, executor, **how, meter=self._meter)
+            play_chunks(missing, player, self._meter, self._files.save)
 
 
 def _now() -> str:
@@ -204,7 +199,6 @@ def _provenance(experiment: Experiment) -> dict[str, Any]:
             "processors": os.cpu_count(),
         },
         "cells": [facts_of(cell) for cell in experiment.cells],
-        "code": codes_of(experiment),
     }
 
 
@@ -223,14 +217,14 @@ def _claimed(folder: Path, wanted: str, engine: Engine) -> Iterator[dict[str, An
         lock = FileLock(folder / _LOCK, remove=True)
     except LockedError as error:
         raise FolderError(
-            f"`out` must be free, got '{folder}', where process {error.holder or '?'} is at work. "
-            f"Wait for it, or choose another folder."
+            f"`folder` must be free, got '{folder}', where process {error.holder or '?'} is at "
+            f"work. Wait for it, or choose another folder."
         ) from error
     except FolderError:
         raise
     except OSError as error:
         raise FolderError(
-            f"`out` cannot be used: {error}. {fix_for(error)}, or choose another folder."
+            f"`folder` cannot be used: {error}. {fix_for(error)}, or choose another folder."
         ) from error
     try:
         yield _owned(folder, wanted, engine)  # again: another process may have been here
@@ -243,11 +237,13 @@ def _owned(folder: Path, wanted: str, engine: Engine) -> dict[str, Any]:
     if not folder.exists():
         return {}
     if not folder.is_dir():
-        raise FolderError(f"`out` must be a folder, got the file '{folder}'. Choose another name.")
+        raise FolderError(
+            f"`folder` must be a folder, got the file '{folder}'. Choose another name."
+        )
     try:
         found = json.loads((folder / tables.PROVENANCE).read_text(encoding="utf-8"))
         theirs, played = found["hash"], found["engine"]
-        found |= {"sessions": int(found["sessions"]), "code": dict(found["code"])}
+        found |= {"sessions": int(found["sessions"])}
     except FileNotFoundError:
         if all(entry.name.endswith((_LOCK, PART)) for entry in folder.iterdir()):
             return {}
@@ -256,19 +252,20 @@ def _owned(folder: Path, wanted: str, engine: Engine) -> dict[str, Any]:
         theirs = None
     if not isinstance(theirs, str):
         raise FolderError(
-            f"`out` must be an empty folder or one of this experiment, got '{folder}', which "
+            f"`folder` must be an empty folder or one of this experiment, got '{folder}', which "
             f"holds other files. Choose another folder."
         )
     if theirs != wanted:
         raise FolderError(
-            f"`out` must be a folder of this experiment (hash {wanted[:12]}), got '{folder}', "
+            f"`folder` must be a folder of this experiment (hash {wanted[:12]}), got '{folder}', "
             f"which belongs to another one ({theirs[:12]}). Choose another folder, or delete that "
             f"one."
         )
     if played != engine:
         raise FolderError(
-            f"`out` must be a folder that was played with engine={engine!r}, got '{folder}', which "
-            f"was played with {played!r}: a GPU may round a logarithm differently, and one folder "
-            f"has the results of one engine. Choose another folder, or pass engine={played!r}."
+            f"`folder` must be a folder that was played with engine={engine!r}, got '{folder}', "
+            f"which was played with {played!r}: a GPU may round a logarithm differently, and one "
+            f"folder has the results of one engine. Choose another folder, or pass "
+            f"engine={played!r}."
         )
     return dict(found)

@@ -198,6 +198,5 @@ def _gather(game: Cell, seed: int, played: list[dict[int, Played]]) -> Result:
         rows=tuple(np.concatenate([part.rows for part in mine]) for mine in own),
         arms=np.stack([np.concatenate(mine) for mine in arms]) if all(arms) else None,
         seconds={player.label: s for player, s in zip(game.players, spent, strict=True)},
-        policy_parameters=tuple(player.parameters for player in game.players),
         aliases=aliases_of(game.players),
     )

@@ -1,30 +1,24 @@
-"""Results in a few numbers: summaries of regrets, with honest intervals, that print as tables."""
+"""Summaries of regrets, and the tables that show them."""
 
 from __future__ import annotations
 
-import math
-import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from manyarms.core.checks import check_choice
-from manyarms.core.statistics import Interval, mean_interval, paired, runs_to_decide
-from manyarms.core.tabular import (
-    Library,
-    Tabular,
-    aligned,
-    data_frame,
-    html_table,
-    latex_table,
-    markdown_table,
-)
+from manyarms.core.statistics import mean_interval, standard_error
+from manyarms.core.tabular import Library, Tabular, TextTable, data_frame
+from manyarms.errors import ParameterError
 from manyarms.protocol.policy import Policy
 from manyarms.simulation.experiment import Objective
 from manyarms.simulation.players import label_of
+
+IntervalKind: TypeAlias = Literal["gaffke"]
+Which: TypeAlias = Literal["policies", "pairs"]
 
 
 class PolicySummary(NamedTuple):
@@ -32,94 +26,151 @@ class PolicySummary(NamedTuple):
 
     policy: str
     mean: float
-    se: float  # standard error of the mean
-    low: float  # of an interval for the mean, which allows for costly runs that were not seen
-    high: float
+    se: float  # standard error of the mean; nan for one replication
     median: float
     q05: float
     q95: float
     q99: float
     worst: float  # of a replication
     miss_rate: float  # share of replications that pulled no best arm, or recommend none
-    mostly_missed: float  # share that gave best arms less than a tenth of the pulls
     replications: int
+    low: float | None  # of the confidence interval of the mean, if it was asked for
+    high: float | None
 
 
 class PairedDifference(NamedTuple):
-    """What `first` loses beyond `second`, replication by replication.
-
-    The median says what usually happens, the mean what happens on average, rare misses included.
-    """
+    """What `first` loses beyond `second`, replication by replication."""
 
     first: str
     second: str
-    difference: float  # the mean
-    low: float  # of an interval for the mean, which allows for costly runs that were not seen
-    high: float
+    mean: float
+    se: float  # standard error of the mean; nan for one replication
     median: float
-    median_low: float  # of an interval for the median, between two of the differences
-    median_high: float
     above: int  # replications in which `first` loses more
     below: int  # replications in which it loses less
-    runs: int
-    runs_to_decide: float  # an estimate, where the interval of the mean contains 0; else `runs`
-
-    def turned(self) -> PairedDifference:
-        """Return the same the other way round: what `second` loses beyond `first`."""
-        return self._replace(
-            first=self.second,
-            second=self.first,
-            difference=-self.difference,
-            low=-self.high,
-            high=-self.low,
-            median=-self.median,
-            median_low=-self.median_high,
-            median_high=-self.median_low,
-            above=self.below,
-            below=self.above,
-        )
-
-    @property
-    def usually(self) -> int:
-        """1 if `first` usually loses more, -1 if it loses less, 0 if that is undecided."""
-        return _sign(self.median_low, self.median_high)
-
-    @property
-    def on_average(self) -> int:
-        """1 if `first` loses more on average, -1 if it loses less, 0 if that is undecided."""
-        return _sign(self.low, self.high)
+    replications: int
+    low: float | None  # of the confidence interval of the mean, if it was asked for
+    high: float | None
 
 
-def compared(
+def summarise(
+    name: str,
+    regret: NDArray[Any],
+    missed: NDArray[Any],
+    most: float | None,
+    confidence: float = 0.95,
+) -> PolicySummary:
+    """Summarise the regrets of one policy.
+
+    `missed` says which replications found no best arm. If `most`, the largest regret there can be,
+    is given, the mean gets an interval.
+    """
+    low, high = _ends(regret, None if most is None else (0.0, most), confidence)
+    q05, median, q95, q99 = np.quantile(regret, [0.05, 0.5, 0.95, 0.99]).tolist()
+    return PolicySummary(
+        policy=name,
+        mean=float(regret.mean()),
+        se=standard_error(regret),
+        median=median,
+        q05=q05,
+        q95=q95,
+        q99=q99,
+        worst=float(regret.max()),
+        miss_rate=float(missed.mean()),
+        replications=len(regret),
+        low=low,
+        high=high,
+    )
+
+
+def compare(
     first: str,
     second: str,
     differences: NDArray[Any],
-    mean: Interval,
-    *,
-    largest: float,
+    most: float | None,
     confidence: float = 0.95,
 ) -> PairedDifference:
-    """Compare two policies, given their differences and the interval of the mean."""
-    usual, needed = paired(differences, confidence=confidence), float(len(differences))
-    if mean.low <= 0.0 <= mean.high:
-        bounds = (-largest, largest)
-        needed = runs_to_decide(differences, bounds=bounds, confidence=confidence)
-    median, low, high, above, below, runs = usual
-    return PairedDifference(first, second, *mean, median, low, high, above, below, runs, needed)
+    """Compare two policies by their differences; `most` as for `summarise`."""
+    low, high = _ends(differences, None if most is None else (-most, most), confidence)
+    return PairedDifference(
+        first=first,
+        second=second,
+        mean=float(differences.mean()),
+        se=standard_error(differences),
+        median=float(np.median(differences)),
+        above=int((differences > 0.0).sum()),
+        below=int((differences < 0.0).sum()),
+        replications=len(differences),
+        low=low,
+        high=high,
+    )
+
+
+def _ends(
+    values: NDArray[Any], bounds: tuple[float, float] | None, confidence: float
+) -> tuple[float | None, float | None]:
+    if bounds is None:
+        return None, None
+    _, low, high = mean_interval(values, bounds=bounds, confidence=confidence)
+    return low, high
+
+
+def _mean(row: Any, digits: int) -> str:
+    error = "" if np.isnan(row.se) else f" ± {row.se:.{digits}f}"
+    return f"{row.mean:.{digits}f}{error}"
+
+
+def _interval(row: Any, digits: int) -> str:
+    return f"[{row.low:.{digits}f}, {row.high:.{digits}f}]"
+
+
+def _number(name: str) -> Callable[[Any, int], str]:
+    return lambda row, digits: f"{getattr(row, name):.{digits}f}"
+
+
+# The columns of tables by name: what stands above them, and what they show of a row.
+_Columns: TypeAlias = dict[str, tuple[str, Callable[[Any, int], str]]]
+POLICY_COLUMNS: _Columns = {
+    "mean": ("mean ± standard error", _mean),
+    "interval": ("confidence interval", _interval),
+    "median": ("median", _number("median")),
+    "q05": ("5 %", _number("q05")),
+    "q95": ("95 %", _number("q95")),
+    "q99": ("99 %", _number("q99")),
+    "worst": ("worst run", _number("worst")),
+    "missed": ("missed", lambda row, _: f"{row.miss_rate:.1%}"),
+    "best": ("best", lambda row, _: f"{1.0 - row.miss_rate:.1%}"),
+    "runs": ("runs", lambda row, _: str(row.replications)),
+}
+_PAIR_COLUMNS: _Columns = {
+    "mean": ("mean ± standard error", _mean),
+    "interval": ("confidence interval", _interval),
+    "median": ("median", _number("median")),
+    "worse": ("worse in", lambda pair, _: f"{pair.above} of {pair.replications}"),
+}
+
+
+def digits_of(objective: Objective) -> int:
+    """Return how many decimals a regret is shown with."""
+    return 4 if objective == "find" else 1
 
 
 @dataclass(frozen=True, repr=False)
 class Summary(Tabular):
-    """Tables of a result at one time; `print` shows them.
+    """The tables of a result at one time; `print` shows them.
 
     Attributes
     ----------
+    title
+        What was played.
     policies
         One `PolicySummary` for each policy.
     pairs
         One `PairedDifference` for each pair of policies.
     objective
         "earn" if they are about regret, "find" if they are about simple regret.
+    interval, confidence
+        Which confidence intervals of means it has (None: none), and how often they hold.
     aliases
         Other names that `summary[...]` takes for a label, as `Result` does.
 
@@ -136,72 +187,93 @@ class Summary(Tabular):
     """
 
     title: str
-    confidence: float
     policies: tuple[PolicySummary, ...]
     pairs: tuple[PairedDifference, ...]
     objective: Objective = "earn"
+    interval: IntervalKind | None = None
+    confidence: float = 0.95
     aliases: Mapping[str, str] = field(default_factory=dict)
 
-    def _columns(self) -> dict[str, list[Any]]:
-        return _columns_of(PolicySummary._fields, self.policies)
+    def table(
+        self, which: Which = "policies", *, columns: Sequence[str] | None = None
+    ) -> TextTable:
+        """Return one of the tables as text, which prints and becomes Markdown or LaTeX.
 
-    def to_dataframe(
-        self, table: Literal["policies", "pairs"] = "policies", *, library: Library | None = None
-    ) -> Any:
+        Parameters
+        ----------
+        which
+            "policies" has a row for each policy (default), "pairs" one for each pair.
+        columns
+            The columns, in this order. Of policies: "mean" (± its standard error), "interval",
+            "median", "q05", "q95", "q99" (quantiles over replications), "worst", "missed" (the
+            share of replications that pulled no best arm, or recommend none), "best" (the others)
+            and "runs"; by default the mean, the interval if there is one, the median, the 99 %
+            quantile and the worst run, and "best" if the objective is "find". Of pairs: "mean",
+            "interval", "median" and "worse" (in how many replications the first policy loses more);
+            by default all that there are.
+        """
+        check_choice("which", which, choices=("policies", "pairs"))
+        known = POLICY_COLUMNS if which == "policies" else _PAIR_COLUMNS
+        if columns is None:
+            usual = ("mean", "interval", "median", "q99", "worst", "worse")
+            columns = [
+                name for name in usual if name in known and (name != "interval" or self.interval)
+            ]
+            columns += ["best"] if which == "policies" and self.objective == "find" else []
+        for name in columns:
+            check_choice("columns", name, choices=tuple(known))
+            if name == "interval" and self.interval is None:
+                raise ParameterError(
+                    "`columns` must not have 'interval', because this summary has none. Use "
+                    'result.summary(interval="gaffke").'
+                )
+        rows = self.policies if which == "policies" else self.pairs
+        digits = digits_of(self.objective)
+        heads = {"interval": f"{100 * self.confidence:g} % interval"}
+        return TextTable(
+            self.title if which == "policies" else "paired differences",
+            ["policy" if which == "policies" else "first - second"]
+            + [heads.get(name, known[name][0]) for name in columns],
+            [[_name(row), *(known[name][1](row, digits) for name in columns)] for row in rows],
+        )
+
+    def to_dataframe(self, which: Which = "policies", *, library: Library | None = None) -> Any:
         """Return a table as a data frame. pandas or polars must be installed.
 
         Parameters
         ----------
-        table
+        which
             "policies" has a row for each policy (default), "pairs" one for each pair.
         library
             "pandas" or "polars" (default: the one that is imported already, else the one that is
             installed, and pandas if both are).
         """
-        check_choice("table", table, choices=("policies", "pairs"))
-        if table == "policies":
-            return data_frame(self._columns(), library)
-        return data_frame(_columns_of(PairedDifference._fields, self.pairs), library)
+        check_choice("which", which, choices=("policies", "pairs"))
+        return data_frame(self._fields(which), library)
 
-    def to_markdown(self, table: Literal["policies", "pairs"] = "policies") -> str:
-        """Return a table as Markdown: that of policies (default), or of paired differences.
+    def to_markdown(
+        self, which: Which = "policies", *, columns: Sequence[str] | None = None
+    ) -> str:
+        """Return a table as Markdown; parameters as for `table`.
 
         Examples
         --------
         >>> import manyarms as ma
         >>> coins = ma.instances.planted(n=50, m=50)
         >>> summary = ma.simulate(ma.MOSS(), coins, horizon=9, replications=40).summary()
-        >>> print(summary.to_markdown())
-        | policy | mean | 95 % interval | median | 5 % | 95 % | 99 % | worst | missed | mostly ... |
-        | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |
-        | moss | 0.0 | [0.0, 0.0] | 0.0 | 0.0 | 0.0 | 0.0 | 0.0 | 0.0% | 0.0% |
+        >>> print(summary.to_markdown(columns=["mean", "worst", "missed"]))
+        | policy | mean ± standard error | worst run | missed |
+        | --- | --- | --- | --- |
+        | moss | 0.0 ± 0.0 | 0.0 | 0.0% |
         """
-        return markdown_table(*self._text_table(table))
+        return self.table(which, columns=columns).to_markdown()
 
-    def to_latex(self, table: Literal["policies", "pairs"] = "policies") -> str:
-        """Return a table as LaTeX, for the package booktabs: of policies (default), or of pairs."""
-        return latex_table(*self._text_table(table))
+    def to_latex(self, which: Which = "policies", *, columns: Sequence[str] | None = None) -> str:
+        """Return a table as LaTeX for the package booktabs; parameters as for `table`.
 
-    def _text_table(self, table: str) -> tuple[list[str], list[list[str]]]:
-        check_choice("table", table, choices=("policies", "pairs"))
-        if table == "policies":
-            head, *rows = self.table()
-            return head, rows
-        names = [f"{pair.first} - {pair.second}" for pair in self.pairs]
-        rows = [[name, *cells[1:]] for name, cells in zip(names, self.differences(), strict=True)]
-        return self.differences_head(), rows
-
-    def _repr_html_(self) -> str:
-        shown = super()._repr_html_()
-        if not self.pairs:
-            return shown
-        caption = [self._compared(), *SAYS, *self.undecided()]
-        return (
-            f"<div>{shown}{html_table(self.differences_head(), self.differences(), caption)}</div>"
-        )
-
-    def _caption(self) -> list[str]:
-        return [self.title, *self.notes()]
+        With the default columns it fits one column of a two-column paper (3.4 inches).
+        """
+        return self.table(which, columns=columns).to_latex()
 
     def __getitem__(self, policy: str | Policy) -> PolicySummary:
         labels = [row.policy for row in self.policies]
@@ -211,167 +283,22 @@ class Summary(Tabular):
         return str(self)
 
     def __str__(self) -> str:
-        lines = [self.title, *aligned(self.table()), *self.wrapped_notes()]
-        if self.pairs:
-            table = [self.differences_head(), *self.differences()]
-            lines += ["", self._compared(), *aligned(table), *SAYS, *_wrapped(self.undecided())]
-        return "\n".join(lines)
+        return "\n\n".join(map(str, self._tables()))
 
-    def table(self) -> list[list[str]]:
-        """Return the regrets as text: the head, and a row for each policy."""
-        finds, digits = self.objective == "find", digits_of(self.objective)
-        interval = f"{100 * self.confidence:g} % interval"
-        shares = ["best"] if finds else ["missed", "mostly missed"]
-        rows = [["policy", "mean", interval, "median", "5 %", "95 %", "99 %", "worst", *shares]]
-        for row in self.policies:
-            spread = (row.median, row.q05, row.q95, row.q99, row.worst)
-            mean, *others = (f"{value:.{digits}f}" for value in (row.mean, *spread))
-            parts = [1.0 - row.miss_rate] if finds else [row.miss_rate, row.mostly_missed]
-            ends = _bracket(row.low, row.high, digits)
-            rows.append([row.policy, mean, ends, *others, *(f"{part:.1%}" for part in parts)])
-        return rows
+    def _repr_html_(self) -> str:
+        return f"<div>{''.join(table._repr_html_() for table in self._tables())}</div>"
 
-    def _compared(self) -> str:
-        return f"paired differences, with {100 * self.confidence:g} % confidence intervals"
+    def _tables(self) -> list[TextTable]:
+        return [self.table(), *([self.table("pairs")] if self.pairs else [])]
 
-    def differences_head(self) -> list[str]:
-        """Return what stands above the columns of `differences`."""
-        return ["first - second", "median", "interval", "first loses more", "mean", "interval"]
+    def _columns(self) -> dict[str, list[Any]]:
+        return self._fields("policies")
 
-    def pairs_with(self, policy: str) -> list[PairedDifference]:
-        """Return what each other policy loses beyond this one."""
-        pairs = (pair for pair in self.pairs if policy in (pair.first, pair.second))
-        return [pair.turned() if pair.first == policy else pair for pair in pairs]
-
-    def differences(self, pairs: Sequence[PairedDifference] | None = None) -> list[list[str]]:
-        """Return the paired differences as text, a row for each pair (default: all)."""
-        width = max(len(row.policy) for row in self.policies)
-        digits = digits_of(self.objective)
-        return [
-            [
-                f"{pair.first:<{width}} - {pair.second}",
-                f"{pair.median:.{digits}f}",
-                _bracket(pair.median_low, pair.median_high, digits),
-                f"{pair.above} of {pair.runs}",
-                f"{pair.difference:.{digits}f}",
-                _bracket(pair.low, pair.high, digits),
-            ]
-            for pair in (self.pairs if pairs is None else pairs)
-        ]
-
-    def undecided(self) -> list[str]:
-        """Say how many more runs would decide on average, about, where these do not."""
-        wanted = [
-            f"{pair.first} - {pair.second} ({more_runs(pair.runs_to_decide, pair.runs)})"
-            for pair in self.pairs
-            if pair.on_average == 0
-        ]
-        return [f"undecided on average, with an estimate: {', '.join(wanted)}"] if wanted else []
-
-    def notes(self) -> list[str]:
-        """Say which policies never missed, or always, and which miss rates the runs allow."""
-        if self.objective == "find":
-            return ["best: the share of runs whose recommended arm is a best arm"]
-        alike: dict[str, list[str]] = {}
-        for row in self.policies:
-            missed = round(row.miss_rate * row.replications)
-            if note := unseen(missed, row.replications, confidence=self.confidence):
-                alike.setdefault(note, []).append(row.policy)
-        mostly = [MOSTLY] if any(row.mostly_missed > 0.0 for row in self.policies) else []
-        return [*(f"{', '.join(policies)}: {note}" for note, policies in alike.items()), *mostly]
-
-    def wrapped_notes(self) -> list[str]:
-        """Return the notes in lines of at most 80 characters."""
-        return _wrapped(self.notes())
+    def _fields(self, which: Which) -> dict[str, list[Any]]:
+        rows = [row._asdict() for row in (self.policies if which == "policies" else self.pairs)]
+        ends = () if self.interval else ("low", "high")
+        return {name: [row[name] for row in rows] for name in rows[0] if name not in ends}
 
 
-MOSTLY = "mostly missed: the share of runs that gave best arms less than a tenth of the pulls"
-SAYS = ("median: what usually happens; mean: what happens on average, rare misses included",)
-
-
-def _wrapped(sentences: Sequence[str]) -> list[str]:
-    wrapper = textwrap.TextWrapper(
-        80, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
-    )
-    return [line for sentence in sentences for line in wrapper.wrap(sentence)]
-
-
-def _columns_of(names: Sequence[str], rows: Sequence[Any]) -> dict[str, list[Any]]:
-    return {name: [row[k] for row in rows] for k, name in enumerate(names)}
-
-
-def _sign(low: float, high: float) -> int:
-    return int(low > 0.0) - int(high < 0.0)
-
-
-def more_runs(needed: float, runs: int) -> str:
-    """Say how many more runs are needed, about, in two digits.
-
-    >>> more_runs(197.3, 50), more_runs(math.inf, 50)
-    ('about 150 more runs', 'more than a million runs')
-    >>> more_runs(50.2, 50)
-    'about 1 more run'
-    """
-    if needed > 1e6:
-        return "more than a million runs"
-    more = max(1.0, needed - runs)
-    about = f"{float(f'{more:.2g}'):,.0f}"
-    return f"about {about} more run{'' if about == '1' else 's'}"
-
-
-def summarise(
-    name: str,
-    regret: NDArray[Any],
-    best_share: NDArray[Any],
-    *,
-    largest: float,
-    confidence: float = 0.95,
-) -> PolicySummary:
-    """Summarise the regrets of one policy, none above `largest`: the one place for it.
-
-    `best_share` is the share of the pulls that best arms had, or 0 or 1 where one is recommended.
-    """
-    count = len(regret)
-    mean, low, high = mean_interval(regret, bounds=(0.0, largest), confidence=confidence)
-    q05, median, q95, q99 = np.quantile(regret, [0.05, 0.5, 0.95, 0.99])
-    return PolicySummary(
-        policy=name,
-        mean=mean,
-        se=float(regret.std(ddof=1)) / math.sqrt(count) if count > 1 else math.nan,
-        low=low,
-        high=high,
-        median=float(median),
-        q05=float(q05),
-        q95=float(q95),
-        q99=float(q99),
-        worst=float(regret.max()),
-        miss_rate=float((best_share == 0).mean()),
-        mostly_missed=float((best_share < 0.1).mean()),
-        replications=count,
-    )
-
-
-def unseen(missed: int, runs: int, *, confidence: float = 0.95) -> str:
-    """Say what runs still allow that all went the same way; nothing of others.
-
-    >>> unseen(0, 100)
-    'no miss in 100 runs: at most 3.6 % of runs miss'
-    >>> unseen(5, 5), unseen(3, 100)
-    ('5 misses in 5 runs: at least 48 % of runs miss', '')
-    """
-    if 0 < missed < runs:
-        return ""
-    flags = np.arange(runs) < missed
-    _, low, high = mean_interval(flags, bounds=(0.0, 1.0), confidence=confidence)
-    seen = f"{missed or 'no'} miss{'es' if missed > 1 else ''} in {runs} run{'s' * (runs > 1)}"
-    allowed = f"at most {100 * high:.2g}" if missed == 0 else f"at least {100 * low:.2g}"
-    return f"{seen}: {allowed} % of runs miss"
-
-
-def digits_of(objective: Objective) -> int:
-    """Return how many decimals a regret is shown with."""
-    return 4 if objective == "find" else 1
-
-
-def _bracket(low: float, high: float, digits: int) -> str:
-    return f"[{low:.{digits}f}, {high:.{digits}f}]"
+def _name(row: PolicySummary | PairedDifference) -> str:
+    return row.policy if isinstance(row, PolicySummary) else f"{row.first} - {row.second}"

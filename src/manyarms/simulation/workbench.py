@@ -97,7 +97,7 @@ class Workbench(Pairing):
         self._loop: Any = play
         if self._compiles:
             state, rewards, _ = self._idle[0]
-            self._classes = classes_in(state) | {type(rewards), type(cell.law)}
+            self._classes = classes_in(state) | {type(rewards)} | cell.law_classes
             self._loop = compiled(play, *self._classes)
 
     @property

@@ -1,0 +1,150 @@
+"""The file of a chunk: a Parquet file that says what it belongs to, with a checksum.
+
+It has a row for each replication: the parameters, policy, replication, regret (at the end),
+best_pulls, distinct_arms, recommended, recommended_mean (the true mean of the recommended arm),
+checkpoints and regret_at_checkpoints (lists). The parameters are those in which cells and policies
+differ. A file is the same bytes whenever the same versions write it on processors of one kind.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from manyarms.core.files import replace_file
+from manyarms.core.optional import need_pyarrow
+from manyarms.simulation.chunks import Chunk, digest_of_code
+from manyarms.simulation.experiment import Experiment
+from manyarms.simulation.workbench import Played, row_type
+
+_SWEEP, _CODE, _SUM = (f"manyarms_{name}" for name in ("sweep", "code", "sum"))
+_LISTS = ("checkpoints", "regret_at_checkpoints")
+_COUNTS = ("best_pulls", "distinct_arms", "recommended", "recommended_mean")
+# what reading raises where a file is not what it should be
+MALFORMED = (
+    *(OSError, ValueError, RuntimeError, LookupError, TypeError, AttributeError),
+    *(ArithmeticError, MemoryError),
+)
+_LARGEST = 1e100  # of a regret or a mean, so that sums of squares are finite
+
+
+class Stored(NamedTuple):
+    """What a chunk's file holds."""
+
+    sweep: str  # the hash of the sweep
+    code: str  # the digest of the code that played it
+    times: NDArray[np.int64]
+    rows: NDArray[Any]
+
+
+class ChunkFiles:
+    """The files of a sweep's finished chunks.
+
+    A file says which sweep, chunk and code it belongs to, and has a checksum of its numbers.
+    """
+
+    def __init__(self, folder: Path, experiment: Experiment) -> None:
+        self._folder, self._experiment = folder, experiment
+        self._codes: dict[tuple[str, frozenset[type]], str] = {}  # by policy and laws
+
+    def save(self, chunk: Chunk, played: Played) -> None:
+        """Write the file of a chunk, as a whole or not at all."""
+        arrow, rows = need_pyarrow(), played.rows
+        kinds = {"int64": arrow.int64(), "double": arrow.float64(), "string": arrow.string()}
+        keys = self._experiment.row(chunk.cell, chunk.player) | {"policy": chunk.player.label}
+        types = self._experiment.columns | {"policy": "string"}
+        first = chunk.cell.first_replication + chunk.first
+        times = np.array(chunk.cell.times, np.int64)
+        ends = np.arange(len(rows) + 1, dtype=np.int32) * len(times)
+        columns = {
+            **{
+                name: arrow.repeat(arrow.scalar(keys[name], kinds[types[name]]), len(rows))
+                for name in types
+            },
+            "replication": first + np.arange(len(rows)),
+            "regret": rows["regret"][:, -1],
+            **{name: rows[name] for name in _COUNTS},
+            "checkpoints": arrow.ListArray.from_arrays(ends, np.tile(times, len(rows))),
+            "regret_at_checkpoints": arrow.ListArray.from_arrays(ends, rows["regret"].ravel()),
+        }
+        buffer, table = io.BytesIO(), arrow.table(columns)
+        about = {
+            _SWEEP: self._experiment.hash,
+            _CODE: self._code(chunk),
+            _SUM: _checksum(chunk.file_name, table),
+        }
+        with arrow.parquet.ParquetWriter(
+            buffer,
+            table.schema,
+            version="2.6",  # all is said, so that a later version's defaults change nothing
+            data_page_version="1.0",
+            compression="snappy",
+            write_page_checksum=True,
+            store_schema=False,
+        ) as writer:
+            writer.write_table(table)
+            writer.add_key_value_metadata(about)
+        replace_file(self._folder / chunk.file_name, buffer.getvalue())
+
+    def has(self, chunk: Chunk) -> bool:
+        """Return whether the chunk's file is there, whole, and written by a run of this sweep."""
+        return self._stored(chunk) is not None
+
+    def has_same_code(self, chunk: Chunk) -> bool:
+        """Return whether the chunk's file is there, and the policy has the same code now."""
+        stored = self._stored(chunk)
+        return stored is not None and stored.code == self._code(chunk)
+
+    def _stored(self, chunk: Chunk) -> Stored | None:
+        try:
+            stored = read_chunk(self._folder / chunk.file_name)
+        except MALFORMED:
+            return None
+        right = stored.sweep == self._experiment.hash and len(stored.rows) == chunk.replications
+        return stored if right else None
+
+    def _code(self, chunk: Chunk) -> str:
+        game = repr(chunk.player.policy), chunk.cell.law_classes
+        if game not in self._codes:
+            self._codes[game] = digest_of_code(chunk)
+        return self._codes[game]
+
+
+def _checksum(name: str, table: Any) -> str:
+    """Return the checksum of a file's name, columns and values."""
+    found = hashlib.sha256(name.encode())
+    for title, column in zip(table.column_names, table.columns, strict=True):
+        found.update(title.encode())
+        if str(column.type) == "string":
+            found.update(repr(column.unique().to_pylist()).encode())
+            continue
+        values = column.combine_chunks()
+        values = values.flatten() if title in _LISTS else values
+        found.update(values.to_numpy(zero_copy_only=False).tobytes())
+    return found.hexdigest()
+
+
+def read_chunk(path: Path) -> Stored:
+    """Read the file of a chunk, or raise one of many errors if it is damaged."""
+    parquet, how = need_pyarrow().parquet, {"pre_buffer": False, "page_checksum_verification": True}
+    with path.open("rb") as handle, parquet.ParquetFile(handle, **how) as file:
+        # no threads of its own: one that is still at work when Python ends aborts the process
+        table, about = file.read(use_threads=False), file.metadata.metadata
+    columns = {name: table.column(name).combine_chunks() for name in table.column_names}
+    regret = columns["regret_at_checkpoints"].flatten().to_numpy()
+    times = columns["checkpoints"][0].values.to_numpy()
+    rows = np.zeros(table.num_rows, row_type(len(times)))
+    rows["regret"] = regret.reshape(len(rows), len(times))
+    for name in _COUNTS:
+        rows[name] = columns[name].to_numpy()
+    if not all((np.abs(rows[name]) < _LARGEST).all() for name in ("regret", "recommended_mean")):
+        raise ValueError("it has regrets or means that are no finite numbers")
+    sweep, code, checksum = (about[name.encode()].decode() for name in (_SWEEP, _CODE, _SUM))
+    if checksum != _checksum(path.name, table):
+        raise ValueError("it has another checksum than when it was written")
+    return Stored(sweep, code, times, rows)
