@@ -31,7 +31,7 @@ _POLICIES: dict[Objective, tuple[str, ...]] = {
     "find": ("scout", "sequential-halving", "prospector", "empmoss++", "moss++", "moss"),
 }
 _BUDGET = 10e9  # nanoseconds of one core
-_PULL = 100  # nanoseconds of a simulated pull, with some reserve (docs/speed.md)
+_PULL = 100  # nanoseconds of a simulated pull, on average over these policies
 _FEWEST, _MOST = 4, 200  # replications
 _LONGEST = 10**7  # pulls; more take minutes and gigabytes
 _HARDEST = 0.6  # hardness if nothing is known; beyond it hardly any policy finds a best arm

@@ -235,7 +235,7 @@ def test_an_unknown_policy_is_refused() -> None:
 @pytest.mark.parametrize(
     ("given", "name"),
     [
-        # Prospector loses least on random problems (docs/random.md), Scout finds best
+        # Prospector loses least on random problems (docs/leaderboard.md), Scout finds best
         ({"n_arms": 20_000, "horizon": 10_000}, "prospector"),
         ({"n_arms": 20_000, "horizon": 10_000, "objective": "find"}, "scout"),
         # many good arms, all far below 1: a greedy choice among sqrt(T) arms (docs/prospector.md)

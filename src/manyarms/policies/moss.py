@@ -82,18 +82,19 @@ class MOSS(IndexPolicy):
     :math:`y = T / (n N)`:
 
     * "kl", KL-MOSS: the largest q with :math:`N\,\mathrm{kl}(\bar x, q) \le \max(0, \log y)`. It
-      never exceeds the index above with `exploration` 1/2. Nothing is proven for it.
+      never exceeds the index above with `exploration` 1/2. Nothing is proven for it. Checked
+      against `klucbplus_index` in klUCBswitch.py of SMPyBandits.
     * "kl++", KL-UCB++: the largest q with :math:`N\,\mathrm{kl}(\bar x, q) \le \log_+(y\,(1 +
       \log_+^2 y))`. For rewards 0 and 1 it is minimax and asymptotically optimal (P. Ménard and
       A. Garivier, "A minimax and asymptotically optimal algorithm for stochastic bandits", ALT
-      2017). The level was checked against one public implementation. The constant of its bound,
+      2017). Checked against klUCBPlusPlus.py of SMPyBandits. The constant of its bound,
       :math:`76\sqrt{V n T} + n` with V the largest variance, could not be checked.
     * "switch", kl-UCB-switch: as "kl" while :math:`N \le \lfloor (T/n)^{1/5} \rfloor`, and from
       then on :math:`\bar x + \sqrt{\max(0, \log y) / (2N)}`. Optimal up to constants for every
       problem and in the worst case at once (A. Garivier, H. Hadiji, P. Ménard and G. Stoltz,
       "KL-UCB-switch: optimal regret bounds for stochastic bandits from both a
       distribution-dependent and a distribution-free viewpoints", JMLR 2022). With n > T/32 the KL
-      index decides about an arm's second pull only.
+      index decides about an arm's second pull only. Checked against klUCBswitch.py of SMPyBandits.
 
     The index of the last source is an optimisation over all laws on [0, 1]. For rewards 0 and 1 it
     is this one; for others this one is larger: still valid, less sharp.

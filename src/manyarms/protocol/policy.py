@@ -237,20 +237,6 @@ class Policy(ABC):
         return found
 
     @property
-    def stored_label(self) -> str:
-        """The name with the parameters that differ from their defaults, written out.
-
-        Files use it as a key, so it must stay the same when labels are written differently.
-        """
-        changed = (
-            f"{field.name}={value!r}"
-            for field in fields(self)
-            if (value := getattr(self, field.name)) != field.default
-            if field.name not in self.in_name
-        )
-        return self.name + in_brackets(list(changed))
-
-    @property
     def short_label(self) -> str:
         """The label for tables: without what the policy was told about the problem.
 

@@ -119,19 +119,6 @@ def name_of(make: Callable[..., Policy]) -> str | None:
     return next((name for name, known in _makers.items() if known is make), None)
 
 
-def own_name(name: str) -> str:
-    """Return the name that tables use: for "module:Class" that of the class.
-
-    >>> own_name("moss++")
-    'moss++'
-    """
-    if ":" not in name:
-        return name
-    make: Any = maker(name)
-    made = getattr(make, "make", make)  # the class behind a plain policy
-    return str(getattr(made, "name", made.__name__))
-
-
 def policy(name: str, **parameters: Any) -> Policy:
     """Make a policy from its name and parameters.
 

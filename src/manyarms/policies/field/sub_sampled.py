@@ -59,7 +59,8 @@ class Greedy(RankingPolicy):
 
     .. math:: A_t \in \arg\max_a \bar x_a
 
-    Equal means: at random. It is meant for a random subset of the arms: `SubSampled`.
+    Equal means: at random. It is meant for a random subset of the arms: `SubSampled`, whose
+    docstring says what both were checked against.
 
     Notes
     -----
