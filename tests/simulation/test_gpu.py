@@ -18,6 +18,7 @@ from manyarms.instances.tape import record_of, rewind, tape
 from manyarms.simulation import Experiment, cell, gpu, gpu_compiler
 from manyarms.simulation.play import Stretch, play
 from manyarms.simulation.workbench import Workbench, rows_of
+from tests.instances.test_laws import Pareto, Tips
 from tests.policies.battery import EVERY_POLICY, label
 
 ROOT = Path(__file__).parents[2]
@@ -44,8 +45,9 @@ class HostPlace(gpu.Place):
         rows[:] = row
 
 
-def _batch(policy: ma.Policy, **options: Any) -> gpu.LaneBatch:
-    game = cell(policy, ma.instances.planted(n=200, m=20), horizon=400, replications=2, **options)
+def _batch(policy: ma.Policy, instance: ma.Instance | None = None, **options: Any) -> gpu.LaneBatch:
+    arms = instance or ma.instances.planted(n=200, m=20)
+    game = cell(policy, arms, horizon=400, replications=2, **options)
     bench = gpu.Bench(game, game.players[0], seed=1)
     return bench.batch(np.arange(2), HostPlace(), bench.lane())
 
@@ -82,6 +84,12 @@ COMPILED = [
 @pytest.mark.parametrize("policy", COMPILED, ids=label)
 def test_policies_compile_for_a_gpu(policy: ma.Policy, monkeypatch: pytest.MonkeyPatch) -> None:
     assert ".visible .entry" in _ptx(policy, monkeypatch)
+
+
+@pytest.mark.compiled
+@pytest.mark.slow
+def test_laws_of_ones_own_compile_for_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert ".visible .entry" in _ptx(ma.MOSS(), monkeypatch, instance=DRAWN)
 
 
 @pytest.mark.compiled
@@ -204,11 +212,13 @@ assert written[0] == written[1]
 """
 COINS = ma.instances.planted(n=60, m=3)
 MANY = ma.instances.planted(n=10**9, m=10**8)
+DRAWN = ma.instances.reservoir(Pareto(2.0, 1.7), rewards=Tips(16.0))
 NOISY = ma.instances.planted(n=60, m=3, rewards=ma.instances.Gaussian())
 GAMES: list[tuple[ma.Policy, dict[str, Any]]] = [
     (ma.MOSS(), {"instance": MANY, "horizon": 1100}),
     (ma.MOSSPlusPlus(), {"instance": NOISY, "horizon": 300}),
     (ma.Parallel(), {"instance": COINS, "horizon": 200, "delay": 3}),
+    (ma.MOSS(), {"instance": DRAWN, "horizon": 100}),
 ]
 
 

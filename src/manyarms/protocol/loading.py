@@ -1,6 +1,7 @@
 """Policies by names that nobody registered yet: "module:Class", and entry points.
 
-Loading a policy runs its code. Only the command line does it, and only for names that it was given. Opening a saved game never does.
+Loading a policy runs its code. Only the command line does it, and only for names that it was given.
+Opening a store never does.
 """
 
 from __future__ import annotations

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from manyarms.core.checks import check_choice, check_int, refusal, shown
+from manyarms.core.checks import check_choice, check_int, check_number, refusal
 from manyarms.core.statistics import Interval, mean_interval, mean_limits, ratio_interval
 from manyarms.core.tabular import Library, Tabular, data_frame
 from manyarms.errors import ParameterError
@@ -19,6 +19,8 @@ from manyarms.protocol.policy import Policy
 from manyarms.simulation.experiment import Cell, Objective, check_objective
 from manyarms.simulation.players import label_of
 from manyarms.simulation.summary import IntervalKind, Summary, compare, summarise
+
+_LARGEST_COUNT = (1 << 63) - 1
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -416,48 +418,29 @@ def facts_of(cell: Cell) -> dict[str, Any]:
     }
 
 
-def _is_count(value: Any, least: int = 0) -> bool:
-    return type(value) is int and least <= value < 1 << 63
-
-
-def _is_number(value: Any) -> bool:
-    """Whether it is a number whose square is finite."""
-    return type(value) in (int, float) and abs(value) < 1e100
-
-
-def _is_scalar(value: Any) -> bool:
-    return isinstance(value, str | bool | int) or (type(value) is float and not np.isnan(value))
-
-
-def _is_table(value: Any, of: Callable[[Any], bool]) -> bool:
-    return isinstance(value, dict) and all(map(of, value.values()))
-
-
-def _is_player(value: Any) -> bool:
-    return (
-        isinstance(value["policy"], str)
-        and _is_count(value["replications"], least=1)
-        and _is_table(value["parameters"], lambda it: it is None or _is_scalar(it))
-    )
-
-
-_FACTS: dict[str, Callable[[Any], bool]] = {
-    **dict.fromkeys(("horizon", "n_arms", "batch"), partial(_is_count, least=1)),
-    **dict.fromkeys(("delay", "first_replication"), _is_count),
-    "n_best": lambda it: it is None or _is_count(it),
-    **dict.fromkeys(("best_mean", "largest_gap", "good_mean"), _is_number),
-    "instance": lambda it: isinstance(it, str),
-    "is_stand_in": lambda it: isinstance(it, bool),
-    "parameters": partial(_is_table, of=_is_scalar),
-    "policies": lambda it: bool(it) and _is_table(it, _is_player),
-}
-
-
 def check_facts(facts: Mapping[str, Any]) -> None:
     """Raise an error unless it is what `facts_of` returns."""
-    for name, is_right in _FACTS.items():
-        if not is_right(facts[name]):
-            raise ValueError(f"`{name}` of a cell is {shown(facts[name])}")
+    for name, least in (("horizon", 1), ("n_arms", 1), ("delay", 0), ("first_replication", 0)):
+        check_int(name, facts[name], at_least=least, at_most=_LARGEST_COUNT)
+    if facts["n_best"] is not None:
+        check_int("n_best", facts["n_best"], at_most=_LARGEST_COUNT)
+    for name in ("best_mean", "largest_gap", "good_mean"):
+        check_number(name, facts[name], above=-1e100, below=1e100)  # so that squares are finite
+    for name, kind in (("instance", str), ("is_stand_in", bool), ("parameters", dict)):
+        if not isinstance(facts[name], kind):
+            raise refusal(name, f"of the type {kind.__name__}", facts[name])
+    players = facts["policies"]
+    if not isinstance(players, dict) or not players:
+        raise refusal("policies", "a table of policies", players)
+    for player in players.values():
+        check_int("replications", player["replications"], at_least=1)
+        if not isinstance(player["policy"], str):
+            raise refusal("policy", "a text", player["policy"])
+    for own in (facts["parameters"], *(player["parameters"] for player in players.values())):
+        for name, value in own.items():
+            a_nan = isinstance(value, float) and math.isnan(value)
+            if a_nan or not isinstance(value, str | int | float | None):
+                raise refusal(name, "a number or a text", value)
 
 
 def result_of(facts: Mapping[str, Any], **measured: Any) -> Result:
