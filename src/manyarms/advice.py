@@ -357,9 +357,12 @@ def _given(policies: Any) -> dict[str, Policy]:
 
 def _losses(results: Sequence[Result], objective: Objective) -> NDArray[np.float64]:
     """Return losses in percent of the most that can be lost, by policy, replication, problem."""
-    shown = [result.by(objective) for result in results]
-    most = [float(result.largest_regret[-1]) or 1.0 for result in shown]  # 0: all arms are best
-    return 100.0 * np.stack([one.regret[:, :, -1] for one in shown], axis=2) / most
+    if objective == "find":
+        lost, most = [one.simple_regret for one in results], [one.largest_gap for one in results]
+    else:
+        lost = [one.regret[:, :, -1] for one in results]
+        most = [float(one.largest_regret[-1]) for one in results]
+    return 100.0 * np.stack(lost, axis=2) / [one or 1.0 for one in most]  # 0: all arms are best
 
 
 def _choice(losses: NDArray[np.float64], labels: Sequence[str]) -> tuple[int, tuple[str, ...]]:

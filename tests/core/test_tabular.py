@@ -75,10 +75,3 @@ def test_the_library_that_is_in_use_is_taken(monkeypatch: pytest.MonkeyPatch) ->
     polars = pytest.importorskip("polars")
     monkeypatch.delitem(sys.modules, "pandas", raising=False)
     assert isinstance(data_frame({"arm": [1]}), polars.DataFrame)
-
-
-@pytest.mark.parametrize("library", ["pandas", "polars"])
-def test_names_of_both_kinds_become_text(library: Library) -> None:
-    live = ma.MOSS().live(arms=["a", 7], horizon=2, seed=1)
-    live.tell_many([(pull, 1.0) for pull in live.ask(2)])
-    assert sorted(live.to_dataframe(library=library)["arm"]) == ["7", "a"]
