@@ -16,7 +16,7 @@ from manyarms.core import cuda as device
 from manyarms.core.memory import BOUNDED, NO_ROOM
 from manyarms.errors import DeviceError
 from manyarms.instances.tape import record_of, rewind, tape
-from manyarms.simulation import Experiment, cell
+from manyarms.simulation import Sweep, cell
 from manyarms.simulation import cuda as engine
 from manyarms.simulation.play import Stretch, play
 from manyarms.simulation.workbench import Workbench, rows_of
@@ -218,7 +218,7 @@ GAMES: list[tuple[ma.Policy, dict[str, Any]]] = [
 ]
 
 
-def small() -> Experiment:
+def small() -> Sweep:
     cells = [
         cell(
             ma.MOSS(),
@@ -229,7 +229,7 @@ def small() -> Experiment:
         )
         for m in (2, 5)
     ]
-    return Experiment("run", tuple(cells))
+    return Sweep("run", tuple(cells))
 
 
 @pytest.mark.compiled

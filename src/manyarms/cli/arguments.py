@@ -13,8 +13,8 @@ from manyarms.instances import Instance, captions, from_means, from_rewards, pla
 from manyarms.protocol import Policy, policy
 from manyarms.protocol.loading import load_policy
 from manyarms.protocol.registry import is_registered
-from manyarms.simulation.experiment import Objective
 from manyarms.simulation.results import Result
+from manyarms.simulation.sweep import Objective
 
 T = TypeVar("T", int, float)
 

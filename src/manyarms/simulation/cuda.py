@@ -24,9 +24,9 @@ from manyarms.instances.tape import Tape
 from manyarms.instances.world import World
 from manyarms.protocol.plain_classes import plays_plainly
 from manyarms.protocol.recommend import Scale
-from manyarms.simulation.experiment import Cell
 from manyarms.simulation.play import Recorder, Stretch, play
 from manyarms.simulation.players import Player
+from manyarms.simulation.sweep import Cell
 from manyarms.simulation.workbench import Pairing, Played, Stopped, Workspace, no_such_arm, rows_of
 
 # Measured on an H200, on which a policy's kernel takes some 160 registers.
