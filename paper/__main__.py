@@ -25,8 +25,8 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemaining
 from manyarms.errors import ManyarmsError
 from manyarms.report import save_figure, write_page
 from manyarms.report.page import Section
-from manyarms.simulation import Experiment, Result, ResultsFolder, run
-from paper import experiments, lower_bound, rates, report
+from manyarms.simulation import Result, ResultsFolder, Sweep, run
+from paper import lower_bound, rates, report, sweeps
 from paper.claims import paper_claims
 
 FIGURES = tuple(report.FIGURES)
@@ -43,21 +43,21 @@ class Work:
     def __init__(self, out: Path, total: int, bar: Progress) -> None:
         self.out, self._bar = out, bar
         self._task: TaskID = bar.add_task("", total=total)
-        self._before = 0  # pulls of the experiments that are finished
-        self.seconds = 0.0  # of one processor, that all experiments took
+        self._before = 0  # pulls of the sweeps that are finished
+        self.seconds = 0.0  # of one processor, that all sweeps took
 
-    def play(self, experiment: Experiment, label: str) -> ResultsFolder:
-        """Play an experiment, or what is left of it, and move the bar."""
+    def play(self, sweep: Sweep, label: str) -> ResultsFolder:
+        """Play an sweep, or what is left of it, and move the bar."""
         self.doing(label)
 
         def moved(done: int, total: int, note: str) -> None:
             told = f"{label}, {note}" if note else label
             self._bar.update(self._task, completed=self._before + done, description=told)
 
-        folder = self.out / "results" / f"{experiment.name}-{experiment.hash[:8]}"
-        found = run(experiment, folder, progress=moved)
+        folder = self.out / "results" / f"{sweep.name}-{sweep.hash[:8]}"
+        found = run(sweep, folder, progress=moved)
         self.seconds += float(found.provenance["seconds"])
-        self._before += experiment.pulls
+        self._before += sweep.pulls
         self._bar.update(self._task, completed=self._before)
         return found
 
@@ -77,19 +77,19 @@ class Work:
         self._bar.console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
-def planned(names: Sequence[str], *, replications: int, seed: int, full: bool) -> list[Experiment]:
+def planned(names: Sequence[str], *, replications: int, seed: int, full: bool) -> list[Sweep]:
     """Return what is played for figures and claims, in this order."""
     wanted = [name for name in FIGURES if name in names or CLAIMS in names]
-    makers: list[Callable[[int, int], Experiment]] = [
-        experiments.FIGURES[name] for name in wanted if name in experiments.FIGURES
+    makers: list[Callable[[int, int], Sweep]] = [
+        sweeps.FIGURES[name] for name in wanted if name in sweeps.FIGURES
     ]
     if CLAIMS in names:
-        makers += experiments.OF_CLAIMS.values()
+        makers += sweeps.OF_CLAIMS.values()
     made = [make(replications, seed) for make in makers]
-    return [experiments.with_more_runs(each) for each in made] if full else made
+    return [sweeps.with_more_runs(each) for each in made] if full else made
 
 
-def reproduce(names: Sequence[str], work: Work, plan: Sequence[Experiment], full: bool) -> None:
+def reproduce(names: Sequence[str], work: Work, plan: Sequence[Sweep], full: bool) -> None:
     """Draw the figures, then check the claims, and write the page."""
     by_name = {each.name: each for each in plan}
     played: dict[str, dict[float, Result]] = {}
@@ -108,7 +108,7 @@ def reproduce(names: Sequence[str], work: Work, plan: Sequence[Experiment], full
     lead = ["Figures and claims of the paper by Zhu and Nowak (NeurIPS 2020), computed again."]
     if CLAIMS in names:
         begun = time.perf_counter()
-        for name in experiments.OF_CLAIMS:
+        for name in sweeps.OF_CLAIMS:
             played[name] = report.by_hardness(work.play(by_name[name], "Claims").cells)
         work.doing("deciding the claims")
         claims = paper_claims(played)
@@ -123,9 +123,9 @@ def reproduce(names: Sequence[str], work: Work, plan: Sequence[Experiment], full
     work.say(*lines)
 
 
-def _minutes(plan: Sequence[Experiment], work: Work) -> float:
+def _minutes(plan: Sequence[Sweep], work: Work) -> float:
     """Estimate what `--full` takes on all processors."""
-    more = sum(experiments.with_more_runs(each).pulls for each in plan)
+    more = sum(sweeps.with_more_runs(each).pulls for each in plan)
     times = more / sum(each.pulls for each in plan)
     return times * work.seconds / (os.cpu_count() or 1) / 60
 
@@ -165,10 +165,10 @@ def _run(names: Sequence[str], given: argparse.Namespace) -> None:
     def runs(usual: int) -> int:
         return usual if given.replications is None else int(given.replications)
 
-    often = runs(experiments.REPLICATIONS)
+    often = runs(sweeps.REPLICATIONS)
     plan = planned(names, replications=often, seed=given.seed, full=given.full)
     studies = {
-        name: study.experiment(runs(study.REPLICATIONS), given.seed)
+        name: study.sweep(runs(study.REPLICATIONS), given.seed)
         for name, study in STUDIES.items()
         if name in names
     }
@@ -182,9 +182,9 @@ def _run(names: Sequence[str], given: argparse.Namespace) -> None:
         work = Work(given.out, total, bar)
         if set(names) - set(STUDIES):
             reproduce(names, work, plan, given.full)
-        for name, experiment in studies.items():
+        for name, sweep in studies.items():
             begun = time.perf_counter()
-            results = work.play(experiment, name)
+            results = work.play(sweep, name)
             work.doing(f"drawing {name}")
             for path in STUDIES[name].write(results, work.out):
                 work.wrote(name, path, begun)

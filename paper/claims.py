@@ -55,7 +55,7 @@ NEXT_BEST = 0.5  # of the paper's means: 0.1, …, 0.5 beside the best, 0.9
 
 _FIG_2A, _FIG_2B, _FIG_3 = (f"The text on Figure {figure}" for figure in ("2(a)", "2(b)", "3"))
 
-Paper = Mapping[str, Mapping[float, Result]]  # by experiment and hardness
+Paper = Mapping[str, Mapping[float, Result]]  # by sweep and hardness
 Parts = Iterator[Part | Ask]
 
 
@@ -84,7 +84,7 @@ def contest_facts(contest: Instance, horizon: int) -> list[Part]:
 
 
 def _only(results: Mapping[float, Result]) -> Result:
-    """Return the result of an experiment with a single cell."""
+    """Return the result of an sweep with a single cell."""
     (result,) = results.values()
     return result
 
@@ -410,7 +410,7 @@ _SENTENCES = (
 
 
 def paper_claims(played: Paper) -> list[Claim]:
-    """Decide all fifteen claims, given the results by experiment and hardness."""
+    """Decide all fifteen claims, given the results by sweep and hardness."""
     contest = _only(played["fig3"])
     facts = [] if contest.is_stand_in else contest_facts(contest_652(), contest.horizon)
     return [paper_claim(number, played, facts) for number in range(1, len(_SENTENCES) + 1)]

@@ -24,7 +24,7 @@ from manyarms.report.figures import name_place
 from manyarms.report.style import ALPHA as ALPHA_LETTER
 from manyarms.report.style import NOTE_SIZE, WIDE, LineStyle, thousands
 from manyarms.report.text import Table, interval_text, write_text
-from manyarms.simulation import Experiment, Player, Result, ResultsFolder, cell
+from manyarms.simulation import Player, Result, ResultsFolder, Sweep, cell
 from manyarms.theory.lower_bound_family import LowerBoundFamily
 from paper.rates import legend_lines, theory_styles
 from paper.verdicts import Part, Verdict, counted, more
@@ -42,14 +42,14 @@ _BOUND = (2, 1.5)  # dashes
 _FORBIDDEN = LIGHT["rule"]
 
 
-def experiment(
+def sweep(
     replications: int,
     seed: int,
     *,
     horizon: int = HORIZON,
     betas: Sequence[float] = BETAS,
     doublings: int = DOUBLINGS,
-) -> Experiment:
+) -> Sweep:
     """Sweep the budget B, and with it the gap, from T^alpha up by doubling.
 
     For each budget, instance 0 and instance 1 are played. Groups are exchangeable, so group 1
@@ -59,7 +59,7 @@ def experiment(
     no hardness. Policies that know the best mean are left out: it reveals the instance to them,
     and the theorem is not about them.
 
-    >>> [round(each.parameters["budget"]) for each in experiment(10, seed=0).cells][::2][:3]
+    >>> [round(each.parameters["budget"]) for each in sweep(10, seed=0).cells][::2][:3]
     [45, 91, 181]
     """
     oracle, label = MOSSOracle(alpha=ALPHA_PRIME), f"moss-oracle(alpha={ALPHA_PRIME:g})"
@@ -78,7 +78,7 @@ def experiment(
         for budget in (horizon**ALPHA * 2**doubling for doubling in range(doublings))
         for hidden in (0, 1)
     ]
-    return Experiment("lower-bound", tuple(cells), seed)
+    return Sweep("lower-bound", tuple(cells), seed)
 
 
 def _family(horizon: int, budget: float) -> LowerBoundFamily:

@@ -28,7 +28,7 @@ from manyarms.report.style import (
     shades,
 )
 from manyarms.report.text import write_text
-from manyarms.simulation import Experiment, Player, ResultsFolder, cell
+from manyarms.simulation import Player, ResultsFolder, Sweep, cell
 from manyarms.theory.hardness import best_arms
 from manyarms.theory.lower_bound_family import LowerBoundFamily
 from manyarms.theory.schedules import subset_size
@@ -61,14 +61,14 @@ COLUMNS = ("alpha", "kind", "factor", "horizon", "settled")
 Game = tuple[Policy, Instance, tuple[float, str, float, int, float]]  # with values of the columns
 
 
-def experiment(
+def sweep(
     replications: int,
     seed: int,
     *,
     alphas: Sequence[float] = ALPHAS,
     betas: Sequence[float] = BETAS,
     longest: int = LONGEST,
-) -> Experiment:
+) -> Sweep:
     """Return all games: MOSS++ for each beta, MOSS Oracle and Quantile, at each hardness.
 
     Parameters
@@ -110,7 +110,7 @@ def experiment(
                 parameters={"game": number, **dict(zip(COLUMNS, values, strict=True))},
             )
         )
-    return Experiment("rates", tuple(cells), seed)
+    return Sweep("rates", tuple(cells), seed)
 
 
 def runs_at(horizon: int, replications: int, *, kind: str) -> int:

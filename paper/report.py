@@ -73,7 +73,7 @@ def _over_time(title: str) -> Callable[[ByHardness], Section]:
     return made
 
 
-# by the name of the experiment, in the order of the page
+# by the name of the sweep, in the order of the page
 FIGURES: dict[str, Callable[[ByHardness], Section]] = {
     "fig1": _rates,
     "fig2a": _against_hardness,

@@ -11,7 +11,7 @@ from typing import Any
 from manyarms.instances import Instance
 from manyarms.live.handle import Live
 from manyarms.protocol import Policy
-from manyarms.simulation.experiment import cell
+from manyarms.simulation.sweep import cell
 from manyarms.simulation.workbench import Workbench
 from tests.policies.battery import ALL_POLICIES, EVERY_POLICY, label
 

@@ -18,11 +18,11 @@ from manyarms.instances import Instance, from_means, planted
 from manyarms.protocol import Policy, described, policy
 from manyarms.protocol.policy import MOST_ARMS
 from manyarms.protocol.registry import maker
-from manyarms.simulation.experiment import Experiment, Objective, cell, check_objective
 from manyarms.simulation.players import players_of
 from manyarms.simulation.progress import ProgressCallback
 from manyarms.simulation.results import Result
 from manyarms.simulation.simulate import run_in_memory
+from manyarms.simulation.sweep import Objective, Sweep, cell, check_objective
 from manyarms.theory import best_arms, hardness
 
 # In the order of preference: the first of those that cannot be distinguished is recommended.
@@ -244,7 +244,7 @@ def advise(
         cell(made, problem, **size, checkpoints=1, parameters={"problem": words})
         for words, problem in problems.items()
     )
-    results = run_in_memory(Experiment("advice", cells, seed), workers=workers, progress=progress)
+    results = run_in_memory(Sweep("advice", cells, seed), workers=workers, progress=progress)
     losses, labels = _losses(results, objective), results[0].policies
     best, alike = _choice(losses, labels)
     return Advice(

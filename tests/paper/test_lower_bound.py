@@ -18,7 +18,7 @@ from manyarms.simulation import run
 from manyarms.theory.lower_bound_family import LowerBoundFamily
 from paper.lower_bound import (
     TradeOffPoint,
-    experiment,
+    sweep,
     trade_off_figure,
     trade_off_notes,
     trade_off_points,
@@ -32,7 +32,7 @@ FAMILY = LowerBoundFamily(horizon=2**20, alpha=0.25, budget=64)
 
 
 def test_the_sweep_of_the_budget() -> None:
-    cells = experiment(10, 0).cells
+    cells = sweep(10, 0).cells
     pairs = [cells[k : k + 2] for k in range(0, len(cells), 2)]
     budgets: list[Any] = [easy.parameters["budget"] for easy, _ in pairs]
     assert budgets[0] == pytest.approx(pairs[0][0].horizon ** 0.25)
@@ -141,7 +141,7 @@ def test_figure() -> None:
 
 @pytest.mark.slow
 def test_what_is_written(tmp_path: Path) -> None:
-    short = experiment(3, 0, horizon=2**8, betas=(0.5,), doublings=2)
+    short = sweep(3, 0, horizon=2**8, betas=(0.5,), doublings=2)
     files = write(run(short, tmp_path / "results", progress=False), tmp_path)
     assert [path.name for path in files] == ["lower-bound.svg", "lower-bound.md"]
     page = files[1].read_text()

@@ -11,10 +11,10 @@ import pytest
 
 from manyarms.instances import stand_in_652
 from paper import __main__ as command
-from paper import experiments, report
+from paper import report, sweeps
 from paper.verdicts import Claim, exactly
 
-SMALL = experiments.Size(n_arms=50, horizon=120, contest_horizon=200)
+SMALL = sweeps.Size(n_arms=50, horizon=120, contest_horizon=200)
 
 
 def test_what_is_played_is_what_the_paper_plays() -> None:
@@ -64,11 +64,9 @@ def test_the_full_plan_gives_close_comparisons_more_runs() -> None:
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     for group in ("FIGURES", "OF_CLAIMS"):
-        made = {
-            name: partial(make, size=SMALL) for name, make in getattr(experiments, group).items()
-        }
-        monkeypatch.setattr(experiments, group, made)
-    monkeypatch.setattr(experiments, "contest_652", stand_in_652)
+        made = {name: partial(make, size=SMALL) for name, make in getattr(sweeps, group).items()}
+        monkeypatch.setattr(sweeps, group, made)
+    monkeypatch.setattr(sweeps, "contest_652", stand_in_652)
     monkeypatch.setenv("COLUMNS", "80")
 
 

@@ -12,7 +12,7 @@ import manyarms as ma
 from manyarms.errors import ResultsError
 from manyarms.report import Section, write_page, write_report
 from manyarms.report.text import Table
-from manyarms.simulation import Experiment, cell, run
+from manyarms.simulation import Sweep, cell, run
 
 HOSTILE = '</title><script>alert("taken")</script>'
 
@@ -45,7 +45,7 @@ def sweep(name: str, folder: Path) -> Path:
         )
         for alpha in (0.2, 0.4)
     ]
-    run(Experiment(name, tuple(cells)), folder, progress=False)
+    run(Sweep(name, tuple(cells)), folder, progress=False)
     return folder
 
 

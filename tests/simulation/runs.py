@@ -1,4 +1,4 @@
-"""An experiment of fifty chunks, a way to stop it, and what it leaves."""
+"""A sweep of fifty chunks, a way to stop it, and what it leaves."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ import pytest
 
 import manyarms as ma
 from manyarms.core.jit import jit_enabled
-from manyarms.simulation import Experiment, cell, run
+from manyarms.simulation import Sweep, cell, run
 from manyarms.simulation.progress import ProgressCallback
 
 # a chunk takes some 30 ms, compiled or not
 HORIZON, REPLICATIONS, CHUNK = (20_000, 250, 1_000_000) if jit_enabled() else (100, 100, 2_000)
 
 
-def made(horizon: int, replications: int, seed: int = 5) -> Experiment:
-    """Return an experiment of two cells with five players each."""
+def made(horizon: int, replications: int, seed: int = 5) -> Sweep:
+    """Return a sweep of two cells with five players each."""
     cells = []
     for alpha in (0.1, 0.3):
         policies = [ma.MOSSPlusPlus(), ma.MOSSPlusPlus(beta=0.7), ma.MOSS(), ma.EmpMOSSPlusPlus()]
@@ -29,14 +29,14 @@ def made(horizon: int, replications: int, seed: int = 5) -> Experiment:
             parameters={"alpha": alpha},
         )
         cells.append(one)
-    return Experiment("many chunks", tuple(cells), seed)
+    return Sweep("many chunks", tuple(cells), seed)
 
 
-def small(seed: int = 5) -> Experiment:
+def small(seed: int = 5) -> Sweep:
     return made(60, 10, seed)
 
 
-def large() -> Experiment:
+def large() -> Sweep:
     return made(HORIZON, REPLICATIONS)
 
 
@@ -71,7 +71,7 @@ def stop_after(chunks: int) -> ProgressCallback:
     return progress
 
 
-def stopped(experiment: Experiment, folder: Path, chunks: int) -> list[Path]:
+def stopped(sweep: Sweep, folder: Path, chunks: int) -> list[Path]:
     with pytest.raises(Killed):
-        run(experiment, folder, workers=1, progress=stop_after(chunks))
+        run(sweep, folder, workers=1, progress=stop_after(chunks))
     return chunk_files(folder)

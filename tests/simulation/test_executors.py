@@ -23,7 +23,7 @@ import manyarms as ma
 from manyarms.errors import ExecutorError
 from manyarms.instances import reward
 from manyarms.kit import unit
-from manyarms.simulation import Experiment, cell, run, run_in_memory
+from manyarms.simulation import Sweep, cell, run, run_in_memory
 from manyarms.simulation.executors import Pool
 from tests.simulation.runs import Killed, final, stop_after
 
@@ -50,12 +50,12 @@ def _processes() -> ProcessPoolExecutor:
     ids=["at once", "threads", "processes"],
 )
 def test_the_same_bytes_as_threads(
-    made: Callable[[], Executor], experiment: Experiment, whole: dict[str, bytes], tmp_path: Path
+    made: Callable[[], Executor], sweep: Sweep, whole: dict[str, bytes], tmp_path: Path
 ) -> None:
     seen: list[int] = []
     with made() as executor:
         run(
-            experiment,
+            sweep,
             tmp_path,
             executor=executor,
             workers=2,
@@ -64,23 +64,23 @@ def test_the_same_bytes_as_threads(
         assert executor.submit(len, "it is open").result() == 10
     assert final(tmp_path) == whole
     assert seen == sorted(seen)
-    assert seen[-1] == experiment.pulls
+    assert seen[-1] == sweep.pulls
 
 
 def test_a_stopped_run_cancels_what_has_not_begun_and_threads_resume_it(
-    experiment: Experiment, whole: dict[str, bytes], tmp_path: Path
+    sweep: Sweep, whole: dict[str, bytes], tmp_path: Path
 ) -> None:
     with ThreadPoolExecutor(1) as executor, pytest.raises(Killed):
-        run(experiment, tmp_path, executor=executor, workers=40, progress=stop_after(3))
+        run(sweep, tmp_path, executor=executor, workers=40, progress=stop_after(3))
     kept = {path: path.stat().st_mtime_ns for path in tmp_path.glob("*.parquet")}
     assert 3 <= len(kept) < 50
-    assert final(run(experiment, tmp_path, progress=False).folder) == whole
+    assert final(run(sweep, tmp_path, progress=False).folder) == whole
 
 
 @pytest.mark.patient
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="kills a process")
 def test_a_lost_process_ends_the_run_and_what_was_played_is_kept(
-    experiment: Experiment, whole: dict[str, bytes], tmp_path: Path
+    sweep: Sweep, whole: dict[str, bytes], tmp_path: Path
 ) -> None:
     killed = threading.Event()
 
@@ -90,15 +90,15 @@ def test_a_lost_process_ends_the_run_and_what_was_played_is_kept(
             killed.set()
 
     with _processes() as executor, pytest.raises(BrokenExecutor):
-        run(experiment, tmp_path, executor=executor, workers=1, progress=kill)
+        run(sweep, tmp_path, executor=executor, workers=1, progress=kill)
     assert list(tmp_path.glob("*.parquet"))
     with _processes() as executor:
-        assert final(run(experiment, tmp_path, executor=executor, progress=False).folder) == whole
+        assert final(run(sweep, tmp_path, executor=executor, progress=False).folder) == whole
 
 
 @pytest.mark.patient
 def test_dasks_executor_plays_the_same_bytes(
-    experiment: Experiment, whole: dict[str, bytes], tmp_path: Path
+    sweep: Sweep, whole: dict[str, bytes], tmp_path: Path
 ) -> None:
     distributed = pytest.importorskip("distributed", reason="Dask is not installed")
     with (
@@ -113,7 +113,7 @@ def test_dasks_executor_plays_the_same_bytes(
         distributed.Client(cluster) as client,
     ):
         executor = client.get_executor()
-        run(experiment, tmp_path, executor=executor, workers=2, progress=False)
+        run(sweep, tmp_path, executor=executor, workers=2, progress=False)
     assert final(tmp_path) == whole
 
 
@@ -158,7 +158,7 @@ def listed(law: Listed, arm: int, mean: float, word: int) -> float:
     return float({"most": law.most}["most"]) if unit(word) < mean / law.most else 0.0
 
 
-def _laws(*laws: Any) -> Experiment:
+def _laws(*laws: Any) -> Sweep:
     cells = [
         cell(
             ma.MOSS(),
@@ -169,7 +169,7 @@ def _laws(*laws: Any) -> Experiment:
         )
         for number, law in enumerate(laws)
     ]
-    return Experiment("laws", tuple(cells))
+    return Sweep("laws", tuple(cells))
 
 
 LAWS = (ma.instances.Bernoulli(), Coupons(2.0))

@@ -15,7 +15,7 @@ import manyarms as ma
 from manyarms.core.memory import BOUNDED, NO_ROOM
 from manyarms.errors import DeviceError
 from manyarms.instances.tape import record_of, rewind, tape
-from manyarms.simulation import Experiment, cell, gpu, gpu_compiler
+from manyarms.simulation import Sweep, cell, gpu, gpu_compiler
 from manyarms.simulation.play import Stretch, play
 from manyarms.simulation.workbench import Workbench, rows_of
 from tests.instances.test_laws import Pareto, Tips
@@ -222,7 +222,7 @@ GAMES: list[tuple[ma.Policy, dict[str, Any]]] = [
 ]
 
 
-def small() -> Experiment:
+def small() -> Sweep:
     cells = [
         cell(
             ma.MOSS(),
@@ -233,7 +233,7 @@ def small() -> Experiment:
         )
         for m in (2, 5)
     ]
-    return Experiment("run", tuple(cells))
+    return Sweep("run", tuple(cells))
 
 
 @pytest.mark.compiled

@@ -14,7 +14,7 @@ from manyarms.instances import Gaussian, Instance, from_means, planted
 from manyarms.instances.tape import next_reward, record_of, rewind, tape
 from manyarms.protocol.keys import run_key
 from manyarms.simulation import play, workbench
-from manyarms.simulation.experiment import cell
+from manyarms.simulation.sweep import cell
 from manyarms.simulation.workbench import Played, Workbench
 from tests.helpers import ALL_POLICIES, label
 

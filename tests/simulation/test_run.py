@@ -1,4 +1,4 @@
-"""Experiments that are stopped at any moment, and end in the same bytes all the same."""
+"""Sweeps that are stopped at any moment, and end in the same bytes all the same."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 
 import manyarms as ma
 from manyarms.errors import FolderError
-from manyarms.simulation import Experiment, cell, read_results, run
+from manyarms.simulation import Sweep, cell, read_results, run
 from manyarms.simulation.chunks import plan
 from manyarms.simulation.workbench import Workbench
 from tests.simulation.runs import Killed, final, made, stop_after, stopped, tree
@@ -43,22 +43,20 @@ def played(monkeypatch: pytest.MonkeyPatch) -> Played:
 
 @pytest.mark.parametrize("workers", [1, 2, 7])
 def test_the_same_bytes_for_any_number_of_workers(
-    experiment: Experiment, whole: Files, tmp_path: Path, workers: int
+    sweep: Sweep, whole: Files, tmp_path: Path, workers: int
 ) -> None:
-    done = run(experiment, tmp_path / "new" / "out", workers=workers, progress=False)
+    done = run(sweep, tmp_path / "new" / "out", workers=workers, progress=False)
     assert final(done.folder) == whole
     assert {path.name for path in done.folder.iterdir()} == {*whole, "_provenance.json"}
     assert not [t for t in threading.enumerate() if t.name.startswith("manyarms")]
 
 
-def test_a_stopped_run_goes_on(
-    experiment: Experiment, whole: Files, tmp_path: Path, played: Played
-) -> None:
-    assert len(list(plan(experiment))) == 50
-    kept = stopped(experiment, tmp_path, 20)
+def test_a_stopped_run_goes_on(sweep: Sweep, whole: Files, tmp_path: Path, played: Played) -> None:
+    assert len(list(plan(sweep))) == 50
+    kept = stopped(sweep, tmp_path, 20)
     assert 18 <= len(kept) < 50  # two of the twenty may be in flight
     played.clear()
-    run(experiment, tmp_path, progress=False)
+    run(sweep, tmp_path, progress=False)
     assert len(played) == 50 - len(kept)
     assert final(tmp_path) == whole
     assert read_results(tmp_path).provenance["sessions"] == 2
@@ -66,9 +64,7 @@ def test_a_stopped_run_goes_on(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("step", [*range(1, 9), 30, 50, 51, 52])
-def test_stopped_at_any_file(
-    experiment: Experiment, whole: Files, tmp_path: Path, step: int
-) -> None:
+def test_stopped_at_any_file(sweep: Sweep, whole: Files, tmp_path: Path, step: int) -> None:
     # 52 files take their places: provenance, 50 chunks, provenance
     replace = Path.replace
     steps = 0
@@ -85,9 +81,9 @@ def test_stopped_at_any_file(
         # what is being written is not tidied up: a killed process does not
         patch.setattr(Path, "unlink", lambda *_, **__: None)
         with pytest.raises(Killed):
-            run(experiment, tmp_path, workers=1, progress=False)
+            run(sweep, tmp_path, workers=1, progress=False)
     assert list(tmp_path.rglob("*.manyarms-part"))
-    assert final(run(experiment, tmp_path, workers=1, progress=False).folder) == whole
+    assert final(run(sweep, tmp_path, workers=1, progress=False).folder) == whole
     assert {path.name for path in tmp_path.iterdir()} == {*whole, "_provenance.json"}
 
 
@@ -100,19 +96,19 @@ def test_a_long_replication_is_stopped_within(tmp_path: Path) -> None:
 
 
 def test_a_finished_run_is_not_played_again(
-    experiment: Experiment, whole: Files, tmp_path: Path, played: Played
+    sweep: Sweep, whole: Files, tmp_path: Path, played: Played
 ) -> None:
-    run(experiment, tmp_path, progress=False)
+    run(sweep, tmp_path, progress=False)
     before = tree(tmp_path)
     seen: list[tuple[int, int]] = []
     played.clear()
-    run(experiment, tmp_path, progress=lambda d, t, _: seen.append((d, t)))
+    run(sweep, tmp_path, progress=lambda d, t, _: seen.append((d, t)))
     assert played == []
     assert tree(tmp_path) == before
-    assert seen == [(experiment.pulls, experiment.pulls)]
+    assert seen == [(sweep.pulls, sweep.pulls)]
     # unless a file is no longer what it was
     next(tmp_path.glob("*.parquet")).write_bytes(b"PAR1")
-    assert final(run(experiment, tmp_path, progress=False).folder) == whole
+    assert final(run(sweep, tmp_path, progress=False).folder) == whole
     assert len(played) == 1
 
 
@@ -149,25 +145,25 @@ DAMAGES: dict[str, tuple[int, Callable[[list[Path]], Any]]] = {
 
 @pytest.mark.parametrize("name", DAMAGES)
 def test_damaged_chunks_are_played_again(
-    experiment: Experiment, whole: Files, tmp_path: Path, played: Played, name: str
+    sweep: Sweep, whole: Files, tmp_path: Path, played: Played, name: str
 ) -> None:
-    kept = stopped(experiment, tmp_path, 10)
+    kept = stopped(sweep, tmp_path, 10)
     count, damage = DAMAGES[name]
     damage(kept)
     played.clear()
-    run(experiment, tmp_path, progress=False)
+    run(sweep, tmp_path, progress=False)
     assert len(played) == 50 - len(kept) + count
     assert final(tmp_path) == whole
 
 
 def test_chunks_of_other_code_are_played_again(
-    experiment: Experiment, whole: Files, tmp_path: Path, played: Played
+    sweep: Sweep, whole: Files, tmp_path: Path, played: Played
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("manyarms.simulation.chunks.digest", lambda *_: "of an older version")
-        stopped(experiment, tmp_path, 10)
+        stopped(sweep, tmp_path, 10)
     played.clear()
-    run(experiment, tmp_path, progress=False)
+    run(sweep, tmp_path, progress=False)
     assert len(played) == 50
     assert final(tmp_path) == whole
 
@@ -176,9 +172,9 @@ def test_a_folder_of_other_data_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "7.csv"
     head = "caption,votes,not_funny,somewhat_funny,funny\n"
 
-    def captions() -> Experiment:
+    def captions() -> Sweep:
         arms = ma.instances.captions(path)
-        return Experiment("x", (cell(ma.MOSS(), arms, horizon=60, replications=10),))
+        return Sweep("x", (cell(ma.MOSS(), arms, horizon=60, replications=10),))
 
     path.write_text(head + "Hi!,9,3,4,2\nNo.,8,7,1,0\n")
     kept = stopped(captions(), tmp_path / "out", 3)
@@ -188,26 +184,24 @@ def test_a_folder_of_other_data_is_refused(tmp_path: Path) -> None:
     assert kept
 
 
-def test_progress(experiment: Experiment, tmp_path: Path) -> None:
+def test_progress(sweep: Sweep, tmp_path: Path) -> None:
     seen: list[tuple[int, int, str]] = []
-    run(experiment, tmp_path, progress=lambda *shown: seen.append(shown))
-    assert seen[0][:2] == (0, experiment.pulls)
-    assert seen[-1] == (experiment.pulls, experiment.pulls, "")
+    run(sweep, tmp_path, progress=lambda *shown: seen.append(shown))
+    assert seen[0][:2] == (0, sweep.pulls)
+    assert seen[-1] == (sweep.pulls, sweep.pulls, "")
     assert [done for done, _, _ in seen] == sorted(done for done, _, _ in seen)
 
 
-def test_a_resumed_run_begins_where_it_stopped(experiment: Experiment, tmp_path: Path) -> None:
-    kept = stopped(experiment, tmp_path, 30)
+def test_a_resumed_run_begins_where_it_stopped(sweep: Sweep, tmp_path: Path) -> None:
+    kept = stopped(sweep, tmp_path, 30)
     seen: list[int] = []
-    run(experiment, tmp_path, progress=lambda done, *_: seen.append(done))
+    run(sweep, tmp_path, progress=lambda done, *_: seen.append(done))
     assert seen[0] == 120 * len(kept)
-    assert seen[-1] == experiment.pulls
+    assert seen[-1] == sweep.pulls
 
 
-def test_chunks_of_another_size_are_removed(
-    experiment: Experiment, whole: Files, tmp_path: Path
-) -> None:
+def test_chunks_of_another_size_are_removed(sweep: Sweep, whole: Files, tmp_path: Path) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("manyarms.simulation.chunks.CHUNK_PULLS", 180)
-        stopped(experiment, tmp_path, 20)
-    assert final(run(experiment, tmp_path, progress=False).folder) == whole
+        stopped(sweep, tmp_path, 20)
+    assert final(run(sweep, tmp_path, progress=False).folder) == whole

@@ -15,7 +15,7 @@ import pytest
 
 import manyarms as ma
 from manyarms.errors import FolderError, OldResultsWarning, ResultsError
-from manyarms.simulation import Experiment, cell, read_results, run
+from manyarms.simulation import Sweep, cell, read_results, run
 from manyarms.simulation.progress import ProgressCallback
 from manyarms.simulation.run import _claimed
 from manyarms.simulation.tables import ResultsFolder
@@ -25,18 +25,18 @@ pytest.importorskip("pyarrow")
 pytestmark = pytest.mark.usefixtures("small_chunks")
 
 
-def test_a_folder_of_another_experiment_is_refused(experiment: Experiment, tmp_path: Path) -> None:
+def test_a_folder_of_another_sweep_is_refused(sweep: Sweep, tmp_path: Path) -> None:
     other = small(seed=6)
     for early in (True, False):
         with contextlib.suppress(Killed):
             progress: ProgressCallback | bool = stop_after(10) if early else False
-            run(experiment, tmp_path, workers=1, progress=progress)
+            run(sweep, tmp_path, workers=1, progress=progress)
         before = tree(tmp_path)
         with pytest.raises(FolderError) as caught:
             run(other, tmp_path)
         assert str(caught.value) == (
-            f"`folder` must be a folder of this experiment (hash {other.hash[:12]}), got "
-            f"'{tmp_path}', which belongs to another one ({experiment.hash[:12]}). Choose another "
+            f"`folder` must be a folder of this sweep (hash {other.hash[:12]}), got "
+            f"'{tmp_path}', which belongs to another one ({sweep.hash[:12]}). Choose another "
             f"folder, or delete that one."
         )
         assert tree(tmp_path) == before
@@ -44,19 +44,19 @@ def test_a_folder_of_another_experiment_is_refused(experiment: Experiment, tmp_p
 
 @pytest.mark.parametrize("finished", [False, True])
 def test_a_folder_has_the_results_of_one_engine(
-    experiment: Experiment, tmp_path: Path, finished: bool
+    sweep: Sweep, tmp_path: Path, finished: bool
 ) -> None:
     if finished:
-        run(experiment, tmp_path, progress=False)
+        run(sweep, tmp_path, progress=False)
     else:
-        stopped(experiment, tmp_path, 3)
+        stopped(sweep, tmp_path, 3)
     note = tmp_path / "_provenance.json"
     said = json.loads(note.read_text())
     assert said["engine"] == "threads"
     note.write_text(json.dumps(said | {"engine": "cuda"}))
     before = tree(tmp_path)
     with pytest.raises(FolderError, match=r"was played with 'cuda': .* or pass engine='cuda'\."):
-        run(experiment, tmp_path)
+        run(sweep, tmp_path)
     assert tree(tmp_path) == before
 
 
@@ -71,9 +71,7 @@ def test_a_folder_has_the_results_of_one_engine(
         {".hidden": ""},
     ],
 )
-def test_folders_of_others_are_refused(
-    experiment: Experiment, tmp_path: Path, files: dict[str, str]
-) -> None:
+def test_folders_of_others_are_refused(sweep: Sweep, tmp_path: Path, files: dict[str, str]) -> None:
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
@@ -81,32 +79,30 @@ def test_folders_of_others_are_refused(
     with pytest.raises(
         FolderError, match="`folder` must be an empty folder or one of this"
     ) as caught:
-        run(experiment, tmp_path)
+        run(sweep, tmp_path)
     assert isinstance(caught.value, ma.ManyarmsError)
     assert isinstance(caught.value, OSError)
     assert tree(tmp_path) == before
 
 
 @pytest.mark.parametrize("out", [5, None, b"out", "a\0b"])
-def test_what_is_no_path_is_refused(experiment: Experiment, out: Any) -> None:
+def test_what_is_no_path_is_refused(sweep: Sweep, out: Any) -> None:
     with pytest.raises(ma.ParameterError, match="`folder` must be a path, got "):
-        run(experiment, out)
+        run(sweep, out)
 
 
-def test_places_that_are_no_folders_are_refused(experiment: Experiment, tmp_path: Path) -> None:
+def test_places_that_are_no_folders_are_refused(sweep: Sweep, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     with pytest.raises(FolderError, match="`folder` must be a folder, got the file"):
-        run(experiment, tmp_path / "file")
+        run(sweep, tmp_path / "file")
     with pytest.raises(FolderError, match="`folder` cannot be used: .*Not a directory"):
-        run(experiment, tmp_path / "file" / "inner")
+        run(sweep, tmp_path / "file" / "inner")
 
 
-def test_one_process_at_a_time(
-    experiment: Experiment, whole: dict[str, bytes], tmp_path: Path
-) -> None:
-    with _claimed(tmp_path, experiment.hash, "threads"):
+def test_one_process_at_a_time(sweep: Sweep, whole: dict[str, bytes], tmp_path: Path) -> None:
+    with _claimed(tmp_path, sweep.hash, "threads"):
         with pytest.raises(FolderError) as caught:
-            run(experiment, tmp_path)
+            run(sweep, tmp_path)
         assert str(caught.value) == (
             f"`folder` must be free, got '{tmp_path}', where process {os.getpid()} is at work. "
             f"Wait for it, or choose another folder."
@@ -114,7 +110,7 @@ def test_one_process_at_a_time(
     assert list(tmp_path.iterdir()) == []
     # the lock of a process that was killed is no lock
     (tmp_path / ".manyarms-lock").write_text("1")
-    assert final(run(experiment, tmp_path, progress=False).folder) == whole
+    assert final(run(sweep, tmp_path, progress=False).folder) == whole
 
 
 DISK = {
@@ -127,7 +123,7 @@ DISK = {
 
 @pytest.mark.parametrize("number", DISK)
 def test_what_the_disk_refuses_is_told_with_the_way_out(
-    experiment: Experiment,
+    sweep: Sweep,
     whole: dict[str, bytes],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -143,21 +139,21 @@ def test_what_the_disk_refuses_is_told_with_the_way_out(
     with monkeypatch.context() as patch:
         patch.setattr(os, "write", failing)
         with pytest.raises(FolderError, match=DISK[number]):
-            run(experiment, tmp_path, workers=1, progress=False)
+            run(sweep, tmp_path, workers=1, progress=False)
     assert len(list(tmp_path.glob("*.parquet"))) == 7
-    assert final(run(experiment, tmp_path, progress=False).folder) == whole
+    assert final(run(sweep, tmp_path, progress=False).folder) == whole
 
 
-def test_bad_arguments(experiment: Experiment, tmp_path: Path) -> None:
-    with pytest.raises(ma.ParameterError, match="`experiment` must be an Experiment"):
-        run("an experiment", tmp_path)  # type: ignore[arg-type]
+def test_bad_arguments(sweep: Sweep, tmp_path: Path) -> None:
+    with pytest.raises(ma.ParameterError, match="`sweep` must be a Sweep"):
+        run("a sweep", tmp_path)  # type: ignore[arg-type]
     with pytest.raises(ma.ParameterError, match="`workers` must be an integer >= 1, got 0"):
-        run(experiment, tmp_path, workers=0)
+        run(sweep, tmp_path, workers=0)
     assert list(tmp_path.iterdir()) == []
 
 
-def _own(folder: Path, name: str, arm: int) -> Experiment:
-    """An experiment with a plain policy of the user's own, from a file."""
+def _own(folder: Path, name: str, arm: int) -> Sweep:
+    """A sweep with a plain policy of the user's own, from a file."""
     (folder / f"{name}.py").write_text(
         f"class Mine:\n    def ask(self): return {arm}\n    def tell(self, arm, reward): pass\n"
     )
@@ -165,7 +161,7 @@ def _own(folder: Path, name: str, arm: int) -> Experiment:
     importlib.invalidate_caches()
     policies = [ma.plain_policy(importlib.import_module(name).Mine), ma.MOSS()]
     coins = ma.instances.planted(n=20, m=2)
-    return Experiment("own", (cell(policies, coins, horizon=10, replications=2),))
+    return Sweep("own", (cell(policies, coins, horizon=10, replications=2),))
 
 
 def test_a_finished_folder_says_if_the_code_of_a_policy_has_changed(

@@ -63,9 +63,9 @@ def _chunk_files(folder: Path) -> dict[str, int]:
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="sends SIGKILL")
 def test_killed_ten_times_and_resumed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("manyarms.simulation.chunks.CHUNK_PULLS", CHUNK)
-    experiment = large()
-    assert len(list(plan(experiment))) == 50
-    unharmed = final(run(experiment, tmp_path / "unharmed", progress=False).folder)
+    sweep = large()
+    assert len(list(plan(sweep))) == 50
+    unharmed = final(run(sweep, tmp_path / "unharmed", progress=False).folder)
     folder = tmp_path / "killed"
     chance = random.Random(2020)
     stored: dict[str, int] = {}
@@ -81,7 +81,7 @@ def test_killed_ten_times_and_resumed(tmp_path: Path, monkeypatch: pytest.Monkey
         # what was stored before is not played again
         assert stored.items() <= now.items()
         stored = now
-    run(experiment, folder, progress=False)
+    run(sweep, folder, progress=False)
     assert final(folder) == unharmed
     assert {path.name for path in folder.iterdir()} == {*unharmed, "_provenance.json"}
 

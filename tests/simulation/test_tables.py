@@ -15,15 +15,15 @@ import pytest
 
 import manyarms as ma
 from manyarms.errors import ResultsError
-from manyarms.simulation import Experiment, cell, read_results, run
+from manyarms.simulation import Sweep, cell, read_results, run
 from manyarms.simulation.chunk_files import MALFORMED, read_chunk
-from manyarms.simulation.experiment import Objective
+from manyarms.simulation.sweep import Objective
 from tests.helpers import run_python
 
 parquet = pytest.importorskip("pyarrow.parquet")
 
 
-def made(replications: int = 7, seed: int = 3, objective: Objective = "earn") -> Experiment:
+def made(replications: int = 7, seed: int = 3, objective: Objective = "earn") -> Sweep:
     """Return four cells of three players."""
     cells = [
         cell(
@@ -37,17 +37,17 @@ def made(replications: int = 7, seed: int = 3, objective: Objective = "earn") ->
         for horizon in (60, 40)
         for means in ([0.9, 0.1], [0.6, 0.5])
     ]
-    return Experiment("small", tuple(cells), seed, objective)
+    return Sweep("small", tuple(cells), seed, objective)
 
 
 @pytest.fixture(scope="module")
-def experiment() -> Experiment:
+def sweep() -> Sweep:
     return made()
 
 
 @pytest.fixture(scope="module")
-def finished(experiment: Experiment, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return run(experiment, tmp_path_factory.mktemp("results") / "out", progress=False).folder
+def finished(sweep: Sweep, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return run(sweep, tmp_path_factory.mktemp("results") / "out", progress=False).folder
 
 
 @pytest.fixture
@@ -56,9 +56,9 @@ def folder(finished: Path, tmp_path: Path) -> Path:
 
 
 def test_the_objective_is_in_the_folder(tmp_path: Path) -> None:
-    experiment = made(objective="find")
-    assert experiment.hash != made().hash
-    results = run(experiment, tmp_path / "out", progress=False)
+    sweep = made(objective="find")
+    assert sweep.hash != made().hash
+    results = run(sweep, tmp_path / "out", progress=False)
     assert results.objective == "find"
     for each, summary in zip(results.cells, results.summaries(), strict=True):
         assert summary == each.summary(objective="find")
@@ -70,12 +70,12 @@ def _frame(finished: Path) -> Any:
     return pytest.importorskip("pandas").read_parquet(finished)
 
 
-def test_files_hold_what_simulate_gives(experiment: Experiment, finished: Path) -> None:
+def test_files_hold_what_simulate_gives(sweep: Sweep, finished: Path) -> None:
     frame, at = _frame(finished), 0
     counts = ["best_pulls", "distinct_arms", "recommended", "recommended_mean"]
     keys = ["horizon", "means", "beta", "policy", "replication", "regret"]
     assert list(frame) == [*keys, *counts, "checkpoints", "regret_at_checkpoints"]
-    for game, read in zip(experiment.cells, read_results(finished).cells, strict=True):
+    for game, read in zip(sweep.cells, read_results(finished).cells, strict=True):
         for player in game.players:
             alone = ma.simulate(
                 player.policy,
@@ -146,7 +146,7 @@ def test_a_sweep_as_a_table_with_two_keys(tmp_path: Path) -> None:
         )
         for alpha in (0.1, 0.3)
     ]
-    results = run(Experiment("two", tuple(cells)), tmp_path, progress=False)
+    results = run(Sweep("two", tuple(cells)), tmp_path, progress=False)
     shown = results.table(rows="alpha", columns="policy")
     assert shown.head == ["alpha", "moss", "moss++", "quantile"]
     summaries = results.summaries()
@@ -165,11 +165,11 @@ def test_a_sweep_as_a_table_with_two_keys(tmp_path: Path) -> None:
         results.table(rows="alpha", columns="alpha")
 
 
-def test_provenance(experiment: Experiment, finished: Path) -> None:
+def test_provenance(sweep: Sweep, finished: Path) -> None:
     results = read_results(finished)
     said = results.provenance
-    assert said["hash"] == experiment.hash
-    assert (said["seed"], said["replications"], said["pulls"]) == (3, 7, experiment.pulls)
+    assert said["hash"] == sweep.hash
+    assert (said["seed"], said["replications"], said["pulls"]) == (3, 7, sweep.pulls)
     assert set(said["versions"]) == {"python", "manyarms", "numpy", "numba", "pyarrow"}
     assert said["machine"]["processors"] >= 1
     assert said["started"] <= said["finished"]
@@ -245,9 +245,9 @@ def test_provenance_that_is_nested_deeply_is_no_traceback(folder: Path) -> None:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="names that are no text")
-def test_folders_may_have_names_that_are_no_text(experiment: Experiment, tmp_path: Path) -> None:
+def test_folders_may_have_names_that_are_no_text(sweep: Sweep, tmp_path: Path) -> None:
     folder = tmp_path / os.fsdecode(b"caf\xe9")
-    assert len(run(experiment, folder, progress=False).cells) == 4
+    assert len(run(sweep, folder, progress=False).cells) == 4
 
 
 def test_missing_files(folder: Path) -> None:
@@ -281,7 +281,7 @@ def test_a_file_of_another_sweep(folder: Path, tmp_path: Path) -> None:
         ('{"hash": "1", "status": "finished", "format": "x 9"}', "another format: 'x 9'"),
         (
             '{"hash": "1", "status": "running", "format": "manyarms results 1"}',
-            "`folder` must hold a finished run, but .*Run the same experiment",
+            "`folder` must hold a finished run, but .*Run the same sweep",
         ),
     ],
 )
@@ -312,9 +312,9 @@ def test_without_pyarrow_the_extra_is_named(tmp_path: Path) -> None:
         "from manyarms.errors import MissingExtraError\n"
         "from manyarms.simulation import read_results, run\n"
         "from tests.simulation.runs import small\n"
-        "experiment = small()\n"
+        "sweep = small()\n"
         f"out = {str(tmp_path / 'out')!r}\n"
-        "for attempt in (lambda: read_results(out), lambda: run(experiment, out)):\n"
+        "for attempt in (lambda: read_results(out), lambda: run(sweep, out)):\n"
         "    try: attempt()\n"
         "    except MissingExtraError as error: print(error)\n"
     )

@@ -1,4 +1,4 @@
-"""Simulation: experiments, how they are played, and their results.
+"""Simulation: sweeps, how they are played, and their results.
 
 >>> import manyarms as ma
 >>> cells = [
@@ -11,27 +11,27 @@
 ...     )
 ...     for alpha in (0.1, 0.2)
 ... ]
->>> Experiment("two hardnesses", tuple(cells)).pulls
+>>> Sweep("two hardnesses", tuple(cells)).pulls
 40000
 """
 
-from manyarms.simulation.experiment import Cell, Experiment, cell
 from manyarms.simulation.players import Player
 from manyarms.simulation.results import Result
 from manyarms.simulation.run import run
 from manyarms.simulation.simulate import run_in_memory, simulate
 from manyarms.simulation.summary import PairedDifference, PolicySummary, Summary
+from manyarms.simulation.sweep import Cell, Sweep, cell
 from manyarms.simulation.tables import ResultsFolder, read_results
 
 __all__ = [
     "Cell",
-    "Experiment",
     "PairedDifference",
     "Player",
     "PolicySummary",
     "Result",
     "ResultsFolder",
     "Summary",
+    "Sweep",
     "cell",
     "read_results",
     "run",

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from manyarms.core.files import replace_file
 from manyarms.core.optional import need_pyarrow
 from manyarms.simulation.chunks import Chunk, digest_of_code
-from manyarms.simulation.experiment import Experiment
+from manyarms.simulation.sweep import Sweep
 from manyarms.simulation.workbench import Played, row_type
 
 _SWEEP, _CODE, _SUM = (f"manyarms_{name}" for name in ("sweep", "code", "sum"))
@@ -48,16 +48,16 @@ class ChunkFiles:
     A file says which sweep, chunk and code it belongs to, and has a checksum of its numbers.
     """
 
-    def __init__(self, folder: Path, experiment: Experiment) -> None:
-        self._folder, self._experiment = folder, experiment
+    def __init__(self, folder: Path, sweep: Sweep) -> None:
+        self._folder, self._sweep = folder, sweep
         self._codes: dict[tuple[str, frozenset[type]], str] = {}  # by policy and laws
 
     def save(self, chunk: Chunk, played: Played) -> None:
         """Write the file of a chunk, as a whole or not at all."""
         arrow, rows = need_pyarrow(), played.rows
         kinds = {"int64": arrow.int64(), "double": arrow.float64(), "string": arrow.string()}
-        keys = self._experiment.row(chunk.cell, chunk.player) | {"policy": chunk.player.label}
-        types = self._experiment.columns | {"policy": "string"}
+        keys = self._sweep.row(chunk.cell, chunk.player) | {"policy": chunk.player.label}
+        types = self._sweep.columns | {"policy": "string"}
         first = chunk.cell.first_replication + chunk.first
         times = np.array(chunk.cell.times, np.int64)
         ends = np.arange(len(rows) + 1, dtype=np.int32) * len(times)
@@ -74,7 +74,7 @@ class ChunkFiles:
         }
         buffer, table = io.BytesIO(), arrow.table(columns)
         about = {
-            _SWEEP: self._experiment.hash,
+            _SWEEP: self._sweep.hash,
             _CODE: self._code(chunk),
             _SUM: _checksum(chunk.file_name, table),
         }
@@ -105,7 +105,7 @@ class ChunkFiles:
             stored = read_chunk(self._folder / chunk.file_name)
         except MALFORMED:
             return None
-        right = stored.sweep == self._experiment.hash and len(stored.rows) == chunk.replications
+        right = stored.sweep == self._sweep.hash and len(stored.rows) == chunk.replications
         return stored if right else None
 
     def _code(self, chunk: Chunk) -> str:

@@ -1,4 +1,4 @@
-"""The parts of an experiment that are played, and stored, as a whole."""
+"""The parts of a sweep that are played, and stored, as a whole."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from manyarms.core.memory import BOUNDED
 from manyarms.protocol.plain_classes import PlainPolicy, plays_plainly
 from manyarms.protocol.policy import Policy
 from manyarms.protocol.state_dump import classes_in
-from manyarms.simulation.experiment import Cell, Experiment, new_state
 from manyarms.simulation.players import Player
+from manyarms.simulation.sweep import Cell, Sweep, new_state
 from manyarms.simulation.workbench import blocks
 
 # What is lost with a chunk if it is killed: less than half a minute if a pull takes less than 6 µs,
@@ -45,21 +45,21 @@ class Chunk(NamedTuple):
         return f"{self.cell_number:06d}-{self.player_number:04d}-{self.first:010d}.parquet"
 
 
-def plan(experiment: Experiment, *, parts: int = 1) -> Iterator[Chunk]:
+def plan(sweep: Sweep, *, parts: int = 1) -> Iterator[Chunk]:
     """Yield the chunks in the order of the tables, at least `parts` for each player if possible.
 
-    By default they follow from the experiment alone, so that a resumed run finds those of the one
+    By default they follow from the sweep alone, so that a resumed run finds those of the one
     before, whatever the number of workers.
 
     >>> import manyarms as ma
-    >>> from manyarms.simulation import Experiment, cell
+    >>> from manyarms.simulation import Sweep, cell
     >>> coins = ma.instances.planted(n=1000, m=10)
     >>> long = cell(ma.MOSS(), coins, horizon=250_000, replications=50)
-    >>> [(chunk.first, chunk.replications) for chunk in plan(Experiment("x", (long,)))]
+    >>> [(chunk.first, chunk.replications) for chunk in plan(Sweep("x", (long,)))]
     [(0, 20), (20, 20), (40, 10)]
     """
-    fewest = experiment.pulls // _MOST_CHUNKS
-    for number, cell in enumerate(experiment.cells):
+    fewest = sweep.pulls // _MOST_CHUNKS
+    for number, cell in enumerate(sweep.cells):
         for place, player in enumerate(cell.players):
             most = PLAIN_PULLS if plays_plainly(player.policy) else CHUNK_PULLS
             pulls = max(most, fewest)

@@ -14,8 +14,8 @@ from typing import Any, Protocol, get_args
 from manyarms.core.checks import check_choice, check_int, refusal
 from manyarms.errors import ExecutorError
 from manyarms.simulation.chunks import Chunk, digest_of_code
-from manyarms.simulation.experiment import Engine
 from manyarms.simulation.progress import ProgressCallback
+from manyarms.simulation.sweep import Engine
 from manyarms.simulation.workbench import Played, Workbench
 
 _CHUNKS_PER_WORKER = 3  # one is played, two are queued: results travel in the meantime

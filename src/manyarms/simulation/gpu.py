@@ -30,7 +30,6 @@ from manyarms.protocol.plain_classes import plays_plainly
 from manyarms.protocol.recommend import Scale
 from manyarms.simulation.chunks import Chunk
 from manyarms.simulation.executors import ChunkPlayer, Meter
-from manyarms.simulation.experiment import Cell
 from manyarms.simulation.gpu_compiler import (
     Row,
     cuda,
@@ -42,6 +41,7 @@ from manyarms.simulation.gpu_compiler import (
 )
 from manyarms.simulation.play import Recorder, Stretch, play
 from manyarms.simulation.players import Player
+from manyarms.simulation.sweep import Cell
 from manyarms.simulation.workbench import Pairing, Played, Stopped, Workspace, no_such_arm, rows_of
 
 # Measured on an H200, on which a policy's kernel takes some 160 registers.

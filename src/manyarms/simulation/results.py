@@ -16,9 +16,9 @@ from manyarms.core.statistics import Interval, mean_interval, mean_limits, ratio
 from manyarms.core.tabular import Library, Tabular, data_frame
 from manyarms.errors import ParameterError
 from manyarms.protocol.policy import Policy
-from manyarms.simulation.experiment import Cell, Objective, check_objective
 from manyarms.simulation.players import label_of
 from manyarms.simulation.summary import IntervalKind, Summary, compare, summarise
+from manyarms.simulation.sweep import Cell, Objective, check_objective
 
 _LARGEST_COUNT = (1 << 63) - 1
 
@@ -45,7 +45,7 @@ class Result(Tabular):
     seconds
         By policy: computing time, over all workers.
     parameters, policy_parameters
-        What distinguishes the cell from others of its experiment; by policy, what tables say.
+        What distinguishes the cell from others of its sweep; by policy, what tables say.
     n_best, is_stand_in
         The number of best arms, or None where means are drawn; whether the instance stands in for
         data that are not there.

@@ -28,15 +28,15 @@ from manyarms.simulation import tables
 from manyarms.simulation.chunk_files import ChunkFiles
 from manyarms.simulation.chunks import Chunk, plan
 from manyarms.simulation.executors import Meter, check_engine, chunk_player, play_chunks
-from manyarms.simulation.experiment import Engine, Experiment
 from manyarms.simulation.progress import ProgressCallback, progress_for
 from manyarms.simulation.results import facts_of
+from manyarms.simulation.sweep import Engine, Sweep
 
 _LOCK = ".manyarms-lock"
 
 
 def run(
-    experiment: Experiment,
+    sweep: Sweep,
     folder: str | os.PathLike[str],
     *,
     executor: Executor | None = None,
@@ -44,7 +44,7 @@ def run(
     engine: Engine = "threads",
     progress: bool | ProgressCallback | None = None,
 ) -> tables.ResultsFolder:
-    """Play an experiment and write its results into a folder, or resume a run that was stopped.
+    """Play a sweep and write its results into a folder, or resume a run that was stopped.
 
     A run may be stopped by Ctrl-C, a kill or a power cut. The same call resumes it. At most the
     chunks that were being played are lost (less than half a minute each, or one replication), and
@@ -52,10 +52,10 @@ def run(
 
     Parameters
     ----------
-    experiment
+    sweep
         What to play.
     folder
-        A folder: new, empty, or one of this experiment that was played with the same engine.
+        A folder: new, empty, or one of this sweep that was played with the same engine.
     executor, workers, engine
         As for `simulate`. The files are the same bytes for any number of workers and any executor
         on processors of one kind.
@@ -71,26 +71,26 @@ def run(
     --------
     >>> import tempfile
     >>> import manyarms as ma
-    >>> from manyarms.simulation import Experiment, cell, run
+    >>> from manyarms.simulation import Sweep, cell, run
     >>> coins = [ma.instances.planted(n=100, m=m) for m in (5, 10)]
     >>> cells = [
     ...     cell(ma.MOSSPlusPlus(), c, horizon=50, replications=3, parameters={"m": c.n_best})
     ...     for c in coins
     ... ]
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     results = run(Experiment("small", tuple(cells)), folder)
+    ...     results = run(Sweep("small", tuple(cells)), folder)
     ...     [(each.parameters["m"], each.regret.shape) for each in results.cells]
     [(5, (1, 3, 50)), (10, (1, 3, 50))]
     """
-    if not isinstance(experiment, Experiment):
-        raise refusal("experiment", "an Experiment(name, cells)", experiment)
+    if not isinstance(sweep, Sweep):
+        raise refusal("sweep", "a Sweep(name, cells)", sweep)
     need_pyarrow()  # rather now than after hours
     check_engine(engine, executor, workers)
     path = check_path("folder", folder)
-    meter = Meter(experiment.pulls, progress_for(progress))
-    with _claimed(path, experiment.hash, engine) as before:
+    meter = Meter(sweep.pulls, progress_for(progress))
+    with _claimed(path, sweep.hash, engine) as before:
         try:
-            _Run(experiment, path, meter, engine).complete(before, executor, workers)
+            _Run(sweep, path, meter, engine).complete(before, executor, workers)
         except KeyboardInterrupt:
             sys.stderr.write(
                 f"\nmanyarms: stopped. What is finished is in '{path}'. Run the same again to go "
@@ -110,11 +110,11 @@ def run(
 class _Run:
     """A run in a folder that is ours."""
 
-    def __init__(self, experiment: Experiment, folder: Path, meter: Meter, engine: Engine) -> None:
-        self._experiment, self._engine = experiment, engine
+    def __init__(self, sweep: Sweep, folder: Path, meter: Meter, engine: Engine) -> None:
+        self._sweep, self._engine = sweep, engine
         self._folder, self._meter = folder, meter
-        self._files = ChunkFiles(folder, experiment)
-        self._chunks = list(plan(experiment))
+        self._files = ChunkFiles(folder, sweep)
+        self._chunks = list(plan(sweep))
 
     def complete(
         self, before: dict[str, Any], executor: Executor | None, workers: int | None
@@ -122,9 +122,9 @@ class _Run:
         """Play what is missing, unless the run is finished."""
         if before.get("status") == "finished" and all(map(self._files.has, self._chunks)):
             self._compare_code()
-            self._meter.add(self._experiment.pulls)
+            self._meter.add(self._sweep.pulls)
         else:
-            provenance = _provenance(self._experiment) | {
+            provenance = _provenance(self._sweep) | {
                 "engine": self._engine,
                 "started": before.get("started", _now()),
                 "sessions": before.get("sessions", 0) + 1,
@@ -168,7 +168,7 @@ class _Run:
             else:
                 missing.append(chunk)
         if missing:
-            how: dict[str, Any] = {"seed": self._experiment.seed, "workers": workers}
+            how: dict[str, Any] = {"seed": self._sweep.seed, "workers": workers}
             player = chunk_player(self._engine, executor, **how, meter=self._meter)
             play_chunks(missing, player, self._meter, self._files.save)
 
@@ -177,17 +177,17 @@ def _now() -> str:
     return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
 
 
-def _provenance(experiment: Experiment) -> dict[str, Any]:
+def _provenance(sweep: Sweep) -> dict[str, Any]:
     """Return what is known about a run when it starts or resumes."""
     return {
         "format": tables.FORMAT,
         "status": "running",
-        "name": experiment.name,
-        "hash": experiment.hash,
-        "seed": experiment.seed,
-        "objective": experiment.objective,
-        "replications": experiment.replications,
-        "pulls": experiment.pulls,
+        "name": sweep.name,
+        "hash": sweep.hash,
+        "seed": sweep.seed,
+        "objective": sweep.objective,
+        "replications": sweep.replications,
+        "pulls": sweep.pulls,
         "versions": {
             "python": platform.python_version(),
             "manyarms": sys.modules["manyarms"].__version__,  # an import would go up
@@ -198,13 +198,13 @@ def _provenance(experiment: Experiment) -> dict[str, Any]:
             "processor": platform.processor() or platform.machine(),
             "processors": os.cpu_count(),
         },
-        "cells": [facts_of(cell) for cell in experiment.cells],
+        "cells": [facts_of(cell) for cell in sweep.cells],
     }
 
 
 @contextlib.contextmanager
 def _claimed(folder: Path, wanted: str, engine: Engine) -> Iterator[dict[str, Any]]:
-    """Hold a folder for one process, if it is empty or belongs to the experiment.
+    """Hold a folder for one process, if it is empty or belongs to the sweep.
 
     Yields
     ------
@@ -233,7 +233,7 @@ def _claimed(folder: Path, wanted: str, engine: Engine) -> Iterator[dict[str, An
 
 
 def _owned(folder: Path, wanted: str, engine: Engine) -> dict[str, Any]:
-    """Return the folder's provenance, or raise if the folder is not for this experiment."""
+    """Return the folder's provenance, or raise if the folder is not for this sweep."""
     if not folder.exists():
         return {}
     if not folder.is_dir():
@@ -252,12 +252,12 @@ def _owned(folder: Path, wanted: str, engine: Engine) -> dict[str, Any]:
         theirs = None
     if not isinstance(theirs, str):
         raise FolderError(
-            f"`folder` must be an empty folder or one of this experiment, got '{folder}', which "
+            f"`folder` must be an empty folder or one of this sweep, got '{folder}', which "
             f"holds other files. Choose another folder."
         )
     if theirs != wanted:
         raise FolderError(
-            f"`folder` must be a folder of this experiment (hash {wanted[:12]}), got '{folder}', "
+            f"`folder` must be a folder of this sweep (hash {wanted[:12]}), got '{folder}', "
             f"which belongs to another one ({theirs[:12]}). Choose another folder, or delete that "
             f"one."
         )

@@ -1,4 +1,4 @@
-"""Play in memory: policies on one instance, or a whole experiment."""
+"""Play in memory: policies on one instance, or a whole sweep."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from manyarms.simulation.executors import (
     play_chunks,
     processors,
 )
-from manyarms.simulation.experiment import Cell, Engine, Experiment, cell
 from manyarms.simulation.players import aliases_of
 from manyarms.simulation.progress import ProgressCallback, progress_for
 from manyarms.simulation.results import Result, facts_of, result_of
+from manyarms.simulation.sweep import Cell, Engine, Sweep, cell
 from manyarms.simulation.workbench import Played
 
 _MOST_NUMBERS = 10**9  # 8 GB
@@ -112,13 +112,13 @@ def simulate(
         delay=delay,
         batch=batch,
     )
-    experiment = Experiment("simulation", (game,), seed)
+    sweep = Sweep("simulation", (game,), seed)
     who: dict[str, Any] = {"workers": workers, "engine": engine, "executor": executor}
-    return run_in_memory(experiment, **who, record_arms=record_arms, progress=progress)[0]
+    return run_in_memory(sweep, **who, record_arms=record_arms, progress=progress)[0]
 
 
 def run_in_memory(
-    experiment: Experiment,
+    sweep: Sweep,
     *,
     workers: int | None = None,
     engine: Engine = "threads",
@@ -126,11 +126,11 @@ def run_in_memory(
     record_arms: bool = False,
     progress: bool | ProgressCallback | None = None,
 ) -> list[Result]:
-    """Play an experiment and return a result for each cell, without a folder.
+    """Play a sweep and return a result for each cell, without a folder.
 
     Parameters
     ----------
-    experiment
+    sweep
         What to play.
     workers, engine, executor, record_arms, progress
         As for `simulate`.
@@ -140,12 +140,12 @@ def run_in_memory(
     >>> import manyarms as ma
     >>> coins = ma.instances.planted(n=100, m=5)
     >>> short = cell(ma.MOSS(), coins, horizon=50, replications=3)
-    >>> [result.regret.shape for result in run_in_memory(Experiment("short", (short,)))]
+    >>> [result.regret.shape for result in run_in_memory(Sweep("short", (short,)))]
     [(1, 3, 50)]
     """
     check_engine(engine, executor, workers)
-    _check_room(experiment, record_arms)
-    meter = Meter(experiment.pulls, progress_for(progress))
+    _check_room(sweep, record_arms)
+    meter = Meter(sweep.pulls, progress_for(progress))
     played: defaultdict[tuple[int, int], dict[int, Played]] = defaultdict(dict)
 
     def keep(chunk: Chunk, part: Played) -> None:
@@ -154,26 +154,26 @@ def run_in_memory(
     player = chunk_player(
         engine,
         executor,
-        seed=experiment.seed,
+        seed=sweep.seed,
         workers=workers,
         meter=meter,
         record_arms=record_arms,
     )
     # so small that no thread is idle for long
-    chunks = plan(experiment, parts=_PARTS * processors(workers))
+    chunks = plan(sweep, parts=_PARTS * processors(workers))
     play_chunks(chunks, player, meter, keep)
     meter.show()
     return [
-        _gather(game, experiment.seed, [played[number, k] for k in range(len(game.players))])
-        for number, game in enumerate(experiment.cells)
+        _gather(game, sweep.seed, [played[number, k] for k in range(len(game.players))])
+        for number, game in enumerate(sweep.cells)
     ]
 
 
-def _check_room(experiment: Experiment, record_arms: bool) -> None:
-    """Refuse an experiment whose results do not fit into memory."""
+def _check_room(sweep: Sweep, record_arms: bool) -> None:
+    """Refuse a sweep whose results do not fit into memory."""
     numbers = sum(
         player.replications * (len(game.times) + 3 + game.horizon * record_arms)
-        for game in experiment.cells
+        for game in sweep.cells
         for player in game.players
     )
     if numbers > _MOST_NUMBERS:

@@ -14,8 +14,8 @@ from manyarms.core.statistics import mean_interval, standard_error
 from manyarms.core.tabular import Library, Tabular, TextTable, data_frame
 from manyarms.errors import ParameterError
 from manyarms.protocol.policy import Policy
-from manyarms.simulation.experiment import Objective
 from manyarms.simulation.players import label_of
+from manyarms.simulation.sweep import Objective
 
 IntervalKind: TypeAlias = Literal["gaffke"]
 Which: TypeAlias = Literal["policies", "pairs"]

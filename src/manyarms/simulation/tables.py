@@ -24,10 +24,10 @@ from manyarms.core.optional import need_pyarrow
 from manyarms.core.tabular import Tabular, TextTable
 from manyarms.errors import ParameterError, ResultsError
 from manyarms.simulation.chunk_files import MALFORMED, Stored, read_chunk
-from manyarms.simulation.experiment import Objective, check_objective
 from manyarms.simulation.players import names_alone
 from manyarms.simulation.results import Result, check_facts, result_of
 from manyarms.simulation.summary import POLICY_COLUMNS, PolicySummary, Summary, digits_of
+from manyarms.simulation.sweep import Objective, check_objective
 
 FORMAT = "manyarms results 1"
 PROVENANCE = "_provenance.json"
@@ -155,7 +155,7 @@ class ResultsFolder(Tabular):
         --------
         >>> import tempfile
         >>> import manyarms as ma
-        >>> from manyarms.simulation import Experiment, cell, run
+        >>> from manyarms.simulation import Sweep, cell, run
         >>> cells = [
         ...     cell(
         ...         [ma.MOSS(), ma.MOSSPlusPlus()],
@@ -166,7 +166,7 @@ class ResultsFolder(Tabular):
         ...     )
         ...     for m in (5, 10)
         ... ]
-        >>> results = run(Experiment("small", tuple(cells)), tempfile.mkdtemp())
+        >>> results = run(Sweep("small", tuple(cells)), tempfile.mkdtemp())
         >>> table = results.table(rows="m", columns="policy")
         >>> table.head, [row[0] for row in table.rows]
         (['m', 'moss', 'moss++'], ['5', '10'])
@@ -235,7 +235,7 @@ def _read_provenance(path: Path) -> dict[str, Any]:
     if status != "finished":
         raise ResultsError(
             f"`folder` must hold a finished run, but the one in '{path}' is not finished. Run the "
-            f"same experiment with the same folder again to resume it."
+            f"same sweep with the same folder again to resume it."
         )
     return found
 

@@ -17,9 +17,9 @@ from manyarms.protocol.keys import run_key
 from manyarms.protocol.plain_classes import plays_plainly
 from manyarms.protocol.recommend import scale_of
 from manyarms.protocol.state_dump import classes_in
-from manyarms.simulation.experiment import Cell, new_state
 from manyarms.simulation.play import InTurn, Late, Recorder, Stretch, late, play
 from manyarms.simulation.players import Player
+from manyarms.simulation.sweep import Cell, new_state
 
 PIECE, SLOW_PIECE = 1 << 20, 1 << 11  # pulls that take some 30 ms: compiled, and in CPython
 

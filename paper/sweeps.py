@@ -1,4 +1,4 @@
-"""What is played: the experiments of the figures, and those that three of the claims ask for."""
+"""What is played: the sweeps of the figures, and those that three of the claims ask for."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from manyarms.instances import contest_652, planted
 from manyarms.policies import MOSS, EmpMOSSPlusPlus, MOSSOracle, MOSSPlusPlus, Parallel, Quantile
 from manyarms.protocol import Policy
-from manyarms.simulation import Cell, Experiment, Player, cell
+from manyarms.simulation import Cell, Player, Sweep, cell
 from manyarms.theory.schedules import subset_size
 
 ALPHAS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
@@ -46,7 +46,7 @@ def six_policies(alpha: float) -> list[Policy]:
     ]
 
 
-def fig2a(replications: int, seed: int, size: Size = FULL) -> Experiment:
+def fig2a(replications: int, seed: int, size: Size = FULL) -> Sweep:
     """Return Figure 2(a): final regret against hardness.
 
     >>> [each.instance.n_best for each in fig2a(100, seed=0).cells][:3]
@@ -55,12 +55,12 @@ def fig2a(replications: int, seed: int, size: Size = FULL) -> Experiment:
     return _planted("fig2a", ALPHAS, six_policies, replications, seed, size)
 
 
-def fig2b(replications: int, seed: int, size: Size = FULL) -> Experiment:
+def fig2b(replications: int, seed: int, size: Size = FULL) -> Sweep:
     """Return Figure 2(b): regret over time at hardness 0.25."""
     return _planted("fig2b", [0.25], six_policies, replications, seed, size, _CURVE)
 
 
-def fig3(replications: int, seed: int, size: Size = FULL) -> Experiment:
+def fig3(replications: int, seed: int, size: Size = FULL) -> Sweep:
     """Return Figure 3: regret over time on contest 652, or on its stand-in."""
     contest, horizon = contest_652(), size.contest_horizon
     made = cell(
@@ -70,10 +70,10 @@ def fig3(replications: int, seed: int, size: Size = FULL) -> Experiment:
         replications=replications,
         checkpoints=_CURVE,
     )
-    return Experiment("fig3", (made,), seed)
+    return Sweep("fig3", (made,), seed)
 
 
-def larger_betas(replications: int, seed: int, size: Size = FULL) -> Experiment:
+def larger_betas(replications: int, seed: int, size: Size = FULL) -> Sweep:
     """Return what claim 13 asks for: larger beta, on easy and on hard problems."""
     forms = (MOSSPlusPlus, EmpMOSSPlusPlus)
     players = [
@@ -82,17 +82,17 @@ def larger_betas(replications: int, seed: int, size: Size = FULL) -> Experiment:
     return _planted("larger_betas", EASY_AND_HARD, lambda _: players, replications, seed, size)
 
 
-def oracle_sizes(replications: int, seed: int, size: Size = FULL) -> Experiment:
+def oracle_sizes(replications: int, seed: int, size: Size = FULL) -> Sweep:
     """Return what claim 14 asks for: MOSS on smaller random sets than the Oracle's."""
     contest, horizon = contest_652(), size.contest_horizon
     whole = subset_size(horizon, contest.problem(horizon).alpha, 2.0, contest.n_arms)
     sizes = [max(1, round(whole / 2**halvings)) for halvings in range(6)]
     players = [_player(MOSSOracle(size=each), replications, size=each) for each in sizes]
     made = cell(players, contest, horizon=horizon, checkpoints=1)
-    return Experiment("oracle_sizes", (made,), seed)
+    return Sweep("oracle_sizes", (made,), seed)
 
 
-def quantile_as_moss(replications: int, seed: int, size: Size = FULL) -> Experiment:
+def quantile_as_moss(replications: int, seed: int, size: Size = FULL) -> Sweep:
     """Return what claim 15 asks for: MOSS on T^0.347 random arms."""
     few = math.ceil(size.horizon**0.347)
     players = [_player(MOSSOracle(size=few), replications, size=few)]
@@ -120,8 +120,8 @@ def _planted(
     seed: int,
     size: Size,
     checkpoints: int = 1,
-) -> Experiment:
-    """Return an experiment on the paper's planted problems, with a cell for each hardness."""
+) -> Sweep:
+    """Return an sweep on the paper's planted problems, with a cell for each hardness."""
     cells = [
         cell(
             policies(alpha),
@@ -133,10 +133,10 @@ def _planted(
         )
         for alpha in alphas
     ]
-    return Experiment(name, tuple(cells), seed)
+    return Sweep(name, tuple(cells), seed)
 
 
-# Replications of `--full`, by experiment, hardness and policy; all others have REPLICATIONS.
+# Replications of `--full`, by sweep, hardness and policy; all others have REPLICATIONS.
 # A miss costs up to 40000 here, so n runs without one leave room for a mean of 40000 log(1/p) / n
 # more, where p is the error of a part: a difference of 234 (claim 1) needs thousands of runs, one
 # of 10000 needs a hundred. Claims 1, 5, 6, 7, 9, 14 and 15 have such parts.
@@ -162,7 +162,7 @@ _OFTEN: Mapping[tuple[str, Any], Mapping[str, int]] = {
 }
 
 
-def with_more_runs(experiment: Experiment) -> Experiment:
+def with_more_runs(sweep: Sweep) -> Sweep:
     """Return what `--full` plays: more runs where a comparison is close.
 
     The plan is fixed. It does not look at the runs that it decides about, so every interval keeps
@@ -170,11 +170,11 @@ def with_more_runs(experiment: Experiment) -> Experiment:
     """
 
     def often(game: Cell) -> Cell:
-        runs = _OFTEN.get((experiment.name, game.parameters.get("alpha")), {})
+        runs = _OFTEN.get((sweep.name, game.parameters.get("alpha")), {})
         players = tuple(
             replace(one, replications=runs.get(one.policy.name, one.replications))
             for one in game.players
         )
         return replace(game, players=players)
 
-    return replace(experiment, cells=tuple(map(often, experiment.cells)))
+    return replace(sweep, cells=tuple(map(often, sweep.cells)))

@@ -1,4 +1,4 @@
-"""Experiments: which policies play, on which instances, for how long and how often."""
+"""Sweeps: which policies play, on which instances, for how long and how often."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Objective: TypeAlias = Literal["earn", "find"]  # little regret, or a good arm i
 MOST_PULLS = 1 << 40  # of one replication, and of replications
 MOST_TIMES = 10**6  # at which regret is recorded
 
-_FORMAT = "manyarms experiment 1"
+_FORMAT = "manyarms sweep 1"
 _CHECKPOINTS = 100
 _TAKEN = (  # by other columns of the tables
     *("policy", "replication", "regret", "best_pulls", "distinct_arms", "recommended"),
@@ -129,7 +129,7 @@ def cell(
     instance, horizon, replications, first_replication, checkpoints, delay, batch
         As for `simulate`.
     parameters
-        What distinguishes this cell from others of its experiment (default: nothing).
+        What distinguishes this cell from others of its sweep (default: nothing).
 
     Examples
     --------
@@ -189,15 +189,15 @@ def check_late(delay: Any, batch: Any) -> tuple[int, int]:
 
 
 @dataclass(frozen=True, eq=False)
-class Experiment:
+class Sweep:
     """A name, cells and a seed. They determine all results.
 
-    Two experiments are equal if their hashes are.
+    Two sweeps are equal if their hashes are.
 
     Parameters
     ----------
     name
-        The name of the experiment.
+        The name of the sweep.
     cells
         What is played; no two cells have the same parameters.
     seed
@@ -214,8 +214,8 @@ class Experiment:
     ...     cell(ma.MOSS(), coins, horizon=t, replications=5, parameters={"horizon": t})
     ...     for t in (100, 200)
     ... ]
-    >>> experiment = Experiment("two horizons", tuple(cells))
-    >>> experiment.pulls, experiment.columns
+    >>> sweep = Sweep("two horizons", tuple(cells))
+    >>> sweep.pulls, sweep.columns
     (1500, {'horizon': 'int64'})
     """
 
@@ -241,7 +241,7 @@ class Experiment:
             seen.add(words)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Experiment) and self.hash == other.hash
+        return isinstance(other, Sweep) and self.hash == other.hash
 
     def __hash__(self) -> int:
         return hash(self.hash)

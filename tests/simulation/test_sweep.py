@@ -1,4 +1,4 @@
-"""What an experiment is: what it refuses, and what tells two of them apart."""
+"""What a sweep is: what it refuses, and what tells two of them apart."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import manyarms as ma
-from manyarms.simulation import Experiment, Player, cell, run_in_memory
+from manyarms.simulation import Player, Sweep, cell, run_in_memory
 from manyarms.simulation.chunks import plan
 from manyarms.simulation.executors import Threads
 
@@ -39,25 +39,25 @@ def test_parameters_are_plain() -> None:
 @pytest.mark.parametrize("other", [1.0, "1", np.int64(1)])
 def test_cells_that_look_alike_in_a_table_are_refused(other: Any) -> None:
     with pytest.raises(ma.ParameterError, match="`cells` must differ in their parameters"):
-        Experiment("x", (_cell(parameters={"a": 1}), _cell(parameters={"a": other})))
+        Sweep("x", (_cell(parameters={"a": 1}), _cell(parameters={"a": other})))
 
 
 def test_something_must_be_played() -> None:
     with pytest.raises(ma.ParameterError, match="at least one cell, got none"):
-        Experiment("x", ())
+        Sweep("x", ())
     with pytest.raises(ma.ParameterError, match="`replications` must be an integer >= 1"):
         cell([Player(ma.MOSS(), "moss", 0)], COINS, horizon=20)
 
 
 def test_equal_content_is_equal() -> None:
-    first, second = (Experiment("x", (_cell(),)) for _ in range(2))
+    first, second = (Sweep("x", (_cell(),)) for _ in range(2))
     assert first == second
     assert hash(first) == hash(second)
     others = [
-        Experiment("y", (_cell(),)),
-        Experiment("x", (_cell(),), seed=1),
-        Experiment("x", (_cell(delay=1),)),
-        Experiment("x", (cell([Player(ma.MOSS(), "moss", 2, {"a": 1})], COINS, horizon=20),)),
+        Sweep("y", (_cell(),)),
+        Sweep("x", (_cell(),), seed=1),
+        Sweep("x", (_cell(delay=1),)),
+        Sweep("x", (cell([Player(ma.MOSS(), "moss", 2, {"a": 1})], COINS, horizon=20),)),
     ]
     assert len({first, *others}) == 5
 
@@ -73,7 +73,7 @@ def test_each_player_is_compiled_before_threads_need_it(monkeypatch: pytest.Monk
 
     monkeypatch.setattr(Threads, "compile", counting)
     cells = tuple(_cell(delay=delay, parameters={"delay": delay}) for delay in (0, 5, 9))
-    run_in_memory(Experiment("late", cells), progress=False)
+    run_in_memory(Sweep("late", cells), progress=False)
     assert compiled == [("moss", 0), ("moss", 5), ("moss", 9)]
 
 
@@ -86,6 +86,6 @@ def test_chunks_of_plain_policies_are_small() -> None:
             pass
 
     made = cell([ma.MOSS(), Plain], COINS, horizon=10_000, replications=600, checkpoints=1)
-    chunks = list(plan(Experiment("x", (made,))))
+    chunks = list(plan(Sweep("x", (made,))))
     sizes = {chunk.player.label: chunk.replications for chunk in reversed(chunks)}
     assert sizes == {"moss": 500, "Plain": 10}
