@@ -47,7 +47,7 @@ class Work:
         self.seconds = 0.0  # of one processor, that all sweeps took
 
     def play(self, sweep: Sweep, label: str) -> ResultsFolder:
-        """Play an sweep, or what is left of it, and move the bar."""
+        """Play a sweep, or what is left of it, and move the bar."""
         self.doing(label)
 
         def moved(done: int, total: int, note: str) -> None:

@@ -84,7 +84,7 @@ def contest_facts(contest: Instance, horizon: int) -> list[Part]:
 
 
 def _only(results: Mapping[float, Result]) -> Result:
-    """Return the result of an sweep with a single cell."""
+    """Return the result of a sweep with a single cell."""
     (result,) = results.values()
     return result
 

@@ -121,7 +121,7 @@ def _planted(
     size: Size,
     checkpoints: int = 1,
 ) -> Sweep:
-    """Return an sweep on the paper's planted problems, with a cell for each hardness."""
+    """Return a sweep on the paper's planted problems, with a cell for each hardness."""
     cells = [
         cell(
             policies(alpha),

@@ -22,7 +22,7 @@ from paper.exponents import (
     measured_exponents,
     table_of,
 )
-from paper.rates import APART, experiment, measured_rates, runs_at, write
+from paper.rates import APART, measured_rates, runs_at, sweep, write
 from tests.report.made import made_result
 
 HORIZONS = [2**k for k in range(10, 23, 2)]
@@ -31,7 +31,7 @@ HORIZONS = [2**k for k in range(10, 23, 2)]
 @cache
 def series() -> dict[tuple[str, Any, str], list[Cell]]:
     found = defaultdict(list)
-    for cell in experiment(100, 0).cells:
+    for cell in sweep(100, 0).cells:
         (player,) = cell.players
         found[player.label, cell.parameters["alpha"], str(cell.parameters["kind"])].append(cell)
     return found
@@ -49,12 +49,12 @@ def test_every_policy_at_every_hardness() -> None:
 
 def test_games_share_no_luck() -> None:
     ends = 0
-    for cell in experiment(APART // 4, 0).cells:
+    for cell in sweep(APART // 4, 0).cells:
         assert cell.first_replication >= ends
         ends = cell.first_replication + cell.players[0].replications
     for refused in (0, APART // 4 + 1):
         with pytest.raises(ParameterError, match="`replications` must be an integer"):
-            experiment(refused, 0)
+            sweep(refused, 0)
 
 
 def test_hardness_is_constant_and_p_is_not_rounded() -> None:
@@ -215,7 +215,7 @@ def test_figure() -> None:
 
 @pytest.mark.slow
 def test_what_is_written(tmp_path: Path) -> None:
-    short = experiment(2, 0, alphas=(0.3,), betas=(0.5,), longest=14)
+    short = sweep(2, 0, alphas=(0.3,), betas=(0.5,), longest=14)
     files = write(run(short, tmp_path / "results", progress=False), tmp_path)
     assert [path.name for path in files] == ["rates.svg", "rates.md"]
     page = files[1].read_text()
