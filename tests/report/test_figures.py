@@ -251,18 +251,23 @@ def test_nothing_is_cut_off_and_no_text_overlaps(draw: str, width: Any) -> None:
         assert _lines_behind_the_legend(figure) == []
 
 
-def test_the_band_is_what_tables_show_unless_another_is_chosen() -> None:
+def test_the_band_is_the_standard_error_unless_another_is_chosen() -> None:
     result = tiny()
-    low, high = result.limits("moss")
-    figure = figures.regret_over_time(result)
-    assert heights(bands(figure)[0], 50_000) == (low[-1], high[-1])
     row = result.summary()["moss"]
+    figure = figures.regret_over_time(result)
+    assert heights(bands(figure)[0], 50_000) == pytest.approx(
+        (row.mean - row.se, row.mean + row.se)
+    )
+    assert words(figure)[-1] == "shaded: mean ± standard error, 3 replications"
+    low, high = result.limits("moss")
+    row = result.summary(interval="gaffke")["moss"]
     assert (row.low, row.high) == pytest.approx((low[-1], high[-1]))
-    assert words(figure)[-1] == "shaded: 95 % interval of the mean, 3 replications"
+    free = "shaded: 95 % confidence interval of the mean, 3 replications"
     chosen: dict[Any, tuple[float, float, str]] = {
         "sd": (18.0, 26.0, "shaded: mean ± 1 standard deviation of 3 replications"),
         0.5: (20.0, 24.0, "shaded: mean ± 0.5 standard deviation of 3 replications"),
         "quantiles": (18.4, 25.6, "shaded: 5 % to 95 % of 3 replications"),
+        "gaffke": (low[-1], high[-1], free),
         None: (22.0, 22.0, "3 replications"),
     }
     for band, (least, most, says) in chosen.items():

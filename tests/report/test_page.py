@@ -52,7 +52,7 @@ def sweep(name: str, folder: Path) -> Path:
 @pytest.mark.patient
 def test_a_report_has_figures_and_tables(tmp_path: Path) -> None:
     page = write_report(sweep(HOSTILE, tmp_path))
-    assert page == tmp_path / "report.html"
+    assert page == tmp_path / "_report.html"
     text = page.read_text()
     read = Tags(text)
     assert read.seen.count("img") == 3  # against hardness, and over time for both

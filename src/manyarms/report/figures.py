@@ -66,7 +66,7 @@ def regret_against_hardness(
     *,
     width: Width | None = None,
     ax: Axes | None = None,
-    band: Band = "95%",
+    band: Band = "se",
     legend: LegendPlace | None = None,
     title: str | None = None,
 ) -> Figure:
@@ -118,7 +118,7 @@ def regret_over_time(
     *,
     width: Width | None = None,
     ax: Axes | None = None,
-    band: Band = "95%",
+    band: Band = "se",
     legend: LegendPlace | None = None,
     title: str | None = None,
     note: str | None = None,
@@ -137,9 +137,10 @@ def regret_over_time(
     ax
         Axes of your own to draw on, instead of a new figure.
     band
-        What is shaded: "95%", the interval of the mean that tables show (default); "sd", one
-        standard deviation above and below the mean, or a number of them; "quantiles", from 5 % to
-        95 % of the runs; or None.
+        What is shaded: "se", one standard error above and below the mean (default); "sd", one
+        standard deviation, or a number of them; "quantiles", from 5 % to 95 % of the runs;
+        "gaffke", the confidence interval of the mean that `summary(interval="gaffke")` has; or
+        None.
     legend
         "beside" the plot or "inside" (default: inside, if the figure is narrower than 4.5 inches or
         `ax` is given).

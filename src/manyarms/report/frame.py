@@ -24,7 +24,7 @@ from manyarms.report.style import (
 from manyarms.simulation.results import Result
 
 Width: TypeAlias = Literal["column", "page"] | float
-Band: TypeAlias = Literal["95%", "sd", "quantiles"] | float | None
+Band: TypeAlias = Literal["se", "sd", "quantiles", "gaffke"] | float | None
 LegendPlace: TypeAlias = Literal["beside", "inside"]
 
 Numbers = NDArray[np.float64]
@@ -39,7 +39,7 @@ _ROOMY = 3.5  # inches of a plot, with room for six numbers below it
 _FAINT = 0.1  # of bands that overlap most of the others
 _QUANTILES = (0.05, 0.95)
 _HIGHER = 1.08  # times the axis, at a time, until the legend has room
-_MOST_STEPS = 12
+_MOST_STEPS = 40
 
 
 @contextmanager
@@ -104,7 +104,7 @@ def check_band(band: Band) -> Band:
     """Return what is shaded, or raise."""
     if band is None or isinstance(band, str):
         if band is not None:
-            check_choice("band", band, ("95%", "sd", "quantiles"))
+            check_choice("band", band, ("se", "sd", "quantiles", "gaffke"))
         return band
     fix = "A number is that of standard deviations above and below the mean."
     return check_number("band", band, at_least=0.0, fix=fix)
@@ -116,18 +116,20 @@ def mean_and_band(result: Result, policy: str, band: Band) -> tuple[Numbers, Num
     means = regret.mean(axis=0)
     if len(regret) == 1 or band is None:  # no spread to speak of
         return means, means, means
-    if band == "95%":
+    if band == "gaffke":
         return means, *result.limits(policy)
     if band == "quantiles":
         low, high = np.quantile(regret, _QUANTILES, axis=0)
         return means, low, high
     half = (1.0 if isinstance(band, str) else band) * regret.std(axis=0, ddof=1)
+    if band == "se":
+        half = half / np.sqrt(len(regret))
     return means, means - half, means + half
 
 
 def draw_band(axes: Axes, x: Any, ends: Sequence[Any], colour: str, *, band: Band) -> None:
     """Shade a band; bands that overlap are distinguished in grey by their edges."""
-    opacity = _FAINT if band == "95%" else BAND_OPACITY
+    opacity = _FAINT if band == "gaffke" else BAND_OPACITY
     face, edge = (colour, opacity), (colour, 2 * BAND_OPACITY)
     axes.fill_between(x, *ends, facecolor=face, edgecolor=edge, linewidth=0.4)
 
@@ -179,8 +181,10 @@ def _says(band: Band, results: Iterable[Result], width: int) -> Patch:
     runs = f"{several} replication{'' if numbers == [1] else 's'}"
     if numbers == [1] or band is None:
         return Patch(alpha=0.0, label=runs)
-    if band == "95%":
-        text = f"shaded: 95 % interval of the mean, {runs}"
+    if band == "se":
+        text = f"shaded: mean ± standard error, {runs}"
+    elif band == "gaffke":
+        text = f"shaded: 95 % confidence interval of the mean, {runs}"
     elif band == "quantiles":
         text = f"shaded: 5 % to 95 % of {runs}"
     else:

@@ -18,7 +18,7 @@ from manyarms.report.text import Table, count_of
 from manyarms.simulation.results import Result
 from manyarms.simulation.tables import ResultsFolder, read_results
 
-REPORT = "report.html"
+REPORT = "_report.html"  # pandas.read_parquet(folder) leaves out names with an underscore
 
 _STYLES = """
 * { box-sizing: border-box; }
@@ -137,7 +137,7 @@ def _cell(text: str) -> str:
 
 
 def write_report(folder: str | os.PathLike[str]) -> Path:
-    """Write `report.html` into a folder of results, and return its path.
+    """Write `_report.html` into a folder of results, and return its path.
 
     The page has the figures as SVG and a table for each problem. The same results give the same
     page.
