@@ -156,7 +156,7 @@ def test_a_stream_that_stops(served: InThread, monkeypatch: pytest.MonkeyPatch) 
 
 def test_long_paths_are_not_remembered(served: InThread) -> None:
     """Anybody could fill memory with them."""
-    before = app._route.cache_info().currsize
+    before = app.find.remembered.cache_info().currsize
     for k in range(5):
         assert call(served.port, "GET", f"/v1/experiments/x/arms/{k}{'y' * 400}")[0] == 404
-    assert app._route.cache_info().currsize <= before + 1
+    assert app.find.remembered.cache_info().currsize <= before + 1

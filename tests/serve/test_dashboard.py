@@ -16,7 +16,7 @@ from manyarms.remote import Remote
 from manyarms.remote.verdict import verdict
 from manyarms.serve import messages as m
 from manyarms.serve.dashboard import panels
-from manyarms.serve.dashboard.pages import _Panels
+from manyarms.serve.dashboard.pages import PagePanels
 from tests.serve.gallery import fill
 from tests.serve.machines import TOKEN, InThread, call, in_thread, made_token, request
 
@@ -123,17 +123,20 @@ def test_addresses_that_no_page_has(gallery: InThread) -> None:
 
 
 def test_headers_let_nothing_in(gallery: InThread) -> None:
-    for page, kept in (("/experiments/hostile", "no-store"), ("/nothing-here", None)):
+    for page in ("/experiments/hostile", "/nothing-here"):
         known = {"Authorization": f"Bearer {TOKEN}"}
         answer, _ = request(gallery.port, "GET", page, headers=known)
         policy = answer.headers["content-security-policy"]
         assert "default-src 'none'" in policy
         assert "unsafe" not in policy
         assert answer.headers["x-content-type-options"] == "nosniff"
-        assert answer.headers["cache-control"] == kept
+        assert answer.headers["cache-control"] == "no-store"
     for path in ("/static/page.css", "/static/dashboard.css", "/static/dashboard.js",
                  "/static/icon.svg"):  # fmt: skip
-        assert call(gallery.port, "GET", path, token=None)[0] == 200, "files need nobody"
+        answer, _ = request(gallery.port, "GET", path)
+        assert answer.status == 200, "files need no token"
+        known = {"If-None-Match": answer.headers["etag"]}
+        assert request(gallery.port, "GET", path, headers=known)[0].status == 304
     assert call(gallery.port, "GET", "/static/../pages.py", token=None)[0] == 404
 
 
@@ -207,7 +210,7 @@ def test_a_panel_is_drawn_once_for_all_who_look(monkeypatch: pytest.MonkeyPatch)
         return {"a": str(drawn)}
 
     async def look() -> None:
-        shown = _Panels(draw)
+        shown = PagePanels(draw)
         seen = await asyncio.gather(*(shown.now() for _ in range(20)))
         assert seen == [{"a": "1"}] * 20
         monkeypatch.setattr("manyarms.serve.dashboard.pages._FRESH", -1.0)

@@ -14,13 +14,14 @@ from typing import Any
 import pytest
 
 from manyarms.live.databases import UnreachableError
-from manyarms.serve import api, experiment, look, tables
+from manyarms.serve import experiment, look, tables
 from manyarms.serve import leader as leader_module
 from manyarms.serve.access import Caller
 from manyarms.serve.batch import LostError
 from manyarms.serve.errors import RefusedError
 from manyarms.serve.game import Game
 from manyarms.serve.requests import Request
+from manyarms.serve.routes import ROUTES
 from manyarms.serve.service import Service, Settings
 
 pytestmark = pytest.mark.interpreted
@@ -51,8 +52,12 @@ async def send(
 
     given = [(key.replace("_", "-").encode(), value.encode()) for key, value in headers.items()]
     scope = {"headers": given, "query_string": b""}
-    request = Request(scope, receive, {"experiment": name})
-    answer: dict[str, Any] = json.loads((await api.HANDLERS[handler](service, request)).body)
+    request = Request(scope, receive)
+    request.arguments = {"experiment": name}
+    (route,) = [route for route in ROUTES if route.name == handler]
+    if route.request is not None:
+        request.body = await request.read(route.request)
+    answer: dict[str, Any] = json.loads((await route.handler(service, request)).body)
     return answer
 
 

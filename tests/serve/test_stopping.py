@@ -66,7 +66,7 @@ def test_targets_over_http(served: InThread) -> None:
     better = remote.verdict(target="7", margin="20%")
     assert (better.stop, better.target, better.margin) == (True, "7", "20%")
     assert not remote.verdict(target="green").stop
-    for query in ("target=x", "target_arm=nobody", "target=0.5&epsilon=0.1", "epsilon=x%25"):
+    for query in ("target=x", "target=%22nobody%22", "target=0.5&epsilon=0.1", "epsilon=x%25"):
         assert call(served.port, "GET", f"{path}/verdict?{query}")[0] == 422
     status, answer = call(served.port, "GET", f"{path}/verdict?epsilon=lots")
     said = "`epsilon` must be a number, or a percentage such as 10%, got 'lots'."
@@ -115,16 +115,16 @@ def test_a_finished_experiment_may_be_deleted(served: InThread) -> None:
 
 
 def test_advice_is_possible_where_it_is_given(served: InThread) -> None:
-    """A policy that keeps to one arm has settled; the way out is a request of the service."""
+    """Prospector keeps to an arm that never fails: more pulls tell nothing about the others."""
     port, path = served.port, "/v1/experiments/settled"
-    policy = {"name": "best", "parameters": {"arm": 1}}
-    assert call(port, "PUT", path, {"policy": policy, "n_arms": 3})[0] == 201
-    _played(port, path, 300, "nobody")
-    call(port, "POST", f"{path}/observations", {"arm": 1, "rewards": [1.0] * 300})
+    assert call(port, "PUT", path, {"policy": "prospector", "n_arms": 3})[0] == 201
+    for _ in range(300):
+        (first,) = call(port, "POST", f"{path}/asks", {})[1]["pulls"]
+        call(port, "POST", f"{path}/tells", {"tells": [{"pull": first["pull"], "reward": 1.0}]})
     seen = call(port, "GET", path)[1]
-    assert seen["outcome"] == "settled"
+    assert (seen["outcome"], seen["arms_touched"]) == ("settled", 1)
     assert "(observe)" in seen["advice"]
-    for arm in (0, 2):
+    for arm in {0, 1, 2} - {first["arm"]}:
         wanted = {"arm": arm, "rewards": [0.0] * 400}
         assert call(port, "POST", f"{path}/observations", wanted)[0] == 200
     assert call(port, "GET", f"{path}/verdict")[1]["stop"]
@@ -140,10 +140,10 @@ def test_a_control_is_a_target(served: InThread) -> None:
         tells = [{"pull": p["pull"], "reward": float(p["arm"] != "today")} for p in pulls]
         assert call(port, "POST", f"{path}/tells", {"tells": tells})[0] == 200
     for name in ("control", "today"):
-        said = call(port, "GET", f"{path}/verdict?target_arm={name}&margin=0.5")[1]
+        said = call(port, "GET", f"{path}/verdict?target={name}&margin=0.5")[1]
         assert said["stop"]
         assert "it is better than 'today' by more than 0.5, 95 % sure." in said["headline"]
-    assert call(port, "GET", f"{path}/verdict?target_arm=yesterday")[0] == 422
+    assert call(port, "GET", f"{path}/verdict?target=yesterday")[0] == 422
     # as a setting
     seen = call(port, "PATCH", path, {"target": "control"})[1]
     assert (seen["spec"]["target"], seen["may_stop"]) == ("control", True)
@@ -169,8 +169,8 @@ def test_a_question_that_is_misspelt_is_no_other_question(served: InThread) -> N
     path, port = "/v1/experiments/misspelt", served.port
     assert call(port, "PUT", path, {"n_arms": 9})[0] == 201
     status, answer = call(port, "GET", f"{path}/verdict?tarjet=0.5")
-    assert (status, answer["code"]) == (422, "parameter")
-    assert "`tarjet`" in answer["message"]
-    assert "target_arm" in answer["message"]
-    for wrong in ("target=control", "target=0.5&target_arm=3", "target=70"):
+    assert (status, answer["code"]) == (422, "invalid")
+    said = "There is no parameter `tarjet`. Did you mean 'target'? Known: confidence, epsilon, "
+    assert answer["message"] == f"{said}margin, quantile, target."
+    for wrong in ("target=control", "target=0.5&margin=0.1", "target=70"):
         assert call(port, "GET", f"{path}/verdict?{wrong}")[0] == 422, wrong

@@ -250,7 +250,7 @@ class Calls:
 
     def verdict(self, *, target: float | str | None, **question: Any) -> Plan[StopVerdict]:
         """Look whether to stop."""
-        question["target_arm" if isinstance(target, str) else "target"] = target
+        question["target"] = json.dumps(target) if isinstance(target, str) else target
         given = {name: value for name, value in question.items() if value is not None}
         seen = (yield Call("GET", f"{self._path}/verdict{_query(**given)}")).body
         known = {one.name: seen[one.name] for one in fields(StopVerdict) if one.name in seen}

@@ -135,8 +135,10 @@ _EXPECTED = re.compile(r"Expected (.*?)(?:, got (.*))?$")
 _FIELD = re.compile(r"Object (contains unknown|missing required) field `(.*)`$", re.DOTALL)
 
 
-def failure_of_body(error: msgspec.ValidationError, kind: Any) -> Failure:
-    """Return the refusal of a body that is not of its kind.
+def failure_of_body(error: msgspec.ValidationError, kind: Any, part: str = "field") -> Failure:
+    """Return the refusal of a body that is not of its kind, or of a query.
+
+    `part` is what its parts are called.
 
     >>> from manyarms.serve.messages import Spec
     >>> try:
@@ -154,7 +156,8 @@ in_flight, missing, n_arms, policy, reward, reward_range, season, seed, share, t
     name = path.removeprefix(".")
     field = _FIELD.match(said)
     if field is not None and isinstance(node, inspect.StructType):
-        return _of_field(field[1], field[2], name, [one.encode_name for one in node.fields])
+        known = [one.encode_name for one in node.fields]
+        return _of_field(field[1], field[2], name, known, part)
     what = f"`{name}`" if name else "The body"
     expected = _EXPECTED.match(said)
     choices = _choices(node)
@@ -181,14 +184,14 @@ def _either(choices: list[str]) -> str:
     return " or ".join(filter(None, (", ".join(choices[:-1]), choices[-1])))
 
 
-def _of_field(how: str, field: str, where: str, known: list[str]) -> Failure:
+def _of_field(how: str, field: str, where: str, known: list[str], part: str) -> Failure:
     inside = f" in `{where}`" if where else ""
-    listed = f"Known: {', '.join(sorted(known))}."
+    listed = f"Known: {', '.join(sorted(known)) or 'none'}."
     if how.startswith("missing"):
-        return Failure("invalid", f"The field `{field}` is missing{inside}. {listed}", 422, field)
+        return Failure("invalid", f"The {part} `{field}` is missing{inside}. {listed}", 422, field)
     meant = nearest(field, known)
     more = "" if meant.startswith("Known") else f" {listed}"
-    said = f"There is no field `{field[:100]}`{inside}. {meant}{more}"
+    said = f"There is no {part} `{field[:100]}`{inside}. {meant}{more}"
     return Failure("invalid", said, 422, field[:100])
 
 

@@ -152,7 +152,10 @@ class Look:
         if target_arm is not None:
             rival = ARM if names_control(live, target_arm) else self.number(target_arm)
             if rival is None:
-                raise ParameterError(f"`target_arm` must be an arm, got {target_arm[:100]!r}.")
+                raise ParameterError(
+                    "`target` must be a number, the name of an arm, or control where there is one, "
+                    f"got {target_arm[:100]!r}."
+                )
             others |= {"target": target_arm, "rival": rival}
         return give_verdict(
             tallies,

@@ -22,7 +22,7 @@ _encode = msgspec.json.Encoder().encode
 
 async def ask(service: Service, request: Request) -> Response:
     """Give out pulls; those of an ask with the same key again."""
-    wanted: m.Ask = await request.read(m.Ask)
+    wanted: m.Ask = request.body
     key = _key_in(request.headers)
     found: AskedBefore | None = None
     if key is not None:
@@ -86,7 +86,7 @@ async def _recommend(service: Service, name: str, stopped: m.StoppedFailure) -> 
 
 async def tell(service: Service, request: Request) -> Response:
     """Let rewards come; each has a result of its own."""
-    wanted: m.Tells = await request.read(m.Tells)
+    wanted: m.Tells = request.body
     _, results, batch = await service.apply(
         request.experiment,
         lambda one: [(one.tell(tell.pull, tell.reward), tell) for tell in wanted.tells],
@@ -100,7 +100,7 @@ async def tell(service: Service, request: Request) -> Response:
 
 async def abandon(service: Service, request: Request) -> Response:
     """Go on without some rewards."""
-    wanted: m.Abandons = await request.read(m.Abandons)
+    wanted: m.Abandons = request.body
     _, results, batch = await service.apply(
         request.experiment, lambda one: [(one.abandon(pull), pull) for pull in wanted.pulls]
     )
