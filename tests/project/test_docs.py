@@ -106,7 +106,7 @@ def _check_curl(words: list[str]) -> None:
     patterns = ((re.sub(r"{\w+}", "[^/]+", route.path), route) for route in ROUTES)
     found = [r for pattern, r in patterns if r.method == method and re.fullmatch(pattern, path)]
     assert found, f"unknown request: {method} {path}"
-    if "-d" in words:
+    if "-d" in words and found[0].request is not None:
         msgspec.json.decode(words[words.index("-d") + 1], type=found[0].request)
 
 

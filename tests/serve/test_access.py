@@ -50,7 +50,7 @@ def test_every_role_with_every_request(
     served: InThread, tokens: dict[str, str], route: Route
 ) -> None:
     # of an experiment that there is not, so that nothing changes
-    path = route.path.format(experiment="ghost", key="k")
+    path = route.path.format(experiment="ghost", name="k")
     for role, given in tokens.items():
         status, answer = call(served.port, route.method, path, b"no JSON", token=given)
         if may(role, route.role):

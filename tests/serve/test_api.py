@@ -203,7 +203,7 @@ def test_keyed_arms_come_as_a_stream(served: InThread) -> None:
     live = ma.Prospector().live(n_arms=3000, seed=0)
     keys = [p["arm"] for p in game.ask(20)]
     assert keys == [f"arm {p.arm}" for p in live.ask(20)]
-    more = {"keys": ["a, b", "arm 7", "<script>alert(1)</script>", "a, b"]}
+    more = {"names": ["a, b", "arm 7", "<script>alert(1)</script>", "a, b"]}
     assert game("POST", "/arms", more)[1] == {"added": 2, "n_arms": 3002, "skipped": 1}
     live.add_arms(2)
     for mine, yours in zip(game.ask(5), live.ask(5), strict=True):
@@ -223,28 +223,32 @@ def test_keyed_arms_come_as_a_stream(served: InThread) -> None:
         ("application/x-ndjson", b'"new"\n"cut', "Line 2"),
         ("application/x-ndjson", b'"new"\n{"key": ' + b"[" * 5000 + b"]" * 5000 + b"}", "Line 2"),
         ("application/x-ndjson", b'"new"\n"\\u0000"\n', "Line 2: a name must have"),
-        ("application/json", b'{"count": 3}', "have keys: give the new ones"),
-        ("application/json", b'{"keys": ["new", ""]}', "Key 2: a name must have"),
-        ("application/json", b'{"keys": ["new", "\\u0000"]}', "Key 2: a name must have"),
-        ("application/json", b'{"keys": ["new", "%s"]}' % (b"x" * 1001), "Key 2: a name must have"),
+        ("application/json", b'{"count": 3}', "have names: give the new ones"),
+        ("application/json", b'{"names": ["new", ""]}', "Name 2: a name must have"),
+        ("application/json", b'{"names": ["new", "\\u0000"]}', "Name 2: a name must have"),
+        (
+            "application/json",
+            b'{"names": ["new", "%s"]}' % (b"x" * 1001),
+            "Name 2: a name must have",
+        ),
     ],
 )
 def test_an_import_that_fails_leaves_nothing(
     served: InThread, kind: str, body: bytes, message: str
 ) -> None:
     game = Game(served, n_arms=None)
-    game("POST", "/arms", {"keys": ["a", "b"]})
+    game("POST", "/arms", {"names": ["a", "b"]})
     status, answer = game("POST", "/arms", body, Content_Type=kind)
     assert status in (409, 422)
     assert message in answer["message"]
     assert game("GET", "")[1]["n_arms"] == 2
     assert game("GET", "/arms/new")[0] == 404
-    assert game("POST", "/arms", {"keys": ["new"]})[1]["n_arms"] == 3
+    assert game("POST", "/arms", {"names": ["new"]})[1]["n_arms"] == 3
 
 
 def test_pages_of_arms_hold_all_of_them_once(served: InThread) -> None:
     game = Game(served, n_arms=None)
-    game("POST", "/arms", {"keys": [f"k{n:03}" for n in range(120)]})
+    game("POST", "/arms", {"names": [f"k{n:03}" for n in range(120)]})
     for one in game.ask(30):
         game.tell(one["pull"], 1.0)
     for sort, count in (("arm", 120), ("low", 30), ("pulls", 30)):
@@ -259,7 +263,7 @@ def test_pages_of_arms_hold_all_of_them_once(served: InThread) -> None:
 
 def test_pages_of_events(served: InThread) -> None:
     game = Game(served, n_arms=None)
-    game("POST", "/arms", {"keys": [f"k {n}" for n in range(40)]})
+    game("POST", "/arms", {"names": [f"k {n}" for n in range(40)]})
     pulls = game.ask(10)
     for one in pulls:
         game.tell(one["pull"], 0.5)
@@ -318,7 +322,7 @@ def test_first_arms_that_are_too_many_for_the_policy(served: InThread) -> None:
     status, answer = game("POST", "/arms", lines, **kind)
     assert status == 422
     assert "would draw 65537 of 65537" in answer["message"]
-    assert game("POST", "/arms", {"keys": ["a", "b"]})[1]["n_arms"] == 2
+    assert game("POST", "/arms", {"names": ["a", "b"]})[1]["n_arms"] == 2
     assert len(game.ask(2)) == 2
 
 

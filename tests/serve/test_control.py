@@ -123,7 +123,7 @@ def test_what_uplift_says(served: InThread) -> None:
     status, said = call(served.port, "GET", f"{path}/uplift")
     assert (status, said["missing"], said["control"]) == (200, "there are no arms yet.", "current")
     assert call(served.port, "GET", f"{path}/uplift?confidence=1")[0] == 422
-    call(served.port, "POST", f"{path}/arms", {"keys": ["a", "b"]})
+    call(served.port, "POST", f"{path}/arms", {"names": ["a", "b"]})
     name = path.rsplit("/", 1)[1]
     with remote_of(served, name) as remote:
         with pytest.raises(ma.TurnError, match="no reward has been told"):

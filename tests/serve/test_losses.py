@@ -131,7 +131,7 @@ def test_the_panel(served: InThread, uneven: bool) -> None:
     path = path_of(name)
     keys = [f"item <{k}>" for k in range(4)]
     assert call(port, "PUT", path, {"policy": "uniform", "horizon": 4000, "seed": 1})[0] == 201
-    assert call(port, "POST", f"{path}/arms", {"keys": keys})[0] == 200
+    assert call(port, "POST", f"{path}/arms", {"names": keys})[0] == 200
     for key in keys[:1]:
         call(port, "POST", f"{path}/observations", {"arm": key, "rewards": [1.0] * 50})
     pulls = call(port, "POST", f"{path}/asks", {"k": 400})[1]["pulls"]

@@ -94,7 +94,7 @@ def test_asks_have_keys_whatever_is_viewed_meanwhile(
     async def main() -> None:
         async with serving(tmp_path) as service:
             await send(service, "put", "x", {"policy": "prospector", "seed": 1})
-            await send(service, "add_arms", "x", {"keys": [f"key {k}" for k in range(20)]})
+            await send(service, "add_arms", "x", {"names": [f"key {k}" for k in range(20)]})
             given = await send(service, "ask", "x", {"k": 5}, idempotency_key="a")
             assert all(one["arm"].startswith("key ") for one in given["pulls"])
 
@@ -118,7 +118,7 @@ def test_views_have_keys_when_others_were_forgotten(
     async def main() -> None:
         async with serving(tmp_path) as service:
             await send(service, "put", "x", {"policy": "prospector", "seed": 1})
-            await send(service, "add_arms", "x", {"keys": [f"key {k}" for k in range(20)]})
+            await send(service, "add_arms", "x", {"names": [f"key {k}" for k in range(20)]})
             given = await send(service, "ask", "x", {"k": 9})
             service.leader.forget(service.leader.games["x"])  # it is loaded anew, without names
             for one in given["pulls"][:3]:

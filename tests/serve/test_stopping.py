@@ -29,7 +29,7 @@ def test_epsilon_is_changed_and_kept(store: str) -> None:
         port = one.port
         assert call(port, "PUT", path, spec | {"epsilon": "5%"})[0] == 201
         assert call(port, "GET", f"{path}/verdict")[1]["code"] == "no_arms"
-        call(port, "POST", f"{path}/arms", {"keys": ["red", "green", "7"]})
+        call(port, "POST", f"{path}/arms", {"names": ["red", "green", "7"]})
         assert call(port, "GET", path)[1]["headline"].startswith("Too early to say: no reward")
         _played(port, path, 500, "green")
         assert call(port, "GET", f"{path}/verdict")[1]["epsilon"] == "5%"

@@ -48,7 +48,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Following
             chosen: dict[str, Any] = {"arm": {"key": "a"}}
             for name, view in views.VIEWS.items():  # of nothing
                 view(look, **chosen.get(name, {}))
-            assert call(one.port, "POST", f"{path}/arms", {"keys": KEYS})[0] == 200
+            assert call(one.port, "POST", f"{path}/arms", {"names": KEYS})[0] == 200
             pulls = call(one.port, "POST", f"{path}/asks", {"k": 60})[1]["pulls"]
             assert [p["arm"] for p in pulls] == [p.arm for p in live.ask(60)]
             tells = [{"pull": p, "reward": p % 4 / 3} for p in range(40)]

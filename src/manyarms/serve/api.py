@@ -155,7 +155,7 @@ def set_state(action: str, state: m.State) -> Any:
 
 async def retire(service: Service, request: Request) -> Response:
     """Let an arm go."""
-    key = request.arguments["key"]
+    key = request.arguments["name"]
     number = await number_of(service, request.experiment, key)
     return await _come_or_gone(service, request, lambda one: one.retire(number), f"retire {key}")
 
@@ -203,9 +203,9 @@ def view(what: str) -> Any:
 
 async def arm(service: Service, request: Request) -> Response:
     """Return one arm."""
-    found = await service.view("arm", request.experiment, key=request.arguments["key"])
+    found = await service.view("arm", request.experiment, key=request.arguments["name"])
     if found is None:
-        raise unknown_arm(request.arguments["key"])
+        raise unknown_arm(request.arguments["name"])
     return answered(found)
 
 

@@ -47,7 +47,7 @@ class Season(Struct, forbid_unknown_fields=True):
 
 
 class Spec(Struct, forbid_unknown_fields=True):
-    """An experiment. Without `n_arms` its arms have keys, and are added before the first ask."""
+    """An experiment. Without `n_arms` its arms have names, and are added before the first ask."""
 
     policy: PolicySpec | str = "prospector"
     horizon: Annotated[int, Meta(ge=1)] | None = None
@@ -148,6 +148,12 @@ class ArmsQuery(Struct, forbid_unknown_fields=True):
     limit: Annotated[int, Meta(ge=1, le=1000)] = 50
 
 
+class SyncQuery(Struct, forbid_unknown_fields=True):
+    """Whether to count what would change, and to change nothing."""
+
+    preview: bool = False
+
+
 class LeadersQuery(Struct, forbid_unknown_fields=True):
     """How many arms to return."""
 
@@ -180,7 +186,7 @@ class PendingQuery(Struct, forbid_unknown_fields=True):
 
 
 class GivenPull(Struct):
-    """An arm to pull now: its key, or its number if arms have no keys."""
+    """An arm to pull now: its name, or its number if arms have no names."""
 
     pull: int
     arm: str | int
@@ -217,13 +223,21 @@ class AddedArms(Struct):
     skipped: int = 0  # names that were there already
 
 
-class SyncedKeys(Struct):
+class SyncedArms(Struct):
     """The names of the arms that were added, restored and retired, and the number of arms now."""
 
     added: list[str]
     restored: list[str]
     retired: list[str]
     n_arms: int
+
+
+class SyncPreview(Struct):
+    """How many arms a sync would add, restore and retire."""
+
+    added: int
+    restored: int
+    retired: int
 
 
 class Done(Struct):

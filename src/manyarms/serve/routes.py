@@ -115,12 +115,13 @@ ROUTES: tuple[Route, ...] = (
     Route("abandon", "POST", f"{_X}/abandons", "client", abandon,
           "Abandon pulls.", m.Abandons, m.ToldMany),
     Route("add_arms", "POST", f"{_X}/arms", "admin", add_arms,
-          'Add arms: a stream of NDJSON with one name per line, {"keys": [...]}, or {"count": n}. '
+          'Add arms: a stream of NDJSON with one name per line, {"names": [...]}, or {"count": n}. '
           "Names that are there already are skipped.", answer=m.AddedArms),
     Route("sync_arms", "PUT", f"{_X}/arms", "admin", sync_arms,
           "Add, restore and retire arms so that exactly these are in play: a stream of NDJSON with "
-          'one name per line, or {"keys": [...]}.', answer=m.SyncedKeys),
-    Route("retire", "DELETE", f"{_X}/arms/{{key}}", "admin", api.retire,
+          'one name per line, or {"names": [...]}. With `preview=true`, only count them.',
+          answer=m.SyncedArms | m.SyncPreview, query=m.SyncQuery),
+    Route("retire", "DELETE", f"{_X}/arms/{{name}}", "admin", api.retire,
           "Retire an arm.", answer=m.ComeOrGone),
     Route("restore", "POST", f"{_X}/restores", "admin", api.restore,
           "Restore a retired arm.", m.Restore, m.ComeOrGone),
@@ -139,7 +140,7 @@ ROUTES: tuple[Route, ...] = (
           "A page of events.", answer=m.EventPage, query=m.EventsQuery),
     Route("arms", "GET", f"{_X}/arms", "viewer", api.view("arms"),
           "A page of arms.", answer=m.ArmPage, query=m.ArmsQuery),
-    Route("arm", "GET", f"{_X}/arms/{{key}}", "viewer", api.arm, "One arm.", answer=m.ArmView),
+    Route("arm", "GET", f"{_X}/arms/{{name}}", "viewer", api.arm, "One arm.", answer=m.ArmView),
     Route("leaders", "GET", f"{_X}/leaders", "viewer", api.view("leaders"),
           "The best arms.", answer=m.Leaders, query=m.LeadersQuery),
     Route("verdict", "GET", f"{_X}/verdict", "viewer", api.verdict,
