@@ -116,19 +116,19 @@ def test_past_the_horizon_there_is_a_recommendation(served: InThread) -> None:
     assert answer["recommended"]["told"] >= 1
 
 
-def test_pulls_in_flight_are_limited(served: InThread) -> None:
-    game = Game(served, in_flight=5)
+def test_pending_pulls_are_limited(served: InThread) -> None:
+    game = Game(served, max_pending=5)
     first = game.ask(3)
     status, answer = game("POST", "/asks", {"k": 3})
-    assert (status, answer["code"]) == (409, "in_flight")
-    assert "may have 5 pulls in flight, and has 3: there is no room for 3 more" in answer["message"]
+    assert (status, answer["code"]) == (409, "max_pending")
+    assert "may have 5 pending pulls, and has 3: there is no room for 3 more" in answer["message"]
     assert "`window`" in answer["message"]
     assert len(game.ask(2)) == 2
-    assert game("POST", "/asks", {})[1]["code"] == "in_flight"
+    assert game("POST", "/asks", {})[1]["code"] == "max_pending"
     game.tell(first[0]["pull"], 1.0)
     assert len(game.ask()) == 1
     summary = game("GET", "")[1]
-    assert (summary["pending"], summary["spec"]["in_flight"]) == (5, 5)
+    assert (summary["pending"], summary["spec"]["max_pending"]) == (5, 5)
 
 
 def test_pause_resume_stop(served: InThread) -> None:
@@ -166,7 +166,8 @@ def test_a_window_abandons_or_tells_what_is_missing(served: InThread) -> None:
     assert lost.tell(pulls[0], 1.0)["status"] == 410
     assert zero("GET", "")[1]["reward"] == 0.25
     assert zero.tell(pulls[1], 0.25) == {"pull": pulls[1], "applied": False}
-    assert lost("GET", "/in-flight")[1]["expired"] == 1
+    for game in (lost, zero):
+        assert game("GET", "/pending")[1]["expired"] == 1
 
 
 @pytest.mark.patient
@@ -302,8 +303,8 @@ def test_pages_of_events(served: InThread) -> None:
             {"policy": "sequential-halving", "n_arms": 1 << 50, "horizon": 1 << 40},
             "`policy` must draw at most 65536 arms before the first pull",
         ),
-        ({"in_flight": 0}, "`in_flight` must be an integer >= 1"),
-        ({"in_flight": 1_000_001}, "`in_flight` must be an integer <= 1000000"),
+        ({"max_pending": 0}, "`max_pending` must be an integer >= 1"),
+        ({"max_pending": 1_000_001}, "`max_pending` must be an integer <= 1000000"),
         ({"missing": 7.0, "window": 1}, "Cannot tell reward 7.0"),
         ({"oops": 1}, "There is no field `oops`. Known: control, early"),
     ],
@@ -434,5 +435,5 @@ def test_health_and_metrics(served: InThread) -> None:
     assert call(served.port, "GET", "/readyz", token=None)[0] == 200
     text = call(served.port, "GET", "/metrics")[1].decode()
     assert 'manyarms_request_seconds_count{route="ask",status="200"}' in text
-    assert re.search(r"^manyarms_in_flight \d+\.0$", text, re.M)
+    assert re.search(r"^manyarms_pending \d+\.0$", text, re.M)
     assert "experiment=" not in text  # names are not for everybody

@@ -110,7 +110,7 @@ HUGE = (2**63 - 1, 2**63, 10**30, -(10**30))
     [
         ("PUT", "huge", {"n_arms": ...}),
         ("PUT", "huge", {"n_arms": 9, "horizon": ...}),
-        ("PUT", "huge", {"n_arms": 9, "in_flight": ...}),
+        ("PUT", "huge", {"n_arms": 9, "max_pending": ...}),
         ("POST", "late/asks", {"k": ...}),
         ("POST", "late/arms", {"count": ...}),
         ("POST", "late/restores", {"arm": ...}),
@@ -119,7 +119,7 @@ HUGE = (2**63 - 1, 2**63, 10**30, -(10**30))
         ("DELETE", "late/arms/{}", None),
         ("GET", "late/arms?limit={}", None),
         ("GET", "late/leaders?k={}", None),
-        ("GET", "late/in-flight?limit={}", None),
+        ("GET", "late/pending?limit={}", None),
         ("GET", "late/verdict?confidence={}", None),
         ("GET", "late/events?after={}", None),
         ("GET", "late/events?limit={}", None),

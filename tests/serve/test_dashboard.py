@@ -143,7 +143,7 @@ def test_headers_let_nothing_in(gallery: InThread) -> None:
 def test_the_page_says_what_a_person_needs(gallery: InThread) -> None:
     _, page = get(gallery, "/experiments/captions")
     order = [page.index(f'id="{panel}-title"') for panel in
-             ("deploy", "leaders", "reward", "flight", "arms")]  # fmt: skip
+             ("deploy", "leaders", "reward", "pending", "arms")]  # fmt: skip
     assert order == sorted(order)
     for words_of in (
         "May I stop?",
@@ -152,10 +152,10 @@ def test_the_page_says_what_a_person_needs(gallery: InThread) -> None:
     ):
         assert words_of in page
     _, hostile = get(gallery, "/experiments/hostile")
-    assert "Rewards come late in a biased way." in hostile
+    assert "Late rewards differ from early ones." in hostile
     assert "so this may be wrong" in hostile
     assert 'href="/new?like=hostile&amp;hold=600"' in hostile
-    assert "Rewards come late in a biased way." not in page
+    assert "Late rewards differ from early ones." not in page
     status, form = get(gallery, "/new?like=hostile&hold=600")
     assert status == 200
     assert '<option value="hold" selected>' in form
@@ -171,7 +171,7 @@ def test_one_is_not_many(gallery: InThread) -> None:
     assert call(gallery.port, "POST", f"{path}/tells", tell)[0] == 200
     text = re.sub(r"<[^>]*>", "", get(gallery, "/experiments/alone")[1])
     for said in (
-        "1 pull waits for its reward.",
+        "1 pull is pending.",
         "moss, 1 arm",
         "1 reward)",
     ):
@@ -184,7 +184,7 @@ def test_one_is_not_many(gallery: InThread) -> None:
 
 def test_the_key_has_the_colours_of_the_picture() -> None:
     css = (panels.HERE / "static" / "dashboard.css").read_text()
-    for kind in ("flying", "gone", "band", "gap"):
+    for kind in ("pending", "gone", "band", "gap"):
         (key,) = re.findall(rf"\.key \.{kind}::before {{ background: (var\(--\w+\)); }}", css)
         assert re.search(rf"\.(parts|chart) \.{kind} {{ fill: {re.escape(key)};", css), kind
 

@@ -139,7 +139,7 @@ def test_the_panel(served: InThread, uneven: bool) -> None:
     tells = [{"pull": p["pull"], "reward": 1} for p in pulls if p["pull"] not in gone]
     call(port, "POST", f"{path}/abandons", {"pulls": gone})
     call(port, "POST", f"{path}/tells", {"tells": tells})
-    seen = call(port, "GET", f"{path}/in-flight")[1]["uneven"]
+    seen = call(port, "GET", f"{path}/pending")[1]["uneven"]
     page = call(port, "GET", f"/experiments/{name}")[1].decode()
     if not uneven:
         assert seen == []

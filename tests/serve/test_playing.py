@@ -123,7 +123,7 @@ def test_views_have_keys_when_others_were_forgotten(
             service.leader.forget(service.leader.games["x"])  # it is loaded anew, without names
             for one in given["pulls"][:3]:
                 assert (await service.view("arm", "x", key=one["arm"])).arm == one["arm"]
-            shown = await service.view("in_flight", "x")
+            shown = await service.view("pending", "x")
             assert [one.arm for one in shown.oldest] == [one["arm"] for one in given["pulls"]]
 
     asyncio.run(main())

@@ -283,7 +283,7 @@ class Calls:
 
     def pending(self) -> Plan[list[Pull]]:
         """Look at what is waited for."""
-        answer = yield Call("GET", f"{self._path}/in-flight{_query(limit=MOST_PULLS)}")
+        answer = yield Call("GET", f"{self._path}/pending{_query(limit=MOST_PULLS)}")
         return [Pull(pull["arm"], pull["pull"]) for pull in answer.body["oldest"]]
 
     def arms(self) -> Plan[list[ArmEstimate]]:

@@ -146,7 +146,7 @@ def failure_of_body(error: msgspec.ValidationError, kind: Any, part: str = "fiel
     ... except msgspec.ValidationError as error:
     ...     print(failure_of_body(error, Spec).message)
     There is no field `horizn`. Did you mean 'horizon'? Known: control, early, epsilon, horizon, \
-in_flight, missing, n_arms, policy, reward, reward_range, season, seed, share, target, window.
+max_pending, missing, n_arms, policy, reward, reward_range, season, seed, share, target, window.
     """
     text = str(error)
     found = _WHERE.search(text)

@@ -57,7 +57,7 @@ class Spec(Struct, forbid_unknown_fields=True):
     window: Annotated[float, Meta(gt=0)] | None = None  # seconds that a reward may take
     missing: Literal["abandon"] | float = "abandon"  # what follows when it has not come
     early: Literal["tell", "hold"] = "tell"  # hold: a reward counts at the end of its window
-    in_flight: Annotated[int, Meta(ge=1, le=1_000_000)] = 100_000  # pulls that may wait at once
+    max_pending: Annotated[int, Meta(ge=1, le=1_000_000)] = 100_000  # pulls
     # the name of what there is today, to compare with
     control: Annotated[str, Meta(min_length=1, max_length=1000, pattern=_NO_NUL)] | int | None = (
         None
@@ -421,8 +421,8 @@ class DelayBin(Struct):
     mean_reward: float | None
 
 
-class WaitingPull(Struct):
-    """A pull in flight."""
+class PendingPull(Struct):
+    """A pull whose reward has not been told."""
 
     pull: int
     arm: str | int
@@ -438,15 +438,15 @@ class UnevenLoss(Struct):
     others: float  # the share of all others
 
 
-class InFlightView(Struct):
-    """Pulls that wait for their rewards, and how long rewards took."""
+class PendingView(Struct):
+    """Pending pulls, and how long rewards took."""
 
     count: int
     held: int
     ages: list[DelayBin]
     delays: list[DelayBin]
     expired: int  # pulls whose window ended without a reward
-    oldest: list[WaitingPull]
+    oldest: list[PendingPull]
     alarm: str  # set if the mean reward differs by delay
     head: int
     uneven: list[UnevenLoss] = []  # arms that lose more or fewer rewards than by chance

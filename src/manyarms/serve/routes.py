@@ -119,8 +119,8 @@ ROUTES: tuple[Route, ...] = (
           "Names that are there already are skipped.", answer=m.AddedArms),
     Route("sync_arms", "PUT", f"{_X}/arms", "admin", sync_arms,
           "Add, restore and retire arms so that exactly these are in play: a stream of NDJSON with "
-          'one name per line, or {"names": [...]}. With `preview=true`, only count them.',
-          answer=m.SyncedArms | m.SyncPreview, query=m.SyncQuery),
+          'one name per line, or {"names": [...]}. With `preview=true`, nothing '
+          "changes, and the answer has three counts.", answer=m.SyncedArms, query=m.SyncQuery),
     Route("retire", "DELETE", f"{_X}/arms/{{name}}", "admin", api.retire,
           "Retire an arm.", answer=m.ComeOrGone),
     Route("restore", "POST", f"{_X}/restores", "admin", api.restore,
@@ -151,8 +151,8 @@ ROUTES: tuple[Route, ...] = (
           answer=UpliftView, query=m.UpliftQuery),
     Route("minutes", "GET", f"{_X}/minutes", "viewer", api.view("minutes"),
           "What happened when.", answer=m.Minutes),
-    Route("in_flight", "GET", f"{_X}/in-flight", "viewer", api.view("in_flight"),
-          "What is in flight.", answer=m.InFlightView, query=m.PendingQuery),
+    Route("pending", "GET", f"{_X}/pending", "viewer", api.view("pending"),
+          "Pending pulls, and how long rewards took.", answer=m.PendingView, query=m.PendingQuery),
     Route("healthz", "GET", "/healthz", "public", api.healthz,
           "Whether the process runs.", answer=m.Ready, query=m.AnyQuery),
     Route("readyz", "GET", "/readyz", "public", api.readyz,

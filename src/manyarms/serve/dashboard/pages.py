@@ -18,7 +18,6 @@ from msgspec import Meta, Struct
 import manyarms
 from manyarms.core import theme
 from manyarms.protocol.colours import page_css
-from manyarms.protocol.registry import policy_names
 from manyarms.serve import messages as m
 from manyarms.serve.access import (
     Caller,
@@ -172,10 +171,10 @@ def _experiment_panels(service: Service, name: str) -> PagePanels:
 async def experiment_page(service: Service, request: Request) -> Response:
     """Show an experiment."""
     drawn = _experiment_panels(service, request.experiment)
-    shown = {"panels": await drawn.now(), "policies": policy_names()}
+    shown = await drawn.now()
     summary: m.ExperimentSummary = drawn.kept["summary"]
     arms = await _arms(service, request)
-    return _page(service, "experiment", request.caller, summary=summary, arms=arms, **shown)
+    return _page(service, "experiment", request.caller, summary=summary, arms=arms, panels=shown)
 
 
 async def experiment_panels(service: Service, request: Request) -> Response:
@@ -206,7 +205,7 @@ async def new_page(service: Service, request: Request) -> Response:
             raise refuse(422, "invalid", "`hold` must be a number > 0, got nan.")
         spec = msgspec.structs.replace(spec, early="hold", window=query.hold)
     policy = spec.policy if isinstance(spec.policy, str) else spec.policy.name
-    shown = {"spec": spec, "policy": policy, "policies": policy_names(), "like": query.like}
+    shown = {"spec": spec, "policy": policy, "like": query.like}
     return _page(service, "new", request.caller, **shown)
 
 
