@@ -33,7 +33,7 @@ from manyarms.serve.settings import change_settings, same_but_settings
 
 
 async def put(service: Service, request: Request) -> Response:
-    """Create an experiment; the same one again is no mistake."""
+    """Create an experiment, or find it if it exists with the same spec."""
     spec: m.Spec = request.body
     name = request.experiment
     with as_refusals():
@@ -102,7 +102,7 @@ def _difference(theirs: str, ours: m.Spec) -> str:
 
 
 async def delete(service: Service, request: Request) -> Response:
-    """Delete a stopped experiment. It is gone at once; its rows are deleted bit by bit."""
+    """Delete a stopped experiment. Its rows are deleted later, some at a time."""
     name, leader, x = request.experiment, service.leader, None
     with contextlib.ExitStack() as meanwhile:
 
@@ -116,7 +116,7 @@ async def delete(service: Service, request: Request) -> Response:
         except RefusedError as error:
             if error.failure.code != "replay":
                 raise
-            # nobody can play it, so nobody could stop it first
+            # it cannot be loaded, so it cannot be stopped first
             meanwhile.enter_context(leader.burying(name))
         else:  # all that was applied is committed: what came later would not pass the fence
             leader.forget(experiment, "the experiment was deleted")
@@ -154,14 +154,14 @@ def set_state(action: str, state: m.State) -> Any:
 
 
 async def retire(service: Service, request: Request) -> Response:
-    """Let an arm go."""
+    """Retire an arm."""
     key = request.arguments["name"]
     number = await number_of(service, request.experiment, key)
     return await _come_or_gone(service, request, lambda one: one.retire(number), f"retire {key}")
 
 
 async def restore(service: Service, request: Request) -> Response:
-    """Let a retired arm come back."""
+    """Restore a retired arm."""
     wanted: m.Restore = request.body
     key = str(wanted.arm)
     number = await number_of(service, request.experiment, key)
@@ -178,7 +178,7 @@ async def _come_or_gone(
 
 
 async def observe(service: Service, request: Request) -> Response:
-    """Keep rewards of an arm that no pull earned."""
+    """Observe rewards of an arm that no pull earned."""
     wanted: m.Observe = request.body
     number = await number_of(service, request.experiment, str(wanted.arm))
     experiment, kept, _ = await service.apply(

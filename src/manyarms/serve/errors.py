@@ -53,13 +53,13 @@ def invalid(message: str) -> RefusedError:
 
 
 def failed(what: str) -> RefusedError:
-    """Log the exception that is being handled, a mistake of ours; return what to answer."""
+    """Log the exception that is being handled, a defect of the service; return the answer."""
     _logger.exception("%s failed", what)
     return refuse(500, "failed", "This failed; the log of the service says why.")
 
 
 def unknown_experiment(name: str) -> RefusedError:
-    """Return the refusal of an experiment that there is not."""
+    """Return the refusal of an unknown experiment."""
     return refuse(
         404,
         "unknown_experiment",
@@ -71,13 +71,13 @@ def out_of_pulls(horizon: int | None) -> RefusedError:
     """Return the refusal of an ask after the last pull of a horizon."""
     said = (
         f"All {horizon} pulls of the horizon are made. Deploy the recommended arm. For more pulls, "
-        f"go on in a season; without a horizon, prospector plays for ever."
+        f"start a season; prospector needs no horizon."
     )
     return RefusedError(StoppedFailure("horizon", said, None))
 
 
 def unknown_arm(key: str) -> RefusedError:
-    """Return the refusal of an arm that there is not."""
+    """Return the refusal of an unknown arm."""
     return refuse(404, "unknown_arm", f"Unknown arm {key[:100]!r}.")
 
 
@@ -92,7 +92,7 @@ def unreachable(why: object) -> RefusedError:
 
 
 def unknown(why: str) -> RefusedError:
-    """Return the refusal of a request of which nobody knows whether it was done."""
+    """Return the refusal of a request that may have been done."""
     return unavailable(
         f"{why}; whether this was done is not known. If it adds arms, look whether they are there; "
         "send all else again, an ask with the same Idempotency-Key.",
@@ -102,7 +102,7 @@ def unknown(why: str) -> RefusedError:
 
 @contextlib.contextmanager
 def as_refusals() -> Iterator[None]:
-    """Let the package's errors be answers."""
+    """Turn errors of the package into refusals."""
     try:
         yield
     except ManyarmsError as error:

@@ -334,7 +334,7 @@ class Experiment(Game):
     def set_state(self, state: str) -> None:
         """Pause, resume or stop."""
         if self.state == "stopped" and state != "stopped":
-            raise refuse(409, "stopped", f"{self.name} was stopped, which is for good.")
+            raise refuse(409, "stopped", f"{self.name} was stopped, and cannot be resumed.")
         if self.live is None:
             raise refuse(409, "no_arms", f"{self.name} has no arms yet. Add some.")
         self.state = state

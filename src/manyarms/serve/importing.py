@@ -51,7 +51,7 @@ async def number_of(service: Service, name: str, key: str) -> int:
 async def add_arms(service: Service, request: Request) -> Response:
     """Add arms: a number of them, or their names. Names that are there already are skipped.
 
-    Names are written beyond the arms there are, where nobody sees them; one commit publishes them.
+    Names are written beyond the last arm, where they are not visible; one commit publishes them.
     """
     batches = streamed_names(request)
     if batches is None:
@@ -102,7 +102,7 @@ async def _count(service: Service, request: Request, new: int) -> Response:
 
 @contextlib.asynccontextmanager
 async def importing(service: Service, name: str) -> AsyncIterator[Experiment]:
-    """Let one request at a time bring names; if it fails, delete what it has left."""
+    """Allow one request at a time to add names; if it fails, delete what it has written."""
     experiment = await service.leader.find(name)
     if not experiment.keyed:
         raise refuse(422, "numbers", f"The arms of {name} are numbers: give a `count`.")
@@ -113,7 +113,7 @@ async def importing(service: Service, name: str) -> AsyncIterator[Experiment]:
             await asyncio.shield(experiment.tidying)
         try:
             yield experiment
-        except BaseException:  # also if whoever sends them goes away
+        except BaseException:  # also if the client disconnects
             if not experiment.gone:
                 service.leader.tidy(experiment)
             raise
@@ -149,7 +149,7 @@ async def publish(
 async def in_pieces(
     service: Service, experiment: Experiment, back: Sequence[int], gone: Sequence[int]
 ) -> None:
-    """Let arms come back, and let others go, some in each commit: others have their turn."""
+    """Restore and retire arms, some in each commit, so that other requests do not wait."""
     for begin in range(0, len(back), _AT_ONCE):
         some = back[begin : begin + _AT_ONCE]
         await service.apply(experiment.name, lambda one, some=some: [*map(one.restore, some)])  # type: ignore[misc]

@@ -21,7 +21,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 async def ask(service: Service, request: Request) -> Response:
-    """Give out pulls; those of an ask with the same key again."""
+    """Give out pulls; an ask that repeats a key gets the same pulls."""
     wanted: m.Ask = request.body
     key = _key_in(request.headers)
     found: AskedBefore | None = None
@@ -85,7 +85,7 @@ async def _recommend(service: Service, name: str, stopped: m.StoppedFailure) -> 
 
 
 async def tell(service: Service, request: Request) -> Response:
-    """Let rewards come; each has a result of its own."""
+    """Tell rewards; each gets its own result."""
     wanted: m.Tells = request.body
     _, results, batch = await service.apply(
         request.experiment,
@@ -99,7 +99,7 @@ async def tell(service: Service, request: Request) -> Response:
 
 
 async def abandon(service: Service, request: Request) -> Response:
-    """Go on without some rewards."""
+    """Abandon pulls."""
     wanted: m.Abandons = request.body
     _, results, batch = await service.apply(
         request.experiment, lambda one: [(one.abandon(pull), pull) for pull in wanted.pulls]

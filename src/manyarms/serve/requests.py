@@ -112,7 +112,7 @@ class Request:
         return piece, more
 
     def _check_whole(self) -> None:
-        """Refuse a body that is shorter than promised: an offer to upgrade swallows it."""
+        """Refuse a body that is shorter than its length says: uvicorn drops it after `Upgrade`."""
         headers, said = self.headers, ""
         promised = headers.get(b"content-length")
         if promised is not None and self._came < int(promised):
@@ -166,7 +166,7 @@ def _slow() -> RefusedError:
 
 
 def _last(status: int, code: str, message: str) -> RefusedError:
-    """Return the refusal of a body that is not read to its end: nothing follows on its way."""
+    """Return the refusal of a body that is not read to its end; the connection is closed."""
     return RefusedError(Failure(code, message, status), {"connection": "close"})
 
 
