@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import importlib
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -59,14 +57,12 @@ def test_pages_and_the_site_have_it(tmp_path: Path) -> None:
 
 
 def test_the_dashboard_has_it() -> None:
-    pytest.importorskip("starlette", reason='the service needs pip install ".[serve]"')
+    pytest.importorskip("msgspec", reason='the service needs pip install ".[serve]"')
     from manyarms.serve.dashboard import panels
-    from manyarms.serve.dashboard.pages import Pages
-    from manyarms.serve.service import Service, Settings
+    from manyarms.serve.dashboard.pages import page_files
 
-    pages: Any = Pages(Service(Settings("sqlite:///none.db")))
-    styles, icon = asyncio.run(pages.shared_styles(None)), asyncio.run(pages.icon(None))
-    assert styles.body.decode().startswith(page_css())
-    assert icon.body.decode() == theme.ICON
+    files = {name: body.decode() for name, (body, _) in page_files().items()}
+    assert files["page.css"].startswith(page_css())
+    assert files["icon.svg"] == theme.ICON
     shown = {"root": "", "caller": None, "version": ""}
     assert theme.MARK in panels.template("base", **shown)

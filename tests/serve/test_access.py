@@ -6,6 +6,7 @@ import asyncio
 import http.client
 import itertools
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -18,8 +19,8 @@ import uvicorn
 import manyarms as ma
 from manyarms.cli.main import main
 from manyarms.serve import clock
-from manyarms.serve.access import digest_of
-from manyarms.serve.routes import ROLES, ROUTES, Route, may
+from manyarms.serve.access import ROLES, digest_of, may
+from manyarms.serve.routes import ROUTES, Route
 from manyarms.serve.server import loop_factory, serve
 from manyarms.serve.service import Settings
 from tests.serve.machines import InThread, call, drop_token, made_token, node, request
@@ -49,7 +50,7 @@ def test_every_role_with_every_request(
     served: InThread, tokens: dict[str, str], route: Route
 ) -> None:
     # of an experiment that there is not, so that nothing changes
-    path = route.path.format(experiment="ghost", key="k")
+    path = route.path.format(experiment="ghost", name="k")
     for role, given in tokens.items():
         status, answer = call(served.port, route.method, path, b"no JSON", token=given)
         if may(role, route.role):
@@ -158,7 +159,7 @@ def test_cookies(served: InThread, tokens: dict[str, str]) -> None:
     assert not header
     answer, _ = request(served.port, "POST", "/logout", b"", cookie | {"Origin": here})
     assert answer.status == 303
-    assert 'manyarms_token=""' in answer.headers["set-cookie"]
+    assert "manyarms_token=; Path=/; Max-Age=0;" in answer.headers["set-cookie"]
 
 
 def test_a_page_elsewhere_cannot_sign_its_visitors_in(
@@ -243,14 +244,57 @@ def test_a_local_token_that_is_dropped_stays_dropped(
         one = InThread(store).start()
         assert call(one.port, "GET", ALL, token=token)[0] == 401
         assert [line.strip() for line in one.said[1:]] == [
-            f"sign in at    http://127.0.0.1:{one.port}/login, with a token: "
-            "`manyarms token add me --role admin` makes one",
-            "(local-store was dropped, and is not made again)",
+            f"in a browser  http://127.0.0.1:{one.port}/login, with a token",
+            f"make a token  manyarms token add me --role admin --store sqlite:///{tmp_path}/new.db",
         ]
         one.stop()
     monkeypatch.setenv("MANYARMS_TOKEN", token)
     with pytest.raises(ma.ParameterError, match="'local-store', which was dropped"):
         InThread(store).start()
+
+
+_HINT = re.compile(r"(?:  |`)((?:manyarms|export) [^`\n]*)")
+
+
+def pasted(said: str, folder: Path) -> str:
+    """Run the one hint of a text in a shell, in another folder; return what it prints."""
+    (hint,) = _HINT.findall(said)
+    folder.mkdir(exist_ok=True)
+    words = hint.replace("manyarms ", f"{sys.executable} -m manyarms ", 1) + " && env"
+    done = subprocess.run(words, shell=True, cwd=folder, capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+@pytest.mark.patient
+@pytest.mark.skipif(os.name == "nt", reason="the hints are for a shell")
+def test_hints_can_be_pasted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They name the store of this service, from whatever folder they are run."""
+    (tmp_path / "a folder").mkdir()
+    monkeypatch.chdir(tmp_path / "a folder")
+    monkeypatch.delenv("MANYARMS_TOKEN", raising=False)
+    store, elsewhere = "sqlite:///my shop.db", tmp_path / "elsewhere"
+    one = InThread(store).start()
+    printed = pasted("\n".join(one.said), elsewhere)
+    (local,) = re.findall(r"^MANYARMS_TOKEN=(.*)$", printed, re.M)
+    assert call(one.port, "GET", ALL, token=local)[0] == 200
+    one.stop()
+    drop_token(store, "local-store")
+    monkeypatch.setattr("manyarms.serve.server._bound", lambda host, port: socket.socket())
+    with pytest.raises(ma.ParameterError, match="there is no token") as refused:
+        run(Settings(store=store, host="0.0.0.0", port=0))
+    monkeypatch.undo()
+    monkeypatch.chdir(tmp_path / "a folder")
+    made = pasted(str(refused.value), elsewhere).split()[0]
+    monkeypatch.setenv("MANYARMS_TOKEN", made)
+    with pytest.raises(ma.ParameterError, match="it is 'me' already") as refused:
+        run(Settings(store=store, port=0))
+    assert "me is revoked." in pasted(str(refused.value), elsewhere)
+    monkeypatch.delenv("MANYARMS_TOKEN")
+    one = InThread(store).start()
+    made = pasted("\n".join(one.said), elsewhere).split()[0]
+    assert call(one.port, "GET", ALL, token=made)[0] == 200
+    one.stop()
+    assert list(elsewhere.iterdir()) == []
 
 
 @pytest.mark.parametrize("given", ["", 4 * "s3cret"], ids=["none", "given"])
@@ -264,7 +308,7 @@ def test_logs_get_no_secrets(tmp_path: Path, given: str) -> None:
         text=True,
     ) as process:
         assert process.stdout is not None
-        said = "".join(process.stdout.readline() for _ in range(3))
+        said = "".join(process.stdout.readline() for _ in range(2))
         process.terminate()
         said += process.stdout.read()
     assert "/login, with " in said

@@ -116,19 +116,19 @@ def test_past_the_horizon_there_is_a_recommendation(served: InThread) -> None:
     assert answer["recommended"]["told"] >= 1
 
 
-def test_pulls_in_flight_are_limited(served: InThread) -> None:
-    game = Game(served, in_flight=5)
+def test_pending_pulls_are_limited(served: InThread) -> None:
+    game = Game(served, max_pending=5)
     first = game.ask(3)
     status, answer = game("POST", "/asks", {"k": 3})
-    assert (status, answer["code"]) == (409, "in_flight")
-    assert "may have 5 pulls in flight, and has 3: there is no room for 3 more" in answer["message"]
+    assert (status, answer["code"]) == (409, "max_pending")
+    assert "may have 5 pending pulls, and has 3: there is no room for 3 more" in answer["message"]
     assert "`window`" in answer["message"]
     assert len(game.ask(2)) == 2
-    assert game("POST", "/asks", {})[1]["code"] == "in_flight"
+    assert game("POST", "/asks", {})[1]["code"] == "max_pending"
     game.tell(first[0]["pull"], 1.0)
     assert len(game.ask()) == 1
     summary = game("GET", "")[1]
-    assert (summary["pending"], summary["spec"]["in_flight"]) == (5, 5)
+    assert (summary["pending"], summary["spec"]["max_pending"]) == (5, 5)
 
 
 def test_pause_resume_stop(served: InThread) -> None:
@@ -166,7 +166,8 @@ def test_a_window_abandons_or_tells_what_is_missing(served: InThread) -> None:
     assert lost.tell(pulls[0], 1.0)["status"] == 410
     assert zero("GET", "")[1]["reward"] == 0.25
     assert zero.tell(pulls[1], 0.25) == {"pull": pulls[1], "applied": False}
-    assert lost("GET", "/in-flight")[1]["expired"] == 1
+    for game in (lost, zero):
+        assert game("GET", "/pending")[1]["expired"] == 1
 
 
 @pytest.mark.patient
@@ -203,7 +204,7 @@ def test_keyed_arms_come_as_a_stream(served: InThread) -> None:
     live = ma.Prospector().live(n_arms=3000, seed=0)
     keys = [p["arm"] for p in game.ask(20)]
     assert keys == [f"arm {p.arm}" for p in live.ask(20)]
-    more = {"keys": ["a, b", "arm 7", "<script>alert(1)</script>", "a, b"]}
+    more = {"names": ["a, b", "arm 7", "<script>alert(1)</script>", "a, b"]}
     assert game("POST", "/arms", more)[1] == {"added": 2, "n_arms": 3002, "skipped": 1}
     live.add_arms(2)
     for mine, yours in zip(game.ask(5), live.ask(5), strict=True):
@@ -223,28 +224,32 @@ def test_keyed_arms_come_as_a_stream(served: InThread) -> None:
         ("application/x-ndjson", b'"new"\n"cut', "Line 2"),
         ("application/x-ndjson", b'"new"\n{"key": ' + b"[" * 5000 + b"]" * 5000 + b"}", "Line 2"),
         ("application/x-ndjson", b'"new"\n"\\u0000"\n', "Line 2: a name must have"),
-        ("application/json", b'{"count": 3}', "have keys: give the new ones"),
-        ("application/json", b'{"keys": ["new", ""]}', "Key 2: a name must have"),
-        ("application/json", b'{"keys": ["new", "\\u0000"]}', "Key 2: a name must have"),
-        ("application/json", b'{"keys": ["new", "%s"]}' % (b"x" * 1001), "Key 2: a name must have"),
+        ("application/json", b'{"count": 3}', "have names: give the new ones"),
+        ("application/json", b'{"names": ["new", ""]}', "Name 2: a name must have"),
+        ("application/json", b'{"names": ["new", "\\u0000"]}', "Name 2: a name must have"),
+        (
+            "application/json",
+            b'{"names": ["new", "%s"]}' % (b"x" * 1001),
+            "Name 2: a name must have",
+        ),
     ],
 )
 def test_an_import_that_fails_leaves_nothing(
     served: InThread, kind: str, body: bytes, message: str
 ) -> None:
     game = Game(served, n_arms=None)
-    game("POST", "/arms", {"keys": ["a", "b"]})
+    game("POST", "/arms", {"names": ["a", "b"]})
     status, answer = game("POST", "/arms", body, Content_Type=kind)
     assert status in (409, 422)
     assert message in answer["message"]
     assert game("GET", "")[1]["n_arms"] == 2
     assert game("GET", "/arms/new")[0] == 404
-    assert game("POST", "/arms", {"keys": ["new"]})[1]["n_arms"] == 3
+    assert game("POST", "/arms", {"names": ["new"]})[1]["n_arms"] == 3
 
 
 def test_pages_of_arms_hold_all_of_them_once(served: InThread) -> None:
     game = Game(served, n_arms=None)
-    game("POST", "/arms", {"keys": [f"k{n:03}" for n in range(120)]})
+    game("POST", "/arms", {"names": [f"k{n:03}" for n in range(120)]})
     for one in game.ask(30):
         game.tell(one["pull"], 1.0)
     for sort, count in (("arm", 120), ("low", 30), ("pulls", 30)):
@@ -259,7 +264,7 @@ def test_pages_of_arms_hold_all_of_them_once(served: InThread) -> None:
 
 def test_pages_of_events(served: InThread) -> None:
     game = Game(served, n_arms=None)
-    game("POST", "/arms", {"keys": [f"k {n}" for n in range(40)]})
+    game("POST", "/arms", {"names": [f"k {n}" for n in range(40)]})
     pulls = game.ask(10)
     for one in pulls:
         game.tell(one["pull"], 0.5)
@@ -298,8 +303,8 @@ def test_pages_of_events(served: InThread) -> None:
             {"policy": "sequential-halving", "n_arms": 1 << 50, "horizon": 1 << 40},
             "`policy` must draw at most 65536 arms before the first pull",
         ),
-        ({"in_flight": 0}, "`in_flight` must be an integer >= 1"),
-        ({"in_flight": 1_000_001}, "`in_flight` must be an integer <= 1000000"),
+        ({"max_pending": 0}, "`max_pending` must be an integer >= 1"),
+        ({"max_pending": 1_000_001}, "`max_pending` must be an integer <= 1000000"),
         ({"missing": 7.0, "window": 1}, "Cannot tell reward 7.0"),
         ({"oops": 1}, "There is no field `oops`. Known: control, early"),
     ],
@@ -318,7 +323,7 @@ def test_first_arms_that_are_too_many_for_the_policy(served: InThread) -> None:
     status, answer = game("POST", "/arms", lines, **kind)
     assert status == 422
     assert "would draw 65537 of 65537" in answer["message"]
-    assert game("POST", "/arms", {"keys": ["a", "b"]})[1]["n_arms"] == 2
+    assert game("POST", "/arms", {"names": ["a", "b"]})[1]["n_arms"] == 2
     assert len(game.ask(2)) == 2
 
 
@@ -430,5 +435,5 @@ def test_health_and_metrics(served: InThread) -> None:
     assert call(served.port, "GET", "/readyz", token=None)[0] == 200
     text = call(served.port, "GET", "/metrics")[1].decode()
     assert 'manyarms_request_seconds_count{route="ask",status="200"}' in text
-    assert re.search(r"^manyarms_in_flight \d+\.0$", text, re.M)
+    assert re.search(r"^manyarms_pending \d+\.0$", text, re.M)
     assert "experiment=" not in text  # names are not for everybody

@@ -110,7 +110,7 @@ HUGE = (2**63 - 1, 2**63, 10**30, -(10**30))
     [
         ("PUT", "huge", {"n_arms": ...}),
         ("PUT", "huge", {"n_arms": 9, "horizon": ...}),
-        ("PUT", "huge", {"n_arms": 9, "in_flight": ...}),
+        ("PUT", "huge", {"n_arms": 9, "max_pending": ...}),
         ("POST", "late/asks", {"k": ...}),
         ("POST", "late/arms", {"count": ...}),
         ("POST", "late/restores", {"arm": ...}),
@@ -119,7 +119,7 @@ HUGE = (2**63 - 1, 2**63, 10**30, -(10**30))
         ("DELETE", "late/arms/{}", None),
         ("GET", "late/arms?limit={}", None),
         ("GET", "late/leaders?k={}", None),
-        ("GET", "late/in-flight?limit={}", None),
+        ("GET", "late/pending?limit={}", None),
         ("GET", "late/verdict?confidence={}", None),
         ("GET", "late/events?after={}", None),
         ("GET", "late/events?limit={}", None),
@@ -156,7 +156,7 @@ def test_a_stream_that_stops(served: InThread, monkeypatch: pytest.MonkeyPatch) 
 
 def test_long_paths_are_not_remembered(served: InThread) -> None:
     """Anybody could fill memory with them."""
-    before = app._route.cache_info().currsize
+    before = app.find.remembered.cache_info().currsize
     for k in range(5):
         assert call(served.port, "GET", f"/v1/experiments/x/arms/{k}{'y' * 400}")[0] == 404
-    assert app._route.cache_info().currsize <= before + 1
+    assert app.find.remembered.cache_info().currsize <= before + 1

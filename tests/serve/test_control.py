@@ -98,7 +98,7 @@ def test_keys(served: InThread) -> None:
     assert call(served.port, "POST", f"{path}/asks", body, **key)[1] == first  # told meanwhile
     unknown = {"tells": [{"pull": OF_CONTROL + 999, "reward": 1}]}
     assert call(served.port, "POST", f"{path}/tells", unknown)[1]["results"][0]["status"] == 404
-    status, waiting = call(served.port, "GET", f"{path}/in-flight?limit=100")
+    status, waiting = call(served.port, "GET", f"{path}/pending?limit=100")
     assert {pull["arm"] for pull in waiting["oldest"]} >= {"current"}
 
 
@@ -112,7 +112,7 @@ def test_windows_end_its_pulls_too(served: InThread) -> None:
     tell = {"tells": [{"pull": pull["pull"], "reward": 1} for pull in own[:5]]}
     results = call(served.port, "POST", f"{path}/tells", tell)[1]["results"]
     assert {result["held"] for result in results} == {True}
-    wait(lambda: call(served.port, "GET", f"{path}/in-flight")[1]["count"] == 0)
+    wait(lambda: call(served.port, "GET", f"{path}/pending")[1]["count"] == 0)
     said = call(served.port, "GET", f"{path}/uplift")[1]
     assert (said["control_told"], said["control_mean"]) == (len(own), 5 / len(own))
     summary = call(served.port, "GET", path)[1]
@@ -125,7 +125,7 @@ def test_what_uplift_says(served: InThread) -> None:
     status, said = call(served.port, "GET", f"{path}/uplift")
     assert (status, said["missing"], said["control"]) == (200, "there are no arms yet.", "current")
     assert call(served.port, "GET", f"{path}/uplift?confidence=1")[0] == 422
-    call(served.port, "POST", f"{path}/arms", {"keys": ["a", "b"]})
+    call(served.port, "POST", f"{path}/arms", {"names": ["a", "b"]})
     name = path.rsplit("/", 1)[1]
     with remote_of(served, name) as remote:
         assert "no reward has been told" in remote.uplift().missing
@@ -139,7 +139,10 @@ def test_what_uplift_says(served: InThread) -> None:
         assert said["ratio"] is None  # nothing was earned
     plain = path_of(new_name())
     assert call(served.port, "PUT", plain, {"n_arms": 3})[0] == 201
-    assert "no control" in call(served.port, "GET", f"{plain}/uplift")[1]["missing"]
+    missing = call(served.port, "GET", f"{plain}/uplift")[1]["missing"]
+    assert (
+        missing == "this experiment has no control. Give `control` when you create an experiment."
+    )
 
 
 @pytest.mark.parametrize(
@@ -178,7 +181,7 @@ def test_the_page_says_it_right_under_the_arm(served: InThread) -> None:
     amount = said.split(" over ", maxsplit=1)[0]
     place = shown.index('id="uplift"')
     assert amount in shown[place : place + 200]
-    assert "over now &amp; then, 95 % sure however often you look." in shown
+    assert "over now &amp; then, 95 % confidence, valid at any time." in shown
     table = shown.partition('id="today"')[2].partition("</table>")[0].replace("\u00a0", " ")
     for number in (f"{100 * best.estimate:.3g} %", f"{best.pulls:,}", "now &amp; then", "Clicks"):
         assert number in table

@@ -16,7 +16,7 @@ from manyarms.client import Remote
 from manyarms.serve import messages as m
 from manyarms.serve.dashboard import panels
 from manyarms.serve.dashboard.judgement import verdict
-from manyarms.serve.dashboard.pages import _Panels
+from manyarms.serve.dashboard.pages import PagePanels
 from tests.serve.gallery import fill
 from tests.serve.machines import TOKEN, InThread, call, in_thread, made_token, request
 
@@ -123,24 +123,27 @@ def test_addresses_that_no_page_has(gallery: InThread) -> None:
 
 
 def test_headers_let_nothing_in(gallery: InThread) -> None:
-    for page, kept in (("/experiments/hostile", "no-store"), ("/nothing-here", None)):
+    for page in ("/experiments/hostile", "/nothing-here"):
         known = {"Authorization": f"Bearer {TOKEN}"}
         answer, _ = request(gallery.port, "GET", page, headers=known)
         policy = answer.headers["content-security-policy"]
         assert "default-src 'none'" in policy
         assert "unsafe" not in policy
         assert answer.headers["x-content-type-options"] == "nosniff"
-        assert answer.headers["cache-control"] == kept
+        assert answer.headers["cache-control"] == "no-store"
     for path in ("/static/page.css", "/static/dashboard.css", "/static/dashboard.js",
                  "/static/icon.svg"):  # fmt: skip
-        assert call(gallery.port, "GET", path, token=None)[0] == 200, "files need nobody"
+        answer, _ = request(gallery.port, "GET", path)
+        assert answer.status == 200, "files need no token"
+        known = {"If-None-Match": answer.headers["etag"]}
+        assert request(gallery.port, "GET", path, headers=known)[0].status == 304
     assert call(gallery.port, "GET", "/static/../pages.py", token=None)[0] == 404
 
 
 def test_the_page_says_what_a_person_needs(gallery: InThread) -> None:
     _, page = get(gallery, "/experiments/captions")
     order = [page.index(f'id="{panel}-title"') for panel in
-             ("deploy", "leaders", "reward", "flight", "arms")]  # fmt: skip
+             ("deploy", "leaders", "reward", "pending", "arms")]  # fmt: skip
     assert order == sorted(order)
     for words_of in (
         "May I stop?",
@@ -149,10 +152,10 @@ def test_the_page_says_what_a_person_needs(gallery: InThread) -> None:
     ):
         assert words_of in page
     _, hostile = get(gallery, "/experiments/hostile")
-    assert "Rewards come late in a biased way." in hostile
+    assert "Late rewards differ from early ones." in hostile
     assert "so this may be wrong" in hostile
     assert 'href="/new?like=hostile&amp;hold=600"' in hostile
-    assert "Rewards come late in a biased way." not in page
+    assert "Late rewards differ from early ones." not in page
     status, form = get(gallery, "/new?like=hostile&hold=600")
     assert status == 200
     assert '<option value="hold" selected>' in form
@@ -168,7 +171,7 @@ def test_one_is_not_many(gallery: InThread) -> None:
     assert call(gallery.port, "POST", f"{path}/tells", tell)[0] == 200
     text = re.sub(r"<[^>]*>", "", get(gallery, "/experiments/alone")[1])
     for said in (
-        "1 pull waits for its reward.",
+        "1 pull is pending.",
         "moss, 1 arm",
         "1 reward)",
     ):
@@ -181,7 +184,7 @@ def test_one_is_not_many(gallery: InThread) -> None:
 
 def test_the_key_has_the_colours_of_the_picture() -> None:
     css = (panels.HERE / "static" / "dashboard.css").read_text()
-    for kind in ("flying", "gone", "band", "gap"):
+    for kind in ("pending", "gone", "band", "gap"):
         (key,) = re.findall(rf"\.key \.{kind}::before {{ background: (var\(--\w+\)); }}", css)
         assert re.search(rf"\.(parts|chart) \.{kind} {{ fill: {re.escape(key)};", css), kind
 
@@ -207,7 +210,7 @@ def test_a_panel_is_drawn_once_for_all_who_look(monkeypatch: pytest.MonkeyPatch)
         return {"a": str(drawn)}
 
     async def look() -> None:
-        shown = _Panels(draw)
+        shown = PagePanels(draw)
         seen = await asyncio.gather(*(shown.now() for _ in range(20)))
         assert seen == [{"a": "1"}] * 20
         monkeypatch.setattr("manyarms.serve.dashboard.pages._FRESH", -1.0)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Dialog, Page, expect
 
 import manyarms as ma
 from tests.report.browser import PageLog, open_page, resize
@@ -91,9 +91,26 @@ def test_the_page_follows_the_game(visit: Visit, gallery: Node) -> None:
 
 def test_buttons_do_what_they_say(visit: Visit, gallery: Node, log: PageLog) -> None:
     browser = visit("/experiments/captions")
+    said = list[str]()
+
+    def answer(*, accept: bool) -> None:
+        """Answer the next question of the page."""
+
+        def reply(dialog: Dialog) -> None:
+            said.append(dialog.message)
+            (dialog.accept if accept else dialog.dismiss)()
+
+        browser.once("dialog", reply)
+
+    answer(accept=False)
+    browser.get_by_role("button", name="Pause").click()
+    assert "refused with status 409 and code “paused”" in said[0]
+    assert call(gallery.port, "GET", "/v1/experiments/captions")[1]["state"] == "running"
+    answer(accept=True)
     browser.get_by_role("button", name="Pause").click()
     browser.wait_for_selector("body[data-state=paused]")
     assert call(gallery.port, "POST", "/v1/experiments/captions/asks", {})[1]["code"] == "paused"
+    answer(accept=True)
     browser.get_by_role("button", name="Resume").click()
     browser.wait_for_selector("body[data-state=running]")
     browser.get_by_role("button", name="Add arms").click()
@@ -105,12 +122,55 @@ def test_buttons_do_what_they_say(visit: Visit, gallery: Node, log: PageLog) -> 
     browser.press("#search", "Enter")
     expect(browser.locator("#arms tbody tr")).to_have_count(1)
     expect(browser.locator("#arms tbody th")).to_have_text("<b>bold</b>")
-    browser.once("dialog", lambda dialog: dialog.accept())
+    answer(accept=True)
     browser.click("#arms tbody button")
     browser.wait_for_selector("#arms tr.retired")
+    arm = "/v1/experiments/captions/arms/%3Cb%3Ebold%3C%2Fb%3E"
+    assert call(gallery.port, "GET", arm)[1]["retired"]
+    browser.click("#arms tbody button")
+    browser.wait_for_selector("#arms tr:not(.retired) th[scope=row]")
+    assert not call(gallery.port, "GET", arm)[1]["retired"]
     assert log.problems == []
-    status, arm = call(gallery.port, "GET", "/v1/experiments/captions/arms/%3Cb%3Ebold%3C%2Fb%3E")
-    assert (status, arm["retired"]) == (200, True)
+    assert len(said) == 4
+
+
+def test_a_catalogue_is_synced(visit: Visit, gallery: Node) -> None:
+    path = "/v1/experiments/synced"
+    assert call(gallery.port, "PUT", path, {})[0] == 201
+    assert call(gallery.port, "POST", f"{path}/arms", {"names": ["a", "b", "c"]})[0] == 200
+    browser, said = visit("/experiments/synced"), list[str]()
+    browser.get_by_role("button", name="Sync arms").click()
+    browser.fill("#sync-names", "a\nd\n")
+
+    def sync(*, accept: bool) -> None:
+        def reply(dialog: Dialog) -> None:
+            said.append(dialog.message)
+            (dialog.accept if accept else dialog.dismiss)()
+
+        browser.once("dialog", reply)
+        browser.click("#sync-arms form button.strong")
+
+    sync(accept=False)
+    expect(browser.locator("#sync-arms .said")).to_have_text("Nothing was changed.")
+    assert call(gallery.port, "GET", path)[1]["n_arms"] == 3
+    sync(accept=True)
+    counts = "1 arm is added, 0 arms are restored and 2 arms are retired."
+    expect(browser.locator("#said")).to_have_text(counts)
+    assert said == [f"{counts} Change the arms?"] * 2
+    page = call(gallery.port, "GET", f"{path}/arms?sort=arm")[1]
+    assert {arm["arm"] for arm in page["arms"] if not arm["retired"]} == {"a", "d"}
+
+
+def test_buttons_of_arms_are_whole_on_a_phone(visit: Visit) -> None:
+    browser = visit("/experiments/hostile")
+    resize(browser, 390)
+    browser.wait_for_selector("#arms tbody button")
+    cut_off = """[...document.querySelectorAll("#arms tbody button")].filter((button) => {
+        const seen = button.getBoundingClientRect();
+        const box = button.closest(".scroll").getBoundingClientRect();
+        return seen.right > box.right || seen.left < box.left || seen.right > innerWidth;
+    }).length"""
+    assert browser.evaluate(cut_off) == 0
 
 
 def test_an_experiment_is_made_from_a_file(visit: Visit, gallery: Node, tmp_path: Path) -> None:
@@ -118,7 +178,9 @@ def test_an_experiment_is_made_from_a_file(visit: Visit, gallery: Node, tmp_path
     arms.write_text('a, b\nc\nd "e"\n', encoding="utf-8")
     browser = visit("/new")
     browser.fill("#name", "made-here")
-    browser.select_option("#policy", "moss")
+    assert browser.locator("input[name=policy]").count() == 4
+    assert browser.is_checked("input[value=prospector]")
+    browser.check("input[value=moss]")
     browser.fill("#horizon", "50")
     browser.set_input_files("#file", arms)
     browser.press("#name", "Enter")
@@ -168,7 +230,7 @@ def test_going_on_in_a_season(visit: Visit, gallery: Node) -> None:
     page.fill("#season-name", "buttons-2")
     page.click("#season button")
     expect(page.locator("#season .said")).to_contain_text("`horizon` must be given to moss")
-    page.select_option("#season-policy", "prospector")
+    page.fill("#season-policy", "prospector")
     page.click("#season button")
     page.wait_for_url("**/experiments/buttons-2")
     expect(page.locator("#deploy")).to_contain_text("arm 3")

@@ -11,7 +11,7 @@ from manyarms.serve import messages as m
 from manyarms.serve.errors import failure_of_body
 
 SPEC = (
-    "Known: control, early, epsilon, horizon, in_flight, missing, n_arms, policy, reward, "
+    "Known: control, early, epsilon, horizon, max_pending, missing, n_arms, policy, reward, "
     "reward_range, season, seed, share, target, window."
 )
 

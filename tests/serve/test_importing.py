@@ -32,7 +32,7 @@ def test_what_an_import_leaves_is_deleted_bit_by_bit(
     keys = "".join(f'"{k}"\n' for k in range(2_000)).encode()
     with in_thread(store) as one, opened(store) as database:
         assert call(one.port, "PUT", path, {"policy": "prospector"})[0] == 201
-        assert call(one.port, "POST", f"{path}/arms", {"keys": ["a", "b"]})[0] == 200
+        assert call(one.port, "POST", f"{path}/arms", {"names": ["a", "b"]})[0] == 200
         wrong = keys + b" " * 200_000 + b"no JSON\n"  # which comes in several pieces
         status, answer = call(one.port, "POST", f"{path}/arms", wrong, **kind)
         assert (status, answer["code"]) == (422, "invalid")
@@ -44,6 +44,6 @@ def test_what_an_import_leaves_is_deleted_bit_by_bit(
     dropped.clear()
     with in_thread(store) as one:  # as after a kill
         assert call(one.port, "POST", f"{path}/asks", {})[0] == 200
-        status, answer = call(one.port, "POST", f"{path}/arms", {"keys": ["left 1999"]})
+        status, answer = call(one.port, "POST", f"{path}/arms", {"names": ["left 1999"]})
         assert (status, answer["n_arms"]) == (200, 2_003)
         assert dropped == [200] * 10

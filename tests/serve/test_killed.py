@@ -97,7 +97,7 @@ def test_in_the_middle_of_an_import(tmp_path: Path) -> None:
     )
     with node(store) as one:
         assert call(one.port, "PUT", SHOP, SPEC | {"n_arms": None})[0] == 201
-        first = call(one.port, "POST", f"{SHOP}/arms", {"keys": ["a", "b", "c"]})
+        first = call(one.port, "POST", f"{SHOP}/arms", {"names": ["a", "b", "c"]})
         assert first[0] == 200
         play(one, 10)
         for turn in range(3):

@@ -355,7 +355,7 @@ def test_keys_of_any_letters(store: str) -> None:
     with in_thread(store) as one:
         path = path_of(new_name())
         assert call(one.port, "PUT", path, {"policy": "prospector", "seed": 1})[0] == 201
-        assert call(one.port, "POST", f"{path}/arms", {"keys": keys})[0] == 200
+        assert call(one.port, "POST", f"{path}/arms", {"names": keys})[0] == 200
         asked = call(one.port, "POST", f"{path}/asks", {"k": 12})[1]["pulls"]
         assert {pull["arm"] for pull in asked} == set(keys)
         listed = call(one.port, "GET", f"{path}/arms?sort=arm")[1]["arms"]
@@ -364,5 +364,5 @@ def test_keys_of_any_letters(store: str) -> None:
         assert [a["arm"] for a in found] == ["%", "%s"]
         events = call(one.port, "GET", f"{path}/events")[1]["events"]
         assert [event["arm"] for event in events] == [pull["arm"] for pull in asked]
-        again = call(one.port, "POST", f"{path}/arms", {"keys": ["new", *keys]})[1]
+        again = call(one.port, "POST", f"{path}/arms", {"names": ["new", *keys]})[1]
         assert (again["added"], again["skipped"]) == (1, len(keys))

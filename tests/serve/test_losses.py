@@ -13,7 +13,7 @@ def test_the_panel(served: InThread, uneven: bool) -> None:
     path = path_of(name)
     keys = [f"item <{k}>" for k in range(4)]
     assert call(port, "PUT", path, {"policy": "uniform", "horizon": 4000, "seed": 1})[0] == 201
-    assert call(port, "POST", f"{path}/arms", {"keys": keys})[0] == 200
+    assert call(port, "POST", f"{path}/arms", {"names": keys})[0] == 200
     for key in keys[:1]:
         call(port, "POST", f"{path}/observations", {"arm": key, "rewards": [1.0] * 50})
     pulls = call(port, "POST", f"{path}/asks", {"k": 400})[1]["pulls"]
@@ -21,7 +21,7 @@ def test_the_panel(served: InThread, uneven: bool) -> None:
     tells = [{"pull": p["pull"], "reward": 1} for p in pulls if p["pull"] not in gone]
     call(port, "POST", f"{path}/abandons", {"pulls": gone})
     call(port, "POST", f"{path}/tells", {"tells": tells})
-    seen = call(port, "GET", f"{path}/in-flight")[1]["uneven"]
+    seen = call(port, "GET", f"{path}/pending")[1]["uneven"]
     page = call(port, "GET", f"/experiments/{name}")[1].decode()
     if not uneven:
         assert seen == []

@@ -14,13 +14,14 @@ from typing import Any
 import pytest
 
 from manyarms.live.databases import UnreachableError
-from manyarms.serve import api, experiment, look, tables
+from manyarms.serve import experiment, look, tables
 from manyarms.serve import leader as leader_module
 from manyarms.serve.access import Caller
 from manyarms.serve.batch import LostError
 from manyarms.serve.errors import RefusedError
 from manyarms.serve.game import Game
 from manyarms.serve.requests import Request
+from manyarms.serve.routes import ROUTES
 from manyarms.serve.service import Service, Settings
 
 pytestmark = pytest.mark.interpreted
@@ -51,8 +52,12 @@ async def send(
 
     given = [(key.replace("_", "-").encode(), value.encode()) for key, value in headers.items()]
     scope = {"headers": given, "query_string": b""}
-    request = Request(scope, receive, {"experiment": name})
-    answer: dict[str, Any] = json.loads((await api.HANDLERS[handler](service, request)).body)
+    request = Request(scope, receive)
+    request.arguments = {"experiment": name}
+    (route,) = [route for route in ROUTES if route.name == handler]
+    if route.request is not None:
+        request.body = await request.read(route.request)
+    answer: dict[str, Any] = json.loads((await route.handler(service, request)).body)
     return answer
 
 
@@ -89,7 +94,7 @@ def test_asks_have_keys_whatever_is_viewed_meanwhile(
     async def main() -> None:
         async with serving(tmp_path) as service:
             await send(service, "put", "x", {"policy": "prospector", "seed": 1})
-            await send(service, "add_arms", "x", {"keys": [f"key {k}" for k in range(20)]})
+            await send(service, "add_arms", "x", {"names": [f"key {k}" for k in range(20)]})
             given = await send(service, "ask", "x", {"k": 5}, idempotency_key="a")
             assert all(one["arm"].startswith("key ") for one in given["pulls"])
 
@@ -113,12 +118,12 @@ def test_views_have_keys_when_others_were_forgotten(
     async def main() -> None:
         async with serving(tmp_path) as service:
             await send(service, "put", "x", {"policy": "prospector", "seed": 1})
-            await send(service, "add_arms", "x", {"keys": [f"key {k}" for k in range(20)]})
+            await send(service, "add_arms", "x", {"names": [f"key {k}" for k in range(20)]})
             given = await send(service, "ask", "x", {"k": 9})
             service.leader.forget(service.leader.games["x"])  # it is loaded anew, without names
             for one in given["pulls"][:3]:
                 assert (await service.view("arm", "x", key=one["arm"])).arm == one["arm"]
-            shown = await service.view("in_flight", "x")
+            shown = await service.view("pending", "x")
             assert [one.arm for one in shown.oldest] == [one["arm"] for one in given["pulls"]]
 
     asyncio.run(main())

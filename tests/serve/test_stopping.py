@@ -29,7 +29,7 @@ def test_epsilon_is_changed_and_kept(store: str) -> None:
         port = one.port
         assert call(port, "PUT", path, spec | {"epsilon": "5%"})[0] == 201
         assert call(port, "GET", f"{path}/verdict")[1]["code"] == "no_arms"
-        call(port, "POST", f"{path}/arms", {"keys": ["red", "green", "7"]})
+        call(port, "POST", f"{path}/arms", {"names": ["red", "green", "7"]})
         assert call(port, "GET", path)[1]["headline"].startswith("Too early to say: no reward")
         _played(port, path, 500, "green")
         assert call(port, "GET", f"{path}/verdict")[1]["epsilon"] == "5%"
@@ -118,17 +118,16 @@ def test_a_finished_experiment_may_be_deleted(served: InThread) -> None:
 
 
 def test_advice_is_possible_where_it_is_given(served: InThread) -> None:
-    """A policy that keeps to one arm has settled; the way out is a request of the service."""
+    """Prospector keeps to an arm that never fails: more pulls tell nothing about the others."""
     port, path = served.port, "/v1/experiments/settled"
-    policy = {"name": "moss-oracle", "parameters": {"size": 1}}
-    assert call(port, "PUT", path, {"policy": policy, "n_arms": 3, "horizon": 9000})[0] == 201
-    kept = call(port, "POST", f"{path}/asks", {"k": 1})[1]["pulls"][0]["arm"]
-    _played(port, path, 300, "nobody")
-    call(port, "POST", f"{path}/observations", {"arm": kept, "rewards": [1.0] * 300})
+    assert call(port, "PUT", path, {"policy": "prospector", "n_arms": 3})[0] == 201
+    for _ in range(300):
+        (first,) = call(port, "POST", f"{path}/asks", {})[1]["pulls"]
+        call(port, "POST", f"{path}/tells", {"tells": [{"pull": first["pull"], "reward": 1.0}]})
     seen = call(port, "GET", path)[1]
-    assert seen["outcome"] == "settled"
+    assert (seen["outcome"], seen["arms_touched"]) == ("settled", 1)
     assert "(observe)" in seen["advice"]
-    for arm in {0, 1, 2} - {kept}:
+    for arm in {0, 1, 2} - {first["arm"]}:
         wanted = {"arm": arm, "rewards": [0.0] * 400}
         assert call(port, "POST", f"{path}/observations", wanted)[0] == 200
     assert call(port, "GET", f"{path}/verdict")[1]["stop"]
@@ -173,8 +172,8 @@ def test_a_question_that_is_misspelt_is_no_other_question(served: InThread) -> N
     path, port = "/v1/experiments/misspelt", served.port
     assert call(port, "PUT", path, {"n_arms": 9})[0] == 201
     status, answer = call(port, "GET", f"{path}/verdict?tarjet=0.5")
-    assert (status, answer["code"]) == (422, "parameter")
-    assert "`tarjet`" in answer["message"]
-    assert "confidence, target, margin" in answer["message"]
-    for wrong in ("target=control", "target_arm=3", "target=70"):
+    assert (status, answer["code"]) == (422, "invalid")
+    said = "There is no parameter `tarjet`. Did you mean 'target'? Known: confidence, epsilon, "
+    assert answer["message"] == f"{said}margin, quantile, target."
+    for wrong in ("target=control", "target=0.5&margin=0.1", "target=70"):
         assert call(port, "GET", f"{path}/verdict?{wrong}")[0] == 422, wrong

@@ -16,7 +16,7 @@ def begun(one: InThread, keys: list[str], **spec: Any) -> str:
     path = path_of(new_name())
     assert call(one.port, "PUT", path, {"policy": "prospector", "seed": 5} | spec)[0] == 201
     if keys:
-        assert call(one.port, "POST", f"{path}/arms", {"keys": keys})[0] == 200
+        assert call(one.port, "POST", f"{path}/arms", {"names": keys})[0] == 200
     return path
 
 
@@ -27,13 +27,13 @@ def in_play(one: InThread, path: str) -> set[str]:
 
 def test_the_whole_list(served: InThread) -> None:
     path = begun(served, ["red", "blue", "black"])
-    status, done = call(served.port, "PUT", f"{path}/arms", {"keys": ["blue", "green"]})
+    status, done = call(served.port, "PUT", f"{path}/arms", {"names": ["blue", "green"]})
     assert (status, done) == (
         200,
         {"added": ["green"], "restored": [], "retired": ["red", "black"], "n_arms": 2},
     )
     head = call(served.port, "GET", path)[1]["head"]
-    status, done = call(served.port, "PUT", f"{path}/arms", {"keys": ["green", "blue"]})
+    status, done = call(served.port, "PUT", f"{path}/arms", {"names": ["green", "blue"]})
     assert (status, done) == (200, {"added": [], "restored": [], "retired": [], "n_arms": 2})
     assert call(served.port, "GET", path)[1]["head"] == head
     kind: dict[str, Any] = {"Content_Type": "application/x-ndjson"}
@@ -44,9 +44,26 @@ def test_the_whole_list(served: InThread) -> None:
     assert asked == {"red", "blue"}
 
 
+def test_a_preview_changes_nothing(served: InThread) -> None:
+    path = begun(served, ["red", "blue", "black"])
+    call(served.port, "DELETE", f"{path}/arms/black")
+    head = call(served.port, "GET", path)[1]["head"]
+    wanted = {"names": ["blue", "green", "white", "black"]}
+    seen = call(served.port, "PUT", f"{path}/arms?preview=true", wanted)[1]
+    assert seen == {"added": 2, "restored": 1, "retired": 1}
+    assert call(served.port, "GET", path)[1]["head"] == head
+    assert in_play(served, path) == {"red", "blue"}
+    done = call(served.port, "PUT", f"{path}/arms", wanted)[1]
+    assert {name: len(done[name]) for name in seen} == seen
+    empty = begun(served, [])
+    seen = call(served.port, "PUT", f"{empty}/arms?preview=true", wanted)[1]
+    assert seen == {"added": 4, "restored": 0, "retired": 0}
+    assert call(served.port, "GET", empty)[1]["state"] == "empty"
+
+
 def test_the_first_list_begins_the_game(served: InThread) -> None:
     path = begun(served, [])
-    status, done = call(served.port, "PUT", f"{path}/arms", {"keys": ["a", "b"]})
+    status, done = call(served.port, "PUT", f"{path}/arms", {"names": ["a", "b"]})
     assert (status, done["added"], done["n_arms"]) == (200, ["a", "b"], 2)
     assert call(served.port, "POST", f"{path}/asks", {})[0] == 200
 
@@ -54,8 +71,8 @@ def test_the_first_list_begins_the_game(served: InThread) -> None:
 @pytest.mark.parametrize(
     ("body", "status", "code"),
     [
-        ({"keys": []}, 422, "invalid"),
-        ({"keys": ["new", ""]}, 422, "invalid"),
+        ({"names": []}, 422, "invalid"),
+        ({"names": ["new", ""]}, 422, "invalid"),
         ({"count": 3}, 422, "invalid"),
     ],
 )
@@ -66,18 +83,18 @@ def test_what_is_refused_changes_nothing(
     answer = call(served.port, "PUT", f"{path}/arms", body)
     assert (answer[0], answer[1]["code"]) == (status, code)
     assert in_play(served, path) == {"red", "blue"}
-    assert call(served.port, "PUT", f"{path}/arms", {"keys": ["new", "red"]})[0] == 200
+    assert call(served.port, "PUT", f"{path}/arms", {"names": ["new", "red"]})[0] == 200
 
 
 def test_numbers_and_policies_that_keep_their_arms(served: InThread) -> None:
     path = path_of(new_name())
     assert call(served.port, "PUT", path, {"n_arms": 3})[0] == 201
-    status, answer = call(served.port, "PUT", f"{path}/arms", {"keys": ["a"]})
+    status, answer = call(served.port, "PUT", f"{path}/arms", {"names": ["a"]})
     assert (status, answer["code"]) == (422, "numbers")
     path = begun(served, ["a", "b"], policy="ss-greedy", horizon=99)
-    assert call(served.port, "PUT", f"{path}/arms", {"keys": ["a", "b"]})[0] == 200
+    assert call(served.port, "PUT", f"{path}/arms", {"names": ["a", "b"]})[0] == 200
     for keys in (["a"], ["a", "b", "c"]):
-        status, answer = call(served.port, "PUT", f"{path}/arms", {"keys": keys})
+        status, answer = call(served.port, "PUT", f"{path}/arms", {"names": keys})
         assert (status, answer["code"]) == (422, "invalid")
     assert in_play(served, path) == {"a", "b"}
 
@@ -85,7 +102,7 @@ def test_numbers_and_policies_that_keep_their_arms(served: InThread) -> None:
 def test_known_names_are_skipped(served: InThread) -> None:
     path = begun(served, ["red", "blue"])
     assert call(served.port, "DELETE", f"{path}/arms/red")[0] == 200
-    keys = {"keys": ["red", "green", "green"]}
+    keys = {"names": ["red", "green", "green"]}
     for expected in (
         {"added": 1, "n_arms": 3, "skipped": 1},
         {"added": 0, "n_arms": 3, "skipped": 2},

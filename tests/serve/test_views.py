@@ -48,7 +48,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Following
             chosen: dict[str, Any] = {"arm": {"key": "a"}}
             for name, view in views.VIEWS.items():  # of nothing
                 view(look, **chosen.get(name, {}))
-            assert call(one.port, "POST", f"{path}/arms", {"keys": KEYS})[0] == 200
+            assert call(one.port, "POST", f"{path}/arms", {"names": KEYS})[0] == 200
             pulls = call(one.port, "POST", f"{path}/asks", {"k": 60})[1]["pulls"]
             assert [p["arm"] for p in pulls] == [p.arm for p in live.ask(60)]
             tells = [{"pull": p, "reward": p % 4 / 3} for p in range(40)]
@@ -102,14 +102,14 @@ def test_leaders_and_arms(played: tuple[Following, ma.Live]) -> None:
     assert views.arm(look, "nobody") is None
 
 
-def test_minutes_and_in_flight(played: tuple[Following, ma.Live]) -> None:
+def test_minutes_and_pending_pulls(played: tuple[Following, ma.Live]) -> None:
     look, live = played
     points = views.minutes(look).points
     assert sum(p.asked for p in points) == sum(p.fresh for p in points) == 60
     assert sum(p.told for p in points) == 40
     assert sum(p.abandoned for p in points) == 1
     assert sum(p.reward for p in points) == pytest.approx(live.progress().reward)
-    waiting = views.in_flight(look)
+    waiting = views.pending(look)
     assert waiting.count == sum(b.count for b in waiting.ages) == 19
     assert sum(b.count for b in waiting.delays) == 40
     assert [p.pull for p in waiting.oldest] == [p.id for p in live.pending][:20]
@@ -137,7 +137,7 @@ def test_the_smallest_reward_breaks_no_view(served: InThread) -> None:
     assert call(served.port, "POST", f"{path}/asks", {})[0] == 200
     told = {"tells": [{"pull": 0, "reward": 5e-324}]}
     assert call(served.port, "POST", f"{path}/tells", told)[0] == 200
-    for what in ("", "/leaders", "/verdict", "/arms", "/in-flight", "/events"):
+    for what in ("", "/leaders", "/verdict", "/arms", "/pending", "/events"):
         status, _ = call(served.port, "GET", path + what)
         assert status == 200, what
     listed = call(served.port, "GET", "/v1/experiments")[1]["experiments"]

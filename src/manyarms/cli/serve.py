@@ -22,7 +22,7 @@ _text = functools.partial(click.option, default="", show_default=False)
 def _needs_extra() -> None:
     from manyarms.core.optional import need
 
-    for package in ("msgspec", "starlette", "uvicorn"):
+    for package in ("msgspec", "uvicorn"):
         need(package, "to serve", "serve")
 
 

@@ -539,7 +539,7 @@ class Remote(Client):
     @carried_out
     def _pending(self: Client, **limits: Unpack[Limits]) -> Plan[list[Pull]]:
         """Return the first 10,000 pulls whose reward was not told yet."""
-        return pulls_in((yield self._calls.get("/in-flight", limit=_MOST)).body["oldest"])
+        return pulls_in((yield self._calls.get("/pending", limit=_MOST)).body["oldest"])
 
     @carried_out
     def recommend(self: Client, **limits: Unpack[Limits]) -> Plan[ArmEstimate]:

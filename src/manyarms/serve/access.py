@@ -18,8 +18,8 @@ from manyarms.live.databases import Database
 from manyarms.serve import clock
 from manyarms.serve.errors import RefusedError, refuse
 from manyarms.serve.messages import NAME, Failure, Role
-from manyarms.serve.routes import may
 
+ROLES = ("viewer", "client", "admin")  # each may do what those before it may do, and more
 COOKIE = "manyarms_token"
 LONGEST_TOKEN = 200  # characters
 _COOKIE_AGE = 7 * 24 * 3600  # seconds
@@ -28,6 +28,15 @@ _MOST_REMEMBERED = 10_000
 _CENTURY = 100 * 366 * 86_400  # seconds
 
 Headers = dict[bytes, bytes]
+
+
+def may(role: str, needed: str) -> bool:
+    """Return whether a role may do what needs another one.
+
+    >>> may("admin", "client"), may("viewer", "client")
+    (True, False)
+    """
+    return ROLES.index(role) >= ROLES.index(needed)
 
 
 class NewToken(Struct, forbid_unknown_fields=True):
@@ -95,23 +104,25 @@ def token_in(headers: Headers) -> tuple[str | None, bool]:
     return None, False
 
 
-def cookie_of(token: str, *, path: str, secure: bool) -> str:
-    """Return the header `Set-Cookie` with a token, which no script and no other site can use."""
-    more = "; Secure" if secure else ""
+def cookie_of(token: str, root: str, scope: Any) -> str:
+    """Return the header `Set-Cookie` with a token, which no script and no other site can use.
+
+    Without a token, it deletes the cookie.
+    """
+    age = _COOKIE_AGE if token else 0
+    more = "; Secure" if scope["scheme"] == "https" else ""
     return (
-        f"{COOKIE}={quote(token, safe='')}; Path={path}; Max-Age={_COOKIE_AGE}; HttpOnly; "
+        f"{COOKIE}={quote(token, safe='')}; Path={root or '/'}; Max-Age={age}; HttpOnly; "
         f"SameSite=Strict{more}"
     )
 
 
 def check(caller: Caller | None, role: str, experiment: str | None, scope: Any) -> None:
     """Raise a `RefusedError` unless a caller may send this request, which needs a role."""
-    if role == "public":
-        return
     if caller is None:
         said = (
-            "The header `Authorization: Bearer TOKEN` is missing, or its token is unknown. "
-            "`manyarms token add` makes a token."
+            "The header `Authorization: Bearer TOKEN` is missing, or its token is unknown. The "
+            "administrator of the service makes tokens."
         )
         raise RefusedError(Failure("no_token", said, 401), {"WWW-Authenticate": "Bearer"})
     if caller.expired:

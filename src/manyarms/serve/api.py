@@ -1,4 +1,4 @@
-"""A function for each route of `routes`, by its name: from a request to an answer."""
+"""From a request to its answer: a function for each route, but those of pulls, arms and seasons."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from typing import Any
 import msgspec
 
 from manyarms.live.databases import Database
-from manyarms.protocol.registry import policy_names
 from manyarms.serve import messages as m
 from manyarms.serve import tables
 from manyarms.serve.errors import (
@@ -23,25 +22,19 @@ from manyarms.serve.errors import (
     unknown_arm,
     unknown_experiment,
 )
-from manyarms.serve.events import events
 from manyarms.serve.experiment import Experiment
 from manyarms.serve.game import check_spec
-from manyarms.serve.importing import add_arms, number_of
-from manyarms.serve.playing import abandon, ask, tell
-from manyarms.serve.requests import Handler, Request, Response, answered
-from manyarms.serve.routes import description
-from manyarms.serve.seasons import season
+from manyarms.serve.importing import number_of
+from manyarms.serve.requests import Request, Response, answered
 from manyarms.serve.service import Service
 from manyarms.serve.settings import change_settings, same_but_settings
-from manyarms.serve.syncing import sync_arms
-from manyarms.serve.views import SORTS
 
 # Experiments
 
 
 async def put(service: Service, request: Request) -> Response:
-    """Create an experiment; the same one again is no mistake."""
-    spec: m.Spec = await request.read(m.Spec)
+    """Create an experiment, or find it if it exists with the same spec."""
+    spec: m.Spec = request.body
     name = request.experiment
     with as_refusals():
         check_spec(spec)
@@ -83,7 +76,7 @@ def _same(theirs: str, ours: m.Spec) -> bool:
 
 async def change(service: Service, request: Request) -> Response:
     """Change settings of an experiment."""
-    changes: m.Changes = await request.read(m.Changes)
+    changes: m.Changes = request.body
     name = request.experiment
     await service.apply(name, lambda one: change_settings(one, changes))
     service.note(request.caller, name, f"change {msgspec.json.encode(changes).decode()}")
@@ -109,7 +102,7 @@ def _difference(theirs: str, ours: m.Spec) -> str:
 
 
 async def delete(service: Service, request: Request) -> Response:
-    """Delete a stopped experiment. It is gone at once; its rows are deleted bit by bit."""
+    """Delete a stopped experiment. Its rows are deleted later, some at a time."""
     name, leader, x = request.experiment, service.leader, None
     with contextlib.ExitStack() as meanwhile:
 
@@ -123,7 +116,7 @@ async def delete(service: Service, request: Request) -> Response:
         except RefusedError as error:
             if error.failure.code != "replay":
                 raise
-            # nobody can play it, so nobody could stop it first
+            # it cannot be loaded, so it cannot be stopped first
             meanwhile.enter_context(leader.burying(name))
         else:  # all that was applied is committed: what came later would not pass the fence
             leader.forget(experiment, "the experiment was deleted")
@@ -143,10 +136,12 @@ def _buried(database: Database, name: str, x: int | None) -> bool:
 async def list_all(service: Service, request: Request) -> Response:
     """Return a page of the experiments that the caller may see."""
     assert request.caller is not None
-    return answered(await service.listing(request.caller, request.query.get("cursor", "")))
+    return answered(await service.listing(request.caller, request.query.cursor))
 
 
-def _set_state(action: str, state: m.State) -> Handler:
+def set_state(action: str, state: m.State) -> Any:
+    """Return what pauses, resumes or stops an experiment."""
+
     async def handler(service: Service, request: Request) -> Response:
         name = request.experiment
         experiment, _, _ = await service.apply(name, lambda one: one.set_state(state))
@@ -159,15 +154,15 @@ def _set_state(action: str, state: m.State) -> Handler:
 
 
 async def retire(service: Service, request: Request) -> Response:
-    """Let an arm go."""
-    key = request.arguments["key"]
+    """Retire an arm."""
+    key = request.arguments["name"]
     number = await number_of(service, request.experiment, key)
     return await _come_or_gone(service, request, lambda one: one.retire(number), f"retire {key}")
 
 
 async def restore(service: Service, request: Request) -> Response:
-    """Let a retired arm come back."""
-    wanted: m.Restore = await request.read(m.Restore)
+    """Restore a retired arm."""
+    wanted: m.Restore = request.body
     key = str(wanted.arm)
     number = await number_of(service, request.experiment, key)
     return await _come_or_gone(service, request, lambda one: one.restore(number), f"restore {key}")
@@ -183,8 +178,8 @@ async def _come_or_gone(
 
 
 async def observe(service: Service, request: Request) -> Response:
-    """Keep rewards of an arm that no pull earned."""
-    wanted: m.Observe = await request.read(m.Observe)
+    """Observe rewards of an arm that no pull earned."""
+    wanted: m.Observe = request.body
     number = await number_of(service, request.experiment, str(wanted.arm))
     experiment, kept, _ = await service.apply(
         request.experiment, lambda one: one.observe(number, wanted.rewards)
@@ -196,46 +191,44 @@ async def observe(service: Service, request: Request) -> Response:
 # Views
 
 
-def _view(what: str, **readers: Callable[[str, str], Any]) -> Handler:
-    """Return what answers with a view; the query may say more, which `readers` check."""
+def view(what: str) -> Any:
+    """Return what answers with a view, as the query says."""
 
     async def handler(service: Service, request: Request) -> Response:
-        query = request.query
-        chosen = {name: read(name, query[name]) for name, read in readers.items() if name in query}
+        chosen = {} if request.query is None else msgspec.structs.asdict(request.query)
         return answered(await service.view(what, request.experiment, **chosen))
 
     return handler
 
 
-def _up_to(most: int) -> Callable[[str, str], int]:
-    def read(name: str, text: str) -> int:
-        if text.isdecimal() and len(text) <= 18 and 1 <= int(text) <= most:
-            return int(text)
-        said = f"`{name}` must be an integer from 1 to {most}, got {text[:100]!r}."
-        raise invalid(said)
-
-    return read
+async def arm(service: Service, request: Request) -> Response:
+    """Return one arm."""
+    found = await service.view("arm", request.experiment, key=request.arguments["name"])
+    if found is None:
+        raise unknown_arm(request.arguments["name"])
+    return answered(found)
 
 
-def _number(name: str, text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        said = f"`{name}` must be a number, got {text[:100]!r}."
-        raise invalid(said) from None
+async def verdict(service: Service, request: Request) -> Response:
+    """Say whether the recommended arm is good enough to stop."""
+    query: m.VerdictQuery = request.query
+    chosen = {
+        name: value for name, value in msgspec.structs.asdict(query).items() if value is not None
+    }
+    for name in ("epsilon", "margin"):
+        if name in chosen:
+            chosen[name] = _number_or_share(name, chosen[name])
+    if query.target is not None:
+        chosen["target"] = _number_or_name(query.target)
+    said = await service.view("verdict", request.experiment, **chosen)
+    if said is None:
+        raise refuse(
+            409, "no_arms", f"{request.experiment} has no arms yet. POST some to .../arms first."
+        )
+    return answered(said)
 
 
-def _target(name: str, text: str) -> float | str:
-    """Read a number or the name of an arm; in double quotes, "7" is a name."""
-    with contextlib.suppress(ValueError):
-        return float(text)
-    if text.startswith('"'):
-        with contextlib.suppress(ValueError):
-            return str(json.loads(text))
-    return text
-
-
-def _slack(name: str, text: str) -> float | str:
+def _number_or_share(name: str, text: str) -> float | str:
     if "%" in text:
         return text
     try:
@@ -245,40 +238,17 @@ def _slack(name: str, text: str) -> float | str:
         raise invalid(said) from None
 
 
-def _sort(name: str, text: str) -> str:
-    if text not in SORTS:
-        raise invalid(f"`{name}` must be one of {', '.join(SORTS)}, got {text!r}.")
+def _number_or_name(text: str) -> float | str:
+    """Return a target: a number, else a name. A name in quotes may look like a number.
+
+    >>> _number_or_name("0.5"), _number_or_name("control"), _number_or_name('"7"')
+    (0.5, 'control', '7')
+    """
+    with contextlib.suppress(ValueError):
+        return float(text)
+    with contextlib.suppress(msgspec.DecodeError, UnicodeError):
+        return msgspec.json.decode(text, type=str)
     return text
-
-
-def _text(name: str, text: str) -> str:
-    return text[:1000]
-
-
-async def arm(service: Service, request: Request) -> Response:
-    """Return one arm."""
-    found = await service.view("arm", request.experiment, key=request.arguments["key"])
-    if found is None:
-        raise unknown_arm(request.arguments["key"])
-    return answered(found)
-
-
-_QUESTION: dict[str, Callable[[str, str], Any]] = {
-    "epsilon": _slack, "quantile": _number, "confidence": _number, "target": _target,
-    "margin": _slack,
-}  # fmt: skip
-
-
-async def verdict(service: Service, request: Request) -> Response:
-    """Say whether the recommended arm is good enough to stop."""
-    query, name = request.query, request.experiment
-    chosen = {
-        field: read(field, query[field]) for field, read in _QUESTION.items() if field in query
-    }
-    said = await service.view("verdict", name, **chosen)
-    if said is None:
-        raise refuse(409, "no_arms", f"{name} has no arms yet. POST some to .../arms first.")
-    return answered(said)
 
 
 # The node itself
@@ -298,41 +268,3 @@ async def readyz(service: Service, request: Request) -> Response:
 async def metrics(service: Service, request: Request) -> Response:
     """Return numbers for Prometheus."""
     return Response(service.metrics.text(), kind="text/plain; version=0.0.4; charset=utf-8")
-
-
-async def openapi(service: Service, request: Request) -> Response:
-    """Return the description of all routes."""
-    return Response(description(tuple(policy_names())))
-
-
-HANDLERS: dict[str, Handler] = {
-    "list_all": list_all,
-    "put": put,
-    "change": change,
-    "get": _view("summary"),
-    "delete": delete,
-    "ask": ask,
-    "tell": tell,
-    "abandon": abandon,
-    "add_arms": add_arms,
-    "sync_arms": sync_arms,
-    "retire": retire,
-    "restore": restore,
-    "observe": observe,
-    "season": season,
-    "pause": _set_state("pause", "paused"),
-    "resume": _set_state("resume", "running"),
-    "stop": _set_state("stop", "stopped"),
-    "events": events,
-    "arms": _view("arms", search=_text, sort=_sort, cursor=_text, limit=_up_to(1000)),
-    "arm": arm,
-    "leaders": _view("leaders", k=_up_to(1000)),
-    "uplift": _view("uplift", confidence=_number),
-    "verdict": verdict,
-    "minutes": _view("minutes"),
-    "in_flight": _view("in_flight", limit=_up_to(m.MOST_PULLS)),
-    "healthz": healthz,
-    "readyz": readyz,
-    "metrics": metrics,
-    "openapi": openapi,
-}

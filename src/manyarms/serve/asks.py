@@ -23,8 +23,8 @@ def compact(numbers: Sequence[int]) -> Sequence[int]:
     return whole if all(map(eq, numbers, whole)) else numbers
 
 
-def in_flight(live: LiveGame, pulls: Iterable[int]) -> dict[int, int]:
-    """Return the arms of those pulls that are in flight."""
+def pending_arms(live: LiveGame, pulls: Iterable[int]) -> dict[int, int]:
+    """Return the arms of those pulls that are pending."""
     if live.control is None:
         flight = live.flight
         return {pull: flight[pull].arm for pull in pulls if pull in flight}
@@ -58,7 +58,7 @@ class GivenPulls(NamedTuple):
     pulls
         The pulls.
     arms
-        The arms of those that are in flight.
+        The arms of those that are pending.
     names
         Keys of arms, as far as they were known; None if arms are numbers.
     control

@@ -53,13 +53,13 @@ def invalid(message: str) -> RefusedError:
 
 
 def failed(what: str) -> RefusedError:
-    """Log the exception that is being handled, a mistake of ours; return what to answer."""
+    """Log the exception that is being handled, a defect of the service; return the answer."""
     _logger.exception("%s failed", what)
     return refuse(500, "failed", "This failed; the log of the service says why.")
 
 
 def unknown_experiment(name: str) -> RefusedError:
-    """Return the refusal of an experiment that there is not."""
+    """Return the refusal of an unknown experiment."""
     return refuse(
         404,
         "unknown_experiment",
@@ -71,13 +71,13 @@ def out_of_pulls(horizon: int | None) -> RefusedError:
     """Return the refusal of an ask after the last pull of a horizon."""
     said = (
         f"All {horizon} pulls of the horizon are made. Deploy the recommended arm. For more pulls, "
-        f"go on in a season; without a horizon, prospector plays for ever."
+        f"start a season; prospector needs no horizon."
     )
     return RefusedError(StoppedFailure("horizon", said, None))
 
 
 def unknown_arm(key: str) -> RefusedError:
-    """Return the refusal of an arm that there is not."""
+    """Return the refusal of an unknown arm."""
     return refuse(404, "unknown_arm", f"Unknown arm {key[:100]!r}.")
 
 
@@ -92,7 +92,7 @@ def unreachable(why: object) -> RefusedError:
 
 
 def unknown(why: str) -> RefusedError:
-    """Return the refusal of a request of which nobody knows whether it was done."""
+    """Return the refusal of a request that may have been done."""
     return unavailable(
         f"{why}; whether this was done is not known. If it adds arms, look whether they are there; "
         "send all else again, an ask with the same Idempotency-Key.",
@@ -102,7 +102,7 @@ def unknown(why: str) -> RefusedError:
 
 @contextlib.contextmanager
 def as_refusals() -> Iterator[None]:
-    """Let the package's errors be answers."""
+    """Turn errors of the package into refusals."""
     try:
         yield
     except ManyarmsError as error:
@@ -135,8 +135,10 @@ _EXPECTED = re.compile(r"Expected (.*?)(?:, got (.*))?$")
 _FIELD = re.compile(r"Object (contains unknown|missing required) field `(.*)`$", re.DOTALL)
 
 
-def failure_of_body(error: msgspec.ValidationError, kind: Any) -> Failure:
-    """Return the refusal of a body that is not of its kind.
+def failure_of_body(error: msgspec.ValidationError, kind: Any, part: str = "field") -> Failure:
+    """Return the refusal of a body that is not of its kind, or of a query.
+
+    `part` is what its parts are called.
 
     >>> from manyarms.serve.messages import Spec
     >>> try:
@@ -144,7 +146,7 @@ def failure_of_body(error: msgspec.ValidationError, kind: Any) -> Failure:
     ... except msgspec.ValidationError as error:
     ...     print(failure_of_body(error, Spec).message)
     There is no field `horizn`. Did you mean 'horizon'? Known: control, early, epsilon, horizon, \
-in_flight, missing, n_arms, policy, reward, reward_range, season, seed, share, target, window.
+max_pending, missing, n_arms, policy, reward, reward_range, season, seed, share, target, window.
     """
     text = str(error)
     found = _WHERE.search(text)
@@ -154,7 +156,8 @@ in_flight, missing, n_arms, policy, reward, reward_range, season, seed, share, t
     name = path.removeprefix(".")
     field = _FIELD.match(said)
     if field is not None and isinstance(node, inspect.StructType):
-        return _of_field(field[1], field[2], name, [one.encode_name for one in node.fields])
+        known = [one.encode_name for one in node.fields]
+        return _of_field(field[1], field[2], name, known, part)
     what = f"`{name}`" if name else "The body"
     expected = _EXPECTED.match(said)
     choices = _choices(node)
@@ -181,14 +184,14 @@ def _either(choices: list[str]) -> str:
     return " or ".join(filter(None, (", ".join(choices[:-1]), choices[-1])))
 
 
-def _of_field(how: str, field: str, where: str, known: list[str]) -> Failure:
+def _of_field(how: str, field: str, where: str, known: list[str], part: str) -> Failure:
     inside = f" in `{where}`" if where else ""
-    listed = f"Known: {', '.join(sorted(known))}."
+    listed = f"Known: {', '.join(sorted(known)) or 'none'}."
     if how.startswith("missing"):
-        return Failure("invalid", f"The field `{field}` is missing{inside}. {listed}", 422, field)
+        return Failure("invalid", f"The {part} `{field}` is missing{inside}. {listed}", 422, field)
     meant = nearest(field, known)
     more = "" if meant.startswith("Known") else f" {listed}"
-    said = f"There is no field `{field[:100]}`{inside}. {meant}{more}"
+    said = f"There is no {part} `{field[:100]}`{inside}. {meant}{more}"
     return Failure("invalid", said, 422, field[:100])
 
 

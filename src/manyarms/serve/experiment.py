@@ -25,7 +25,7 @@ from manyarms.live.databases.database import packed
 from manyarms.live.game import LiveGame
 from manyarms.live.store import EventKind
 from manyarms.serve import tables
-from manyarms.serve.asks import AskedBefore, GivenPulls, compact, in_flight
+from manyarms.serve.asks import AskedBefore, GivenPulls, compact, pending_arms
 from manyarms.serve.batch import Batch, LostError
 from manyarms.serve.errors import (
     BrokenError,
@@ -145,22 +145,22 @@ class Experiment(Game):
         """Give out pulls. There may be none, if observed rewards have answered many: ask again."""
         live = self._playing()
         self._check_room(k)
-        arms = in_flight(live, self._ask_new(live, k))
+        arms = pending_arms(live, self._ask_new(live, k))
         if key is not None and arms:
             self._remember(key, AskedBefore(k, compact([*arms])))
         return GivenPulls([*arms], arms, self._named(arms.values()), self.spec.control)
 
     def _check_room(self, count: int) -> None:
-        """Refuse pulls beyond those that may be in flight: each takes memory, and time to load."""
-        most, flying = self.spec.in_flight, len(self.flying)
+        """Refuse pulls beyond those that may be pending: each takes memory, and time to load."""
+        most, flying = self.spec.max_pending, len(self.flying)
         if flying + count > most:
             fix = "Tell or abandon some first"
             if self.spec.window is None:
                 fix += "; with a `window`, an experiment gives up those whose rewards do not come"
             raise refuse(
                 409,
-                "in_flight",
-                f"{self.name} may have {most} pulls in flight, and has {flying}: there is no room "
+                "max_pending",
+                f"{self.name} may have {most} pending pulls, and has {flying}: there is no room "
                 f"for {count} more. {fix}.",
             )
 
@@ -182,7 +182,7 @@ class Experiment(Game):
             raise refuse(
                 422, "key_reused", "This Idempotency-Key was used for another ask. Use a new one."
             )
-        arms = in_flight(self._there(), before.pulls)
+        arms = pending_arms(self._there(), before.pulls)
         batch = self.touch()
         batch.repeated.update(pull for pull in before.pulls if pull not in arms)
         batch.names_repeated |= self.keyed
@@ -335,7 +335,7 @@ class Experiment(Game):
     def set_state(self, state: str) -> None:
         """Pause, resume or stop."""
         if self.state == "stopped" and state != "stopped":
-            raise refuse(409, "stopped", f"{self.name} was stopped, which is for good.")
+            raise refuse(409, "stopped", f"{self.name} was stopped, and cannot be resumed.")
         if self.live is None:
             raise refuse(409, "no_arms", f"{self.name} has no arms yet. Add some.")
         self.state = state

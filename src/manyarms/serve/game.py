@@ -252,11 +252,11 @@ class Game:
                 asked = flying.pop(row.pull)
                 if held.pop(row.pull, None) is None:
                     self._delayed(row.at - asked, row.reward)
+                    self._expire(row.at - asked, row.reward)
             elif kind == EventKind.ABANDONED:
                 asked = flying.pop(row.pull)
                 held.pop(row.pull, None)
-                window = self.spec.window
-                self.expired += window is not None and row.at - asked >= window
+                self._expire(row.at - asked, "abandon")
             elif kind == EventKind.REPORTED:
                 held[row.pull] = row.reward
                 self._delayed(row.at - flying[row.pull], row.reward)
@@ -270,6 +270,11 @@ class Game:
     def phase(self) -> State:
         """The state as people see it: a running game whose horizon is over is finished."""
         return phase_of(self.state, 0 if self.live is None else self.live.pulls, self.spec.horizon)
+
+    def _expire(self, age: float, ended_with: float | str) -> None:
+        """Count a pull if its window has ended it."""
+        window = self.spec.window
+        self.expired += window is not None and age >= window and ended_with == self.spec.missing
 
     def _delayed(self, delay: float, reward: float) -> None:
         seen = self.delays[bisect_right(DELAYS, delay)]

@@ -19,7 +19,7 @@ from manyarms.serve.experiment import Experiment
 from manyarms.serve.requests import Request, Response, answered
 from manyarms.serve.service import Service
 
-_MOST_KEY = 1000  # characters
+_LONGEST_NAME = 1000  # characters
 _MOST_LINE = 1 << 20
 _AT_ONCE = 50  # arms that come back or go in one commit: some 20 ms
 _line = msgspec.json.Decoder(str).decode
@@ -29,7 +29,7 @@ class NewArms(msgspec.Struct, forbid_unknown_fields=True):
     """Arms to add: how many, or their names."""
 
     count: int = 0
-    keys: list[str] = []
+    names: list[str] = []
 
 
 def _arms_of(experiment: Experiment) -> int:
@@ -53,14 +53,14 @@ async def number_of(service: Service, name: str, key: str) -> int:
 async def add_arms(service: Service, request: Request) -> Response:
     """Add arms: a number of them, or their names. Names that are there already are skipped.
 
-    Names are written beyond the arms there are, where nobody sees them; one commit publishes them.
+    Names are written beyond the last arm, where they are not visible; one commit publishes them.
     """
-    batches = streamed_keys(request)
+    batches = streamed_names(request)
     if batches is None:
         wanted: NewArms = await request.read(NewArms)
-        if wanted.count and not wanted.keys:
+        if wanted.count and not wanted.names:
             return await _count(service, request, wanted.count)
-        batches = _once(wanted.keys)
+        batches = _once(wanted.names)
     known: set[int] = set()
     async with importing(service, request.experiment) as experiment:
         new = await publish(service, experiment, batches, known)
@@ -69,29 +69,29 @@ async def add_arms(service: Service, request: Request) -> Response:
     return answered(added)
 
 
-def streamed_keys(request: Request) -> AsyncIterator[list[str]] | None:
+def streamed_names(request: Request) -> AsyncIterator[list[str]] | None:
     """Return the names in a request that is a stream of NDJSON; None if it is JSON."""
     kind = request.headers.get(b"content-type", b"application/json").split(b";")[0].strip()
     return _ndjson(request.pieces()) if kind == b"application/x-ndjson" else None
 
 
-async def keys_of_json(request: Request) -> AsyncIterator[list[str]]:
-    """Return the names in a request that is {"keys": [...]}."""
+async def names_of_json(request: Request) -> AsyncIterator[list[str]]:
+    """Return the names in a request that is {"names": [...]}."""
     wanted: NewArms = await request.read(NewArms)
     if wanted.count:
-        raise invalid("`count` adds arms that are called by number; give `keys`.")
-    return _once(wanted.keys)
+        raise invalid("`count` adds arms that are called by number; give `names`.")
+    return _once(wanted.names)
 
 
-async def _once(keys: list[str]) -> AsyncIterator[list[str]]:
-    yield [_checked(key, f"Key {place}") for place, key in enumerate(keys, 1)]
+async def _once(names: list[str]) -> AsyncIterator[list[str]]:
+    yield [_checked(name, f"Name {place}") for place, name in enumerate(names, 1)]
 
 
 async def _count(service: Service, request: Request, new: int) -> Response:
     def change(experiment: Experiment) -> int:
         if experiment.keyed:
             raise refuse(
-                422, "keys", f"The arms of {experiment.name} have keys: give the new ones."
+                422, "names", f"The arms of {experiment.name} have names: give the new ones."
             )
         if not 1 <= new <= MOST_ARMS:
             raise invalid(f"`count` must be an integer >= 1, got {new}.")
@@ -104,7 +104,7 @@ async def _count(service: Service, request: Request, new: int) -> Response:
 
 @contextlib.asynccontextmanager
 async def importing(service: Service, name: str) -> AsyncIterator[Experiment]:
-    """Let one request at a time bring keys; if it fails, delete what it has left."""
+    """Allow one request at a time to add names; if it fails, delete what it has written."""
     experiment = await service.leader.find(name)
     if not experiment.keyed:
         raise refuse(422, "numbers", f"The arms of {name} are numbers: give a `count`.")
@@ -115,7 +115,7 @@ async def importing(service: Service, name: str) -> AsyncIterator[Experiment]:
             await asyncio.shield(experiment.tidying)
         try:
             yield experiment
-        except BaseException:  # also if whoever sends them goes away
+        except BaseException:  # also if the client disconnects
             if not experiment.gone:
                 service.leader.tidy(experiment)
             raise
@@ -151,7 +151,7 @@ async def publish(
 async def in_pieces(
     service: Service, experiment: Experiment, back: Sequence[int], gone: Sequence[int]
 ) -> None:
-    """Let arms come back, and let others go, some in each commit: others have their turn."""
+    """Restore and retire arms, some in each commit, so that other requests do not wait."""
     for begin in range(0, len(back), _AT_ONCE):
         some = back[begin : begin + _AT_ONCE]
         await service.apply(experiment.name, lambda one, some=some: [*map(one.restore, some)])  # type: ignore[misc]
@@ -166,26 +166,27 @@ async def _stage(
     """Write new names beyond the arms there are; return their numbers."""
     x = experiment.id
     begin = number = _arms_of(experiment)
-    async for keys in batches:
-        for k in range(0, len(keys), SOME_ARMS):
-            some = list(dict.fromkeys(keys[k : k + SOME_ARMS]))
+    async for names in batches:
+        for k in range(0, len(names), SOME_ARMS):
+            some = list(dict.fromkeys(names[k : k + SOME_ARMS]))
             there = await service.leader.read(
                 lambda db, some=some: tables.numbers_of(db, x, some)  # type: ignore[misc]
             )
             known.update(found for found in there.values() if found < begin)
-            new = [key for key in some if key not in there]
-            rows = [(number + place, key) for place, key in enumerate(new)]
+            new = [name for name in some if name not in there]
+            rows = [(number + place, name) for place, name in enumerate(new)]
             await service.leader.write(lambda db, rows=rows: tables.add_arms(db, x, rows))  # type: ignore[misc]
             number += len(new)
     return range(begin, number)
 
 
-def _checked(key: str, where: str) -> str:
-    if not 1 <= len(key) <= _MOST_KEY or "\0" in key:
+def _checked(name: str, where: str) -> str:
+    if not 1 <= len(name) <= _LONGEST_NAME or "\0" in name:
         raise invalid(
-            f"{where}: a name must have 1 to {_MOST_KEY} characters, without NUL. No arm was added."
+            f"{where}: a name must have 1 to {_LONGEST_NAME} characters, without NUL. No arm was "
+            f"added."
         )
-    return key
+    return name
 
 
 async def _lines(pieces: AsyncIterator[bytes]) -> AsyncIterator[list[bytes]]:
@@ -204,16 +205,16 @@ async def _lines(pieces: AsyncIterator[bytes]) -> AsyncIterator[list[bytes]]:
 async def _ndjson(pieces: AsyncIterator[bytes]) -> AsyncIterator[list[str]]:
     number = 0
     async for lines in _lines(pieces):
-        keys = []
+        names = []
         for line in lines:
             number += 1
             if not line.strip():
                 continue
             try:
-                keys.append(_checked(_line(line), f"Line {number}"))
+                names.append(_checked(_line(line), f"Line {number}"))
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
                 raise invalid(
                     f'Line {number}: {error}. A line holds one name, as JSON: "red". No arm was '
                     f"added."
                 ) from error
-        yield keys
+        yield names

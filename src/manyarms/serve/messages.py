@@ -47,7 +47,7 @@ class Season(Struct, forbid_unknown_fields=True):
 
 
 class Spec(Struct, forbid_unknown_fields=True):
-    """An experiment. Without `n_arms` its arms have keys, and are added before the first ask."""
+    """An experiment. Without `n_arms` its arms have names, and are added before the first ask."""
 
     policy: PolicySpec | str = "prospector"
     horizon: Annotated[int, Meta(ge=1)] | None = None
@@ -57,7 +57,7 @@ class Spec(Struct, forbid_unknown_fields=True):
     window: Annotated[float, Meta(gt=0)] | None = None  # seconds that a reward may take
     missing: Literal["abandon"] | float = "abandon"  # what follows when it has not come
     early: Literal["tell", "hold"] = "tell"  # hold: a reward counts at the end of its window
-    in_flight: Annotated[int, Meta(ge=1, le=1_000_000)] = 100_000  # pulls that may wait at once
+    max_pending: Annotated[int, Meta(ge=1, le=1_000_000)] = 100_000  # pulls
     # the name of what there is today, to compare with
     control: Annotated[str, Meta(min_length=1, max_length=1000, pattern=_NO_NUL)] | int | None = (
         None
@@ -115,11 +115,78 @@ class Observe(Struct, forbid_unknown_fields=True):
     rewards: Annotated[list[float], Meta(min_length=1, max_length=MOST_PULLS)]
 
 
+# Queries: what may follow the path of a request
+
+
+class NoQuery(Struct, forbid_unknown_fields=True):
+    """Nothing."""
+
+
+class AnyQuery(Struct):
+    """Nothing that matters: what is given is not looked at."""
+
+
+class ListQuery(Struct, forbid_unknown_fields=True):
+    """Where a page of the list begins."""
+
+    cursor: str = ""
+
+
+class EventsQuery(Struct, forbid_unknown_fields=True):
+    """Which events to return."""
+
+    after: Annotated[int, Meta(ge=0, le=1 << 60)] = 0
+    limit: Annotated[int, Meta(ge=1, le=10_000)] = 1000
+
+
+class ArmsQuery(Struct, forbid_unknown_fields=True):
+    """Which arms to return."""
+
+    search: str = ""
+    sort: Literal["low", "estimate", "pulls", "told", "arm"] = "low"
+    cursor: str = ""
+    limit: Annotated[int, Meta(ge=1, le=1000)] = 50
+
+
+class SyncQuery(Struct, forbid_unknown_fields=True):
+    """Whether to count what would change, and to change nothing."""
+
+    preview: bool = False
+
+
+class LeadersQuery(Struct, forbid_unknown_fields=True):
+    """How many arms to return."""
+
+    k: Annotated[int, Meta(ge=1, le=1000)] = 20
+
+
+class VerdictQuery(Struct, forbid_unknown_fields=True):
+    """What to decide: as `Live.verdict`. What is left out is a setting of the experiment."""
+
+    epsilon: str | None = None  # a number, or a share such as 10%
+    quantile: float | None = None
+    confidence: float | None = None
+    target: str | None = None  # a number, "control", or the name of an arm
+    margin: str | None = None  # a number, or a share such as 10%
+
+
+class UpliftQuery(Struct, forbid_unknown_fields=True):
+    """How sure the interval is."""
+
+    confidence: float = 0.95
+
+
+class PendingQuery(Struct, forbid_unknown_fields=True):
+    """How many of the oldest pending pulls to return."""
+
+    limit: Annotated[int, Meta(ge=1, le=MOST_PULLS)] = 20
+
+
 # Answers
 
 
 class GivenPull(Struct):
-    """An arm to pull now: its key, or its number if arms have no keys."""
+    """An arm to pull now: its name, or its number if arms have no names."""
 
     pull: int
     arm: str | int
@@ -156,13 +223,21 @@ class AddedArms(Struct):
     skipped: int = 0  # names that were there already
 
 
-class SyncedKeys(Struct):
+class SyncedArms(Struct):
     """The names of the arms that were added, restored and retired, and the number of arms now."""
 
     added: list[str]
     restored: list[str]
     retired: list[str]
     n_arms: int
+
+
+class SyncPreview(Struct):
+    """How many arms a sync would add, restore and retire."""
+
+    added: int
+    restored: int
+    retired: int
 
 
 class Done(Struct):
@@ -346,8 +421,8 @@ class DelayBin(Struct):
     mean_reward: float | None
 
 
-class WaitingPull(Struct):
-    """A pull in flight."""
+class PendingPull(Struct):
+    """A pull whose reward has not been told."""
 
     pull: int
     arm: str | int
@@ -363,15 +438,15 @@ class UnevenLoss(Struct):
     others: float  # the share of all others
 
 
-class InFlightView(Struct):
-    """Pulls that wait for their rewards, and how long rewards took."""
+class PendingView(Struct):
+    """Pending pulls, and how long rewards took."""
 
     count: int
     held: int
     ages: list[DelayBin]
     delays: list[DelayBin]
     expired: int  # pulls whose window ended without a reward
-    oldest: list[WaitingPull]
+    oldest: list[PendingPull]
     alarm: str  # set if the mean reward differs by delay
     head: int
     uneven: list[UnevenLoss] = []  # arms that lose more or fewer rewards than by chance

@@ -56,12 +56,12 @@ class Metrics:
         yield requests
         leader = self._service.leader
         # of all experiments together: everybody may read this, and names are not for everybody
-        flight = sum(len(experiment.flying) for experiment in leader.games.values())
+        pending = sum(len(experiment.flying) for experiment in leader.games.values())
         for name, about, value in (
             ("manyarms_ready", "Whether requests are answered.", not self._service.not_ready()),
             ("manyarms_leads", "Whether this process leads.", leader.leads),
             ("manyarms_loaded", "Experiments that are loaded.", len(leader.games)),
-            ("manyarms_in_flight", "Pulls that wait for a reward.", flight),
+            ("manyarms_pending", "Pending pulls.", pending),
             ("manyarms_commit_p50_seconds", "Commits.", leader.took(0.5)),
             ("manyarms_commit_p99_seconds", "Commits.", leader.took(0.99)),
             ("manyarms_unsaved_events", "Events since the last snapshot, at most.",

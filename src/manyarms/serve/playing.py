@@ -21,8 +21,8 @@ _encode = msgspec.json.Encoder().encode
 
 
 async def ask(service: Service, request: Request) -> Response:
-    """Give out pulls; those of an ask with the same key again."""
-    wanted: m.Ask = await request.read(m.Ask)
+    """Give out pulls; an ask that repeats a key gets the same pulls."""
+    wanted: m.Ask = request.body
     key = _key_in(request.headers)
     found: AskedBefore | None = None
     if key is not None:
@@ -85,8 +85,8 @@ async def _recommend(service: Service, name: str, stopped: m.StoppedFailure) -> 
 
 
 async def tell(service: Service, request: Request) -> Response:
-    """Let rewards come; each has a result of its own."""
-    wanted: m.Tells = await request.read(m.Tells)
+    """Tell rewards; each gets its own result."""
+    wanted: m.Tells = request.body
     _, results, batch = await service.apply(
         request.experiment,
         lambda one: [(one.tell(tell.pull, tell.reward), tell) for tell in wanted.tells],
@@ -99,8 +99,8 @@ async def tell(service: Service, request: Request) -> Response:
 
 
 async def abandon(service: Service, request: Request) -> Response:
-    """Go on without some rewards."""
-    wanted: m.Abandons = await request.read(m.Abandons)
+    """Abandon pulls."""
+    wanted: m.Abandons = request.body
     _, results, batch = await service.apply(
         request.experiment, lambda one: [(one.abandon(pull), pull) for pull in wanted.pulls]
     )

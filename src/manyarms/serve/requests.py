@@ -1,11 +1,11 @@
-"""One request of HTTP, with no more than the service needs. Every body is read here."""
+"""One request and its answer. Every body and every query is read here."""
 
 from __future__ import annotations
 
 import asyncio
 import functools
-from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import AsyncIterator
+from typing import Any
 from urllib.parse import parse_qsl
 
 import msgspec
@@ -13,9 +13,6 @@ import msgspec
 from manyarms.serve.access import Caller
 from manyarms.serve.errors import RefusedError, failure_of_body, refuse
 from manyarms.serve.messages import Failure
-
-if TYPE_CHECKING:
-    from manyarms.serve.service import Service
 
 MOST_BYTES = 2 << 20  # of a body that is no stream
 DEADLINE = 30.0  # seconds for a body; of a stream, for its next piece
@@ -26,8 +23,9 @@ def _decoder(kind: Any) -> Any:
     return msgspec.json.Decoder(kind)
 
 
-_ALWAYS = [(b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff")]
-_JSON = [(b"content-type", b"application/json"), *_ALWAYS]
+_TYPE = "application/json"
+_HEADERS = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
+_JSON = [(k.encode(), v.encode()) for k, v in {"content-type": _TYPE, **_HEADERS}.items()]
 
 
 class Response:
@@ -41,7 +39,7 @@ class Response:
         status: int = 200,
         headers: dict[str, str] | None = None,
         *,
-        kind: str = "application/json",
+        kind: str = _TYPE,
     ) -> None:
         self.body, self.status = body, status
         self.headers, self.kind = headers or {}, kind
@@ -49,37 +47,47 @@ class Response:
     async def send(self, send: Any) -> None:
         """Send it."""
         headers = _JSON
-        if self.kind != "application/json":
-            headers = [(b"content-type", self.kind.encode()), *_ALWAYS]
-        if self.headers:
-            more = [(k.lower().encode(), v.encode("latin-1")) for k, v in self.headers.items()]
-            headers = headers + more
+        if self.headers or self.kind != _TYPE:
+            named = {"content-type": self.kind, **_HEADERS}
+            named |= {name.lower(): value for name, value in self.headers.items()}
+            headers = [(k.encode(), v.encode("latin-1")) for k, v in named.items()]
         headers = [*headers, (b"content-length", b"%d" % len(self.body))]
         await send({"type": "http.response.start", "status": self.status, "headers": headers})
         await send({"type": "http.response.body", "body": self.body})
 
 
 class Request:
-    """What came: `arguments` are those of the path."""
+    """One request.
 
-    __slots__ = ("_came", "_receive", "arguments", "caller", "headers", "scope")
+    Attributes
+    ----------
+    arguments
+        What the path names.
+    body, query
+        The body and the query, as the types that the route names.
+    caller
+        Who sends it; None if the route is public.
+    """
 
-    def __init__(self, scope: Any, receive: Any, arguments: dict[str, str]) -> None:
+    __slots__ = ("_came", "_receive", "arguments", "body", "caller", "headers", "query", "scope")
+
+    def __init__(self, scope: Any, receive: Any) -> None:
         self.scope = scope
         self.headers: dict[bytes, bytes] = dict(scope["headers"])
-        self.arguments = arguments
+        self.arguments: dict[str, str] = {}
         self.caller: Caller | None = None
+        self.body: Any = None
+        self.query: Any = None
         self._receive, self._came = receive, 0  # bytes of the body
-
-    @property
-    def query(self) -> dict[str, str]:
-        """What follows the path."""
-        return dict(parse_qsl(self.scope["query_string"].decode("latin-1")))
 
     @property
     def experiment(self) -> str:
         """The experiment that the path names."""
         return self.arguments["experiment"]
+
+    def header(self, name: bytes) -> str:
+        """Return a header; empty if it is missing."""
+        return self.headers.get(name, b"").decode("latin-1")
 
     async def pieces(self) -> AsyncIterator[bytes]:
         """Yield the pieces of a stream, each within the deadline."""
@@ -104,7 +112,7 @@ class Request:
         return piece, more
 
     def _check_whole(self) -> None:
-        """Refuse a body that is shorter than promised: an offer to upgrade swallows it."""
+        """Refuse a body that is shorter than its length says: uvicorn drops it after `Upgrade`."""
         headers, said = self.headers, ""
         promised = headers.get(b"content-length")
         if promised is not None and self._came < int(promised):
@@ -115,7 +123,7 @@ class Request:
             fix = "Send it without the header `Upgrade`, as HTTP/1.1."
             raise _last(400, "short", f"{said} Nothing was done. {fix}")
 
-    async def body(self) -> bytes:
+    async def whole_body(self) -> bytes:
         """Return the whole body, or refuse it if it is too large."""
         self._check_length(int(self.headers.get(b"content-length", b"0") or 0))
         try:
@@ -138,26 +146,19 @@ class Request:
     async def read(self, kind: Any) -> Any:
         """Return the body as a type of `messages`; an empty one is {}."""
         try:
-            return _decoder(kind).decode(await self.body() or b"{}")
+            return _decoder(kind).decode(await self.whole_body() or b"{}")
         except msgspec.ValidationError as error:
             raise RefusedError(failure_of_body(error, kind)) from error
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise RefusedError(
-                Failure("malformed", f"The body is not valid JSON: {error}.", 400)
-            ) from error
+            raise refuse(400, "malformed", f"The body is not valid JSON: {error}.") from error
 
-    async def read_first(self) -> Any:
-        """Read the body now; return what another application receives it from."""
-        body: bytes | None = await self.body()
-
-        async def receive() -> Any:
-            nonlocal body
-            if body is None:
-                return await self._receive()
-            whole, body = body, None
-            return {"type": "http.request", "body": whole, "more_body": False}
-
-        return receive
+    def read_query(self, kind: Any) -> Any:
+        """Return the query as a type of `messages`."""
+        given = dict(parse_qsl(self.scope["query_string"].decode("latin-1")))
+        try:
+            return msgspec.convert(given, kind, strict=False)
+        except msgspec.ValidationError as error:
+            raise RefusedError(failure_of_body(error, kind, "parameter")) from error
 
 
 def _slow() -> RefusedError:
@@ -165,11 +166,10 @@ def _slow() -> RefusedError:
 
 
 def _last(status: int, code: str, message: str) -> RefusedError:
-    """Return the refusal of a body that is not read to its end: nothing follows on its way."""
+    """Return the refusal of a body that is not read to its end; the connection is closed."""
     return RefusedError(Failure(code, message, status), {"connection": "close"})
 
 
-Handler = Callable[["Service", Request], Awaitable[Response]]
 _encode = msgspec.json.Encoder().encode
 
 
@@ -180,6 +180,4 @@ def answered(answer: Any, status: int = 200) -> Response:
 
 def refused(error: RefusedError) -> Response:
     """Return the answer to a request that is refused."""
-    response = answered(error.failure, error.failure.status or 400)
-    response.headers = dict(error.headers)
-    return response
+    return Response(_encode(error.failure), error.failure.status or 400, error.headers)

@@ -1,22 +1,32 @@
-"""Every request there is: its method, its path, who may send it, and what it holds.
+"""Every request of the API: its method, its path, who may send it, what it holds, who answers it.
 
-`api` has a function for each, by its name, and the page `/openapi.json` is made from the table.
-`GET` pages of the dashboard are not in it.
+`dashboard.pages` has those of the pages.
 """
 
 from __future__ import annotations
 
 import functools
 import re
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, NamedTuple
 
-import msgspec
-
-from manyarms import __version__
+from manyarms.protocol.registry import policy_names
+from manyarms.serve import api
 from manyarms.serve import messages as m
+from manyarms.serve.errors import refuse
+from manyarms.serve.events import events
+from manyarms.serve.importing import add_arms
+from manyarms.serve.openapi import described
+from manyarms.serve.playing import abandon, ask, tell
+from manyarms.serve.requests import Request, Response
+from manyarms.serve.seasons import season
+from manyarms.serve.service import Service
+from manyarms.serve.syncing import sync_arms
 from manyarms.serve.uplift import UpliftView
 
-ROLES = ("viewer", "client", "admin")  # each may do what those before it may do, and more
+Handler = Callable[[Service, Request], Awaitable[Response]]
+_NAME = re.compile(m.NAME)
+_LONG = 300  # characters: such paths are not remembered
 
 
 class Route(NamedTuple):
@@ -26,148 +36,128 @@ class Route(NamedTuple):
     method: str
     path: str
     role: str  # that it needs; "public": no token
-    request: Any  # the type of the body; None where there is none, or a stream
-    answer: Any
-    about: str
-    parameters: tuple[str, ...] = ()  # of the query
+    handler: Handler
+    about: str = ""
+    request: Any = None  # the type of the body; None where there is none, or a stream
+    answer: Any = None
+    query: Any = m.NoQuery
 
 
-def may(role: str, needed: str) -> bool:
-    """Return whether a role may do what needs another one.
+Found = tuple[Route, dict[str, str]]
 
-    >>> may("admin", "client"), may("viewer", "client")
-    (True, False)
-    """
-    return needed == "public" or ROLES.index(role) >= ROLES.index(needed)
+
+class Finder:
+    """Finds the route of a request, and what its path names."""
+
+    def __init__(self, routes: Sequence[Route]) -> None:
+        self._routes = [(_pattern(route.path), route) for route in routes]
+        self.remembered = functools.lru_cache(maxsize=1024)(self._find)
+
+    def __call__(self, method: str, path: str) -> Found:
+        """Return the route and the arguments, or refuse."""
+        return (self.remembered if len(path) < _LONG else self._find)(method, path)
+
+    def _find(self, method: str, path: str) -> Found:
+        if "\0" in path:
+            raise refuse(400, "malformed", "A path must not hold NUL.")
+        found = {}
+        for pattern, route in self._routes:
+            if (match := pattern.fullmatch(path)) is not None:
+                found[route.method] = route, match.groupdict()
+        if not found:
+            raise refuse(404, "no_route", f"There is no {path[:200]}; see /openapi.json.")
+        chosen = found.get("GET" if method == "HEAD" else method)
+        if chosen is None:
+            known = ", ".join(sorted(found))
+            raise refuse(405, "method", f"{path[:200]} is for {known}, not {method}.")
+        name = chosen[1].get("experiment", "a")
+        if not _NAME.fullmatch(name):
+            raise refuse(
+                422,
+                "name",
+                "A name has letters, digits, '.', '_' and '-', 100 at most, and begins with a "
+                f"letter or digit, got {name[:120]!r}.",
+            )
+        return chosen
+
+
+def _pattern(path: str) -> re.Pattern[str]:
+    """Return what paths of a route look like: only the name of an arm may have slashes."""
+    pattern = re.escape(path).replace(r"\{experiment\}", "(?P<experiment>[^/]*)")
+    return re.compile(re.sub(r"\\{(\w+)\\}", r"(?P<\1>.*)", pattern), re.DOTALL)
+
+
+async def openapi(service: Service, request: Request) -> Response:
+    """Return the description of all routes."""
+    return Response(_described())
+
+
+@functools.cache
+def _described() -> bytes:
+    return described(ROUTES, policy_names())
 
 
 _X = "/v1/experiments/{experiment}"
 
 ROUTES: tuple[Route, ...] = (
-    Route("list_all", "GET", "/v1/experiments", "viewer", None, m.Listing,
-          "A page of experiments.", ("cursor",)),
-    Route("put", "PUT", _X, "admin", m.Spec, m.ExperimentSummary, "Create an experiment."),
-    Route("change", "PATCH", _X, "admin", m.Changes, m.ExperimentSummary,
-          "Change settings: `epsilon`, `target`."),
-    Route("get", "GET", _X, "viewer", None, m.ExperimentSummary, "An experiment at a glance."),
-    Route("delete", "DELETE", _X, "admin", None, m.Done, "Delete a stopped experiment."),
-    Route("ask", "POST", f"{_X}/asks", "client", m.Ask, m.Asked, "Ask for pulls."),
-    Route("tell", "POST", f"{_X}/tells", "client", m.Tells, m.ToldMany, "Tell rewards."),
-    Route("abandon", "POST", f"{_X}/abandons", "client", m.Abandons, m.ToldMany, "Abandon pulls."),
-    Route("add_arms", "POST", f"{_X}/arms", "admin", None, m.AddedArms,
-          'Add arms: a stream of NDJSON with one name per line, {"keys": [...]}, or {"count": n}. '
-          "Names that are there already are skipped."),
-    Route("sync_arms", "PUT", f"{_X}/arms", "admin", None, m.SyncedKeys,
+    Route("list_all", "GET", "/v1/experiments", "viewer", api.list_all,
+          "A page of experiments.", answer=m.Listing, query=m.ListQuery),
+    Route("put", "PUT", _X, "admin", api.put,
+          "Create an experiment.", m.Spec, m.ExperimentSummary),
+    Route("change", "PATCH", _X, "admin", api.change,
+          "Change settings: `epsilon`, `target`.", m.Changes, m.ExperimentSummary),
+    Route("get", "GET", _X, "viewer", api.view("summary"),
+          "An experiment at a glance.", answer=m.ExperimentSummary),
+    Route("delete", "DELETE", _X, "admin", api.delete,
+          "Delete a stopped experiment.", answer=m.Done),
+    Route("ask", "POST", f"{_X}/asks", "client", ask, "Ask for pulls.", m.Ask, m.Asked),
+    Route("tell", "POST", f"{_X}/tells", "client", tell, "Tell rewards.", m.Tells, m.ToldMany),
+    Route("abandon", "POST", f"{_X}/abandons", "client", abandon,
+          "Abandon pulls.", m.Abandons, m.ToldMany),
+    Route("add_arms", "POST", f"{_X}/arms", "admin", add_arms,
+          'Add arms: a stream of NDJSON with one name per line, {"names": [...]}, or {"count": n}. '
+          "Names that are there already are skipped.", answer=m.AddedArms),
+    Route("sync_arms", "PUT", f"{_X}/arms", "admin", sync_arms,
           "Add, restore and retire arms so that exactly these are in play: a stream of NDJSON with "
-          'one name per line, or {"keys": [...]}.'),
-    Route("retire", "DELETE", f"{_X}/arms/{{key}}", "admin", None, m.ComeOrGone,
-          "Retire an arm."),
-    Route("restore", "POST", f"{_X}/restores", "admin", m.Restore, m.ComeOrGone,
-          "Let a retired arm come back."),
-    Route("observe", "POST", f"{_X}/observations", "admin", m.Observe, m.Observed,
-          "Keep rewards of an arm from before or elsewhere; its next pulls get them."),
-    Route("season", "POST", f"{_X}/season", "admin", m.NewSeason, m.ExperimentSummary,
-          "Create an experiment that remembers this one."),
-    Route("pause", "POST", f"{_X}/pause", "admin", None, m.Done, "Answer no asks for a while."),
-    Route("resume", "POST", f"{_X}/resume", "admin", None, m.Done, "Answer asks again."),
-    Route("stop", "POST", f"{_X}/stop", "admin", None, m.Done, "Answer no asks any more."),
-    Route("events", "GET", f"{_X}/events", "viewer", None, m.EventPage,
-          "A page of events.", ("after", "limit")),
-    Route("arms", "GET", f"{_X}/arms", "viewer", None, m.ArmPage,
-          "A page of arms.", ("search", "sort", "cursor", "limit")),
-    Route("arm", "GET", f"{_X}/arms/{{key}}", "viewer", None, m.ArmView, "One arm."),
-    Route("leaders", "GET", f"{_X}/leaders", "viewer", None, m.Leaders, "The best arms.", ("k",)),
-    Route("verdict", "GET", f"{_X}/verdict", "viewer", None, m.VerdictView,
+          'one name per line, or {"names": [...]}. With `preview=true`, nothing '
+          "changes, and the answer has three counts.", answer=m.SyncedArms, query=m.SyncQuery),
+    Route("retire", "DELETE", f"{_X}/arms/{{name}}", "admin", api.retire,
+          "Retire an arm.", answer=m.ComeOrGone),
+    Route("restore", "POST", f"{_X}/restores", "admin", api.restore,
+          "Restore a retired arm.", m.Restore, m.ComeOrGone),
+    Route("observe", "POST", f"{_X}/observations", "admin", api.observe,
+          "Keep rewards of an arm from before or elsewhere; its next pulls get them.",
+          m.Observe, m.Observed),
+    Route("season", "POST", f"{_X}/season", "admin", season,
+          "Create an experiment that remembers this one.", m.NewSeason, m.ExperimentSummary),
+    Route("pause", "POST", f"{_X}/pause", "admin", api.set_state("pause", "paused"),
+          "Refuse asks until it is resumed.", answer=m.Done),
+    Route("resume", "POST", f"{_X}/resume", "admin", api.set_state("resume", "running"),
+          "Answer asks again.", answer=m.Done),
+    Route("stop", "POST", f"{_X}/stop", "admin", api.set_state("stop", "stopped"),
+          "Refuse asks from now on.", answer=m.Done),
+    Route("events", "GET", f"{_X}/events", "viewer", events,
+          "A page of events.", answer=m.EventPage, query=m.EventsQuery),
+    Route("arms", "GET", f"{_X}/arms", "viewer", api.view("arms"),
+          "A page of arms.", answer=m.ArmPage, query=m.ArmsQuery),
+    Route("arm", "GET", f"{_X}/arms/{{name}}", "viewer", api.arm, "One arm.", answer=m.ArmView),
+    Route("leaders", "GET", f"{_X}/leaders", "viewer", api.view("leaders"),
+          "The best arms.", answer=m.Leaders, query=m.LeadersQuery),
+    Route("verdict", "GET", f"{_X}/verdict", "viewer", api.verdict,
           "Whether the recommended arm is good enough to stop.",
-          ("epsilon", "quantile", "confidence", "target", "margin")),
-    Route("uplift", "GET", f"{_X}/uplift", "viewer", None, UpliftView,
-          "How much better the recommended arm is than the control.", ("confidence",)),
-    Route("minutes", "GET", f"{_X}/minutes", "viewer", None, m.Minutes, "What happened when."),
-    Route("in_flight", "GET", f"{_X}/in-flight", "viewer", None, m.InFlightView,
-          "What is in flight.", ("limit",)),
-    Route("healthz", "GET", "/healthz", "public", None, m.Ready, "Whether the process runs."),
-    Route("readyz", "GET", "/readyz", "public", None, m.Ready,
-          "Whether it leads, and answers requests."),
-    Route("metrics", "GET", "/metrics", "public", None, None, "Numbers for Prometheus."),
-    Route("openapi", "GET", "/openapi.json", "public", None, None, "This list."),
+          answer=m.VerdictView, query=m.VerdictQuery),
+    Route("uplift", "GET", f"{_X}/uplift", "viewer", api.view("uplift"),
+          "How much better the recommended arm is than the control.",
+          answer=UpliftView, query=m.UpliftQuery),
+    Route("minutes", "GET", f"{_X}/minutes", "viewer", api.view("minutes"),
+          "What happened when.", answer=m.Minutes),
+    Route("pending", "GET", f"{_X}/pending", "viewer", api.view("pending"),
+          "Pending pulls, and how long rewards took.", answer=m.PendingView, query=m.PendingQuery),
+    Route("healthz", "GET", "/healthz", "public", api.healthz,
+          "Whether the process runs.", answer=m.Ready, query=m.AnyQuery),
+    Route("readyz", "GET", "/readyz", "public", api.readyz,
+          "Whether it leads, and answers requests.", answer=m.Ready, query=m.AnyQuery),
+    Route("metrics", "GET", "/metrics", "public", api.metrics,
+          "Numbers for Prometheus.", query=m.AnyQuery),
+    Route("openapi", "GET", "/openapi.json", "public", openapi, "This list.", query=m.AnyQuery),
 )  # fmt: skip
-
-
-# The page
-
-
-_STREAMS = {
-    "add_arms": ("application/x-ndjson", "application/json"),
-    "sync_arms": ("application/x-ndjson", "application/json"),
-    "metrics": ("text/plain",),
-}
-
-
-@functools.cache
-def description(policies: tuple[str, ...]) -> bytes:
-    """Return the page `/openapi.json`."""
-    kinds = [kind for route in ROUTES for kind in (route.request, route.answer) if kind is not None]
-    kinds += [m.Failure, m.StoppedFailure]
-    unique = list(dict.fromkeys(kinds))
-    schemas, parts = msgspec.json.schema_components(
-        unique, ref_template="#/components/schemas/{name}"
-    )
-    by_kind = dict(zip(unique, schemas, strict=True))
-    paths: dict[str, dict[str, Any]] = {}
-    for route in ROUTES:
-        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, by_kind)
-    page = {
-        "openapi": "3.1.0",
-        "info": {
-            "title": "manyarms",
-            "version": __version__,
-            "description": "Bandits with more arms than time. Policies: " + ", ".join(policies),
-        },
-        "paths": paths,
-        "components": {
-            "schemas": parts,
-            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
-        },
-        "security": [{"token": []}],
-    }
-    return msgspec.json.encode(page)
-
-
-def _operation(route: Route, schemas: dict[Any, Any]) -> dict[str, Any]:
-    names = [("path", name) for name in re.findall(r"{(\w+)}", route.path)]
-    names += [("query", name) for name in route.parameters]
-    parameters = [
-        {"in": where, "name": name, "required": where == "path", "schema": {"type": "string"}}
-        for where, name in names
-    ]
-    if route.name == "ask":
-        parameters.append(
-            {"in": "header", "name": "Idempotency-Key", "required": False,
-             "schema": {"type": "string", "maxLength": 200}}
-        )  # fmt: skip
-    streams = _STREAMS.get(route.name, ())
-    plain = {kind: {"schema": {"type": "string"}} for kind in streams}
-    content: Any = {"application/json": {"schema": schemas.get(route.answer, {})}}
-    if route.answer is None:
-        content = plain
-    operation: dict[str, Any] = {
-        "operationId": route.name,
-        "summary": route.about,
-        "parameters": parameters,
-        "responses": {
-            "200": {"description": "Done.", "content": content},
-            "default": {
-                "description": "Refused: `code` says why.",
-                "content": {"application/json": {"schema": schemas[m.Failure]}},
-            },
-        },
-        "x-role": route.role,
-    }
-    if route.role == "public":
-        operation["security"] = []
-    if route.request is not None:
-        body = {"application/json": {"schema": schemas[route.request]}}
-        operation["requestBody"] = {"content": body}
-    elif streams and route.method in ("POST", "PUT"):
-        operation["requestBody"] = {"content": plain}
-    return operation

@@ -60,7 +60,7 @@ class _Outcome(msgspec.Struct):
 
 async def season(service: Service, request: Request) -> Response:
     """Create an experiment that remembers another; the same one again is no mistake."""
-    wanted: m.NewSeason = await request.read(m.NewSeason)
+    wanted: m.NewSeason = request.body
     old, name, caller = request.experiment, wanted.name, request.caller
     if caller is not None and caller.experiment not in (None, name):
         raise refuse(403, "experiment", f"The token {caller.name!r} is for {old!r} only.")

@@ -9,6 +9,7 @@ import ipaddress
 import logging
 import os
 import secrets
+import shlex
 import signal
 import socket
 import sys
@@ -17,12 +18,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 import msgspec
 import uvicorn
 
 from manyarms.errors import ParameterError, PathError, StoreError
 from manyarms.live.databases import Database, UnreachableError, database_of
+from manyarms.live.databases.sqlite import SQLite
 from manyarms.serve import local_token, tables
 from manyarms.serve.access import (
     LONGEST_TOKEN,
@@ -247,7 +250,8 @@ def _prepare(settings: Settings) -> _Entry:
         if not loopback and not given and not database.first(f"SELECT count(*) {lasting}")[0]:
             raise ParameterError(
                 f"`--host` {settings.host} can be reached by others, and there is no token. Set "
-                f"MANYARMS_TOKEN to one for an admin, or make one with `manyarms token add`."
+                f"MANYARMS_TOKEN to one for an admin, or make one with "
+                f"`{_pasted('add me --role admin', settings.store)}`."
             )
         _check_token(given)
         dropped = local_token.dropped_digest(database)
@@ -267,7 +271,7 @@ def _prepare(settings: Settings) -> _Entry:
             if loopback and not given:
                 entry = _Entry(dropped=True) if dropped and path else _local(path, here)
             if entry.token:
-                _keep(database, entry)
+                _keep(database, entry, settings.store)
         tables.setting(database, "identity", secrets.token_hex(16))  # of this database
         return entry
 
@@ -284,14 +288,14 @@ def _local(path: Path | None, here: str) -> _Entry:
     return _Entry(new_token(), here)
 
 
-def _keep(database: Database, entry: _Entry) -> None:
+def _keep(database: Database, entry: _Entry, store: str) -> None:
     assert entry.token is not None
     holder = find_caller(database, entry.token)
     if holder is not None and holder.name == entry.name:
         return
     database.run("DELETE FROM tokens WHERE name = :name", name=entry.name)
     if not add_token(database, NewToken(entry.name, "admin"), entry.token):
-        _refuse_if_taken(holder, entry.name)
+        _refuse_if_taken(holder, entry.name, store)
 
 
 def _greeting(service: Service, entry: _Entry, how: str, *, secretly: bool) -> list[str]:
@@ -300,42 +304,51 @@ def _greeting(service: Service, entry: _Entry, how: str, *, secretly: bool) -> l
     host = local_host(settings.host) if is_wildcard(settings.host) else settings.host
     url = f"http://{joined(host, settings.port)}{settings.root_path}"
     lines = [f"manyarms serves {database_of(settings.store)} at {url} ({how})"]
-    if entry.dropped:
-        made = "`manyarms token add me --role admin` makes one"
-        why = f"{local_token.NAME} was dropped, and is not made again"
-        return [
-            *lines,
-            f"  sign in at    {url}/login, with a token: {made}",
-            f"                ({why})",
-        ]
-    if secretly:
-        made = "one that `manyarms token add me --role admin` makes"
-        made = "MANYARMS_TOKEN" if given else f"the token in {entry.file}" if entry.file else made
-        why = "the token is not printed, because this is no terminal"
-        return [*lines, f"  sign in at    {url}/login, with {made}", f"                ({why})"]
-    if entry.token is None:
-        return lines
-    lines.append(f"  in a browser  {url}/login, with the token")
-    if not given:
-        until = f"it is kept in {entry.file}" if entry.file else "it is good until the next start"
-        lines.append(f"  for programs  export MANYARMS_TOKEN={entry.token}")
-        lines.append(f"                ({until})")
-    else:
-        lines.append("  for programs  the token in MANYARMS_TOKEN, which has the role admin")
+    login = f"  in a browser  {url}/login, with"
+    if entry.dropped or entry.token is None or (secretly and not given and entry.file is None):
+        made = _pasted("add me --role admin", settings.store)
+        return [*lines, f"{login} a token", f"  make a token  {made}"]
+    if given:
+        lines += [f"{login} the token in MANYARMS_TOKEN, which has the role admin"]
         if not is_loopback(settings.host):
-            lines.append(
-                f"                (others can reach {settings.host}; this token makes them admin)"
-            )
-    return lines
+            said = f"others can reach {settings.host}; this token makes them admin"
+            lines.append(f"                ({said})")
+        return lines
+    if secretly:
+        why = "the token is not printed, because this is no terminal"
+        return [*lines, f"{login} the token in {entry.file}", f"                ({why})"]
+    until = f"it is kept in {entry.file}" if entry.file else "it is good until the next start"
+    return [
+        *lines,
+        f"{login} the token",
+        f"  for programs  export MANYARMS_TOKEN={entry.token}",
+        f"                ({until})",
+    ]
 
 
-def _refuse_if_taken(holder: Caller | None, name: str) -> None:
+def _pasted(words: str, store: str) -> str:
+    """Return a command about tokens of this store, to be pasted into a shell.
+
+    >>> _pasted("drop me", "postgresql://ann@db/arms")
+    'manyarms token drop me --store postgresql://ann@db/arms'
+    >>> _pasted("drop me", "postgresql://ann:secret@db/arms")
+    'manyarms token drop me --store "$MANYARMS_STORE"'
+    """
+    database = database_of(store)
+    if isinstance(database, SQLite):
+        store = f"sqlite:///{database.path}"
+    has_password = "password=" in store or ":" in urlsplit(store).netloc.rpartition("@")[0]
+    where = '"$MANYARMS_STORE"' if has_password else shlex.quote(store)
+    return f"manyarms token {words} --store {where}"
+
+
+def _refuse_if_taken(holder: Caller | None, name: str, store: str) -> None:
     """Refuse a token that has another name already."""
     if holder is not None and holder.name != name:
         raise ParameterError(
             f"`MANYARMS_TOKEN` must be a token of its own, and it is {holder.name!r} already, with "
-            f"the role {holder.role}. Set another one, or unset it, or take that back with "
-            f"`manyarms token drop {holder.name}`."
+            f"the role {holder.role}. Set another one, or unset it, or revoke that one with "
+            f"`{_pasted(f'drop {holder.name}', store)}`."
         )
 
 

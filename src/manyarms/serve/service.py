@@ -112,6 +112,7 @@ class Service:
         self.access = Access()
         self.ending = False
         self.making_seasons = asyncio.Lock()  # one at a time: each has a process
+        self.panels: dict[str, Any] = {}  # of pages that somebody looks at
         self._summarising: asyncio.Task[None] | None = None
 
     async def start(self) -> None:

@@ -38,6 +38,8 @@ def uplift(look: Look, confidence: float = CONFIDENCE) -> UpliftView:
     """Return how much better the recommended arm is than the control, as `Live.uplift` does."""
     sure = check_confidence(confidence)
     said, head = look.uplift(sure), look.game.head
+    if look.game.spec.control is None:
+        said = "this experiment has no control. Give `control` when you create an experiment."
     if isinstance(said, str):
         text = f"Nothing to compare yet: {said}"
         return UpliftView(look.game.spec.control, sure, text, said, head)

@@ -127,8 +127,8 @@ def minutes(look: Look) -> m.Minutes:
     return m.Minutes(shown, step, look.game.head)
 
 
-def in_flight(look: Look, limit: int = 20) -> m.InFlightView:
-    """Return what is waited for, and how long rewards took."""
+def pending(look: Look, limit: int = 20) -> m.PendingView:
+    """Return the pending pulls, and how long rewards took."""
     game, now = look.game, clock.now()
     ages = [0] * (len(DELAYS) + 1)
     for at in game.flying.values():
@@ -146,11 +146,11 @@ def in_flight(look: Look, limit: int = 20) -> m.InFlightView:
     losses = look.losses()
     names = look.names([*numbers.values(), *(loss.arm for loss in losses)])
     shown = [
-        m.WaitingPull(pull, names[numbers[pull]], now - at)
+        m.PendingPull(pull, names[numbers[pull]], now - at)
         for pull, at in oldest
         if pull in numbers
     ]
-    return m.InFlightView(
+    return m.PendingView(
         len(game.flying), len(game.held), bins, delays, game.expired, shown,
         _delay_alarm(game.delays), game.head,
         [m.UnevenLoss(names[one.arm], *one[1:]) for one in losses],
@@ -201,6 +201,5 @@ def _seen(look: Look, some: list[ArmEstimate]) -> list[m.ArmView]:
 
 
 VIEWS = {
-    view.__name__: view
-    for view in (summary, leaders, verdict, uplift, arms, arm, minutes, in_flight)
+    view.__name__: view for view in (summary, leaders, verdict, uplift, arms, arm, minutes, pending)
 }

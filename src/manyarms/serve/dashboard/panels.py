@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from manyarms.serve.service import Service
 
 HERE = Path(__file__).parent
-PANELS = ("header", "deploy", "leaders", "reward", "flight")  # all but arms
+PANELS = ("header", "deploy", "leaders", "reward", "pending")  # all but arms
 _LEADERS = 20
 _ARMS = 25
 _UNITS = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
@@ -91,7 +91,7 @@ async def draw_experiment(service: Service, name: str, kept: dict[str, Any]) -> 
     looked = {
         "summary": summary,
         "leaders": kept["leaders"].arms,
-        "flight": await service.view("in_flight", name),
+        "pending": await service.view("pending", name),
         "root": service.root_path,
     }
     looked |= _reckoned(looked, kept["minutes"])
@@ -102,13 +102,13 @@ async def draw_experiment(service: Service, name: str, kept: dict[str, Any]) -> 
 
 def _reckoned(looked: dict[str, Any], minutes: m.Minutes) -> dict[str, Any]:
     """Return what templates show and views do not say."""
-    summary, flight = looked["summary"], looked["flight"]
+    summary, pending = looked["summary"], looked["pending"]
     return {
-        "delays": delays_in_words(flight),
-        "losses": losses_in_words(flight),
+        "delays": delays_in_words(pending),
+        "losses": losses_in_words(pending),
         "plots": charts.reward_plots(minutes.points, summary.recommended),
         "scale": common_scale(looked["leaders"]),
-        "hold": _with_hold(summary, flight),
+        "hold": _with_hold(summary, pending),
     }
 
 
@@ -118,12 +118,12 @@ def common_scale(arms: list[m.ArmView]) -> charts.PlotScale:
     return charts.scale_of(ends or [0.0, 1.0])
 
 
-def _with_hold(summary: m.ExperimentSummary, flight: m.InFlightView) -> float:
+def _with_hold(summary: m.ExperimentSummary, pending: m.PendingView) -> float:
     """Return the window, in seconds, that holds back all but the latest rewards of those seen."""
     if summary.spec.window is not None:
         return summary.spec.window
-    total, seen = sum(b.count for b in flight.delays), 0
-    for delays in flight.delays:
+    total, seen = sum(b.count for b in pending.delays), 0
+    for delays in pending.delays:
         seen += delays.count
         if seen >= 0.99 * total and delays.high is not None:
             return delays.high
@@ -278,18 +278,18 @@ def uplift_in_words(uplift: UpliftView) -> Judgement | None:
         return Judgement("open", uplift.text, "")
     kind = "good" if uplift.better else "open" if uplift.better is None else "bad"
     unsure = "" if uplift.better is not None else " It may be better or worse."
-    sure = f"{100 * uplift.confidence:g} % sure however often you look"
+    sure = f"{100 * uplift.confidence:g} % confidence, valid at any time"
     return Judgement(kind, amount, f"over {arm_name(uplift.control, 60)}, {sure}.{unsure}")
 
 
-def losses_in_words(flight: m.InFlightView) -> str:
+def losses_in_words(pending: m.PendingView) -> str:
     """Return which arms lose more or fewer rewards than by chance; empty if none does."""
-    if not flight.uneven:
+    if not pending.uneven:
         return ""
     named = [
         f"{share(one.abandoned, one.pulls)} of the pulls of {arm_name(one.arm, 40)} were "
         f"abandoned, and {share(one.others, 1)} of all others"
-        for one in flight.uneven
+        for one in pending.uneven
     ]
     return (
         f"{'; '.join(named)}. If the shares were equal, at most {share(ERROR, 1)} of experiments "
@@ -299,12 +299,12 @@ def losses_in_words(flight: m.InFlightView) -> str:
     )
 
 
-def delays_in_words(flight: m.InFlightView) -> Judgement:
+def delays_in_words(pending: m.PendingView) -> Judgement:
     """Return whether rewards that come late differ from those that come early."""
-    if flight.alarm:
-        return Judgement("bad", "Biased", flight.alarm)
-    seen = [b for b in flight.delays if b.count >= _ENOUGH]
+    if pending.alarm:
+        return Judgement("bad", "Yes", pending.alarm)
+    seen = [b for b in pending.delays if b.count >= _ENOUGH]
     if len(seen) < 2:
         said = "All rewards took about the same time" if seen else "There are too few rewards"
-        return Judgement("open", "Not known", f"{said}, so there is nothing to compare.")
-    return Judgement("good", "No sign", "Early and late rewards differ no more than by chance.")
+        return Judgement("open", "Not known yet", f"{said}, so there is nothing to compare.")
+    return Judgement("good", "No", "Early and late rewards differ no more than by chance.")

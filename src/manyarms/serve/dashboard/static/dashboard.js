@@ -1,4 +1,4 @@
-// Pages poll the service for their panels, and send what buttons and forms say.
+// Pages poll the service for their panels; buttons and forms send requests to the API.
 "use strict";
 
 const PERIOD = 3000; // milliseconds between two looks
@@ -8,7 +8,7 @@ const said = document.getElementById("said");
 const find = (selector, within = document) => within.querySelector(selector);
 const all = (selector, within = document) => [...within.querySelectorAll(selector)];
 
-// Times are the reader's
+// Times in the reader's time zone
 
 const FORMS = {
   time: { hour: "2-digit", minute: "2-digit" },
@@ -26,10 +26,10 @@ function writeTimes(within) {
 
 function busy(panel) {
   const marked = document.getSelection();
-  return !marked.isCollapsed && panel.contains(marked.anchorNode); // somebody copies from it
+  return !marked.isCollapsed && panel.contains(marked.anchorNode); // a reader copies from it
 }
 
-/** Replace a panel, unless somebody copies from it; what is open stays open, the focus stays. */
+/** Replace a panel, unless a reader copies from it; keep what is open and the focus. */
 function replace(panel, html) {
   if (busy(panel)) return false;
   const focus = panel.contains(document.activeElement) ? document.activeElement.id : "";
@@ -76,7 +76,7 @@ async function follow() {
   setTimeout(follow, PERIOD);
 }
 
-// What the API is told
+// Requests
 
 async function send(method, path, body, type) {
   const headers = body === undefined ? {} : { "Content-Type": type || "application/json" };
@@ -103,13 +103,13 @@ function say(text) {
 }
 
 async function press(button) {
-  const { call, key, sure, done, then, refresh: again } = button.dataset;
+  const { call, name, arm, sure, done, then, refresh: again } = button.dataset;
   if (sure && !window.confirm(sure)) return;
   const [method, path = ""] = call.split(" ");
-  const whole = path + (key === undefined ? "" : encodeURIComponent(key));
+  const whole = path + (name === undefined ? "" : encodeURIComponent(name));
   button.disabled = true;
   try {
-    const result = await send(method, experiment(whole));
+    const result = await send(method, experiment(whole), arm === undefined ? undefined : { arm });
     if (result.state && method === "POST") page.state = result.state;
     if (then !== undefined) window.location.assign(then || window.location.href);
     if (again !== undefined) await showArms(window.location.search);
@@ -139,12 +139,27 @@ const slack = (value) => {
 };
 const hasFile = (form) => form.get("file") instanceof File && form.get("file").size > 0;
 
+async function listOf(form) {
+  const list = await armsOf(hasFile(form) ? form.get("file") : null, form.get("names"));
+  if (!list[0].length && !list[0].size) throw new Error("Choose a file, or write names.");
+  return list;
+}
+const many = (count) => `${count.toLocaleString()} ${count === 1 ? "arm is" : "arms are"}`;
+
 const SEND = {
   async arms(form) {
     if (form.has("count")) return send("POST", experiment("arms"), { count: given(form.get("count")) });
-    const [body, type] = await armsOf(hasFile(form) ? form.get("file") : null, form.get("names"));
-    if (!body.length && !body.size) throw new Error("Choose a file, or write names.");
-    return send("POST", experiment("arms"), body, type);
+    return send("POST", experiment("arms"), ...await listOf(form));
+  },
+  async sync(form) {
+    const list = await listOf(form);
+    const { added, restored, retired } = await send("PUT", experiment("arms?preview=true"), ...list);
+    const said = `${many(added)} added, ${many(restored)} restored and ${many(retired)} retired`;
+    if (!added && !restored && !retired) return say("The arms are the same: nothing changes.");
+    if (!window.confirm(`${said}. Change the arms?`)) throw new Error("Nothing was changed.");
+    await send("PUT", experiment("arms"), ...list);
+    await showArms(window.location.search);
+    return say(`${said}.`);
   },
   async new(form) {
     const name = form.get("name"), path = `${page.root}/v1/experiments/${encodeURIComponent(name)}`;
@@ -152,7 +167,7 @@ const SEND = {
     const missing = form.get("missing").trim();
     const file = hasFile(form);
     await send("PUT", path, {
-      policy: form.get("policy"), horizon: given(form.get("horizon")),
+      policy: form.get("other").trim() || form.get("policy"), horizon: given(form.get("horizon")),
       n_arms: file ? undefined : given(form.get("n_arms")), seed: given(form.get("seed")),
       reward_range: low === undefined || high === undefined ? null : [low, high],
       window: given(form.get("window")), early: form.get("early"),
@@ -172,7 +187,7 @@ const SEND = {
   },
   async season(form) {
     const name = form.get("name");
-    const policy = form.get("policy") || undefined, horizon = given(form.get("horizon"));
+    const policy = form.get("policy").trim() || undefined, horizon = given(form.get("horizon"));
     await send("POST", experiment("season"), { name, policy, horizon });
     window.location.assign(`${page.root}/experiments/${name}`);
   },
