@@ -75,3 +75,8 @@ def test_the_library_that_is_in_use_is_taken(monkeypatch: pytest.MonkeyPatch) ->
     polars = pytest.importorskip("polars")
     monkeypatch.delitem(sys.modules, "pandas", raising=False)
     assert isinstance(data_frame({"arm": [1]}), polars.DataFrame)
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_values_of_both_kinds_become_text(library: Library) -> None:
+    assert list(data_frame({"target": ["a", 7]}, library)["target"]) == ["a", "7"]
