@@ -139,3 +139,27 @@ def test_a_remote_plays_the_game_of_a_handle(
         assert remote.arms() == known
         assert not remote.sync_arms(wanted)
         remote.close()
+
+
+def test_new_arms_are_tried(served: InThread) -> None:
+    """Prospector has found an arm that always earns 0.3; then arms that earn 0.9 are added."""
+    old, new = [f"old {k}" for k in range(200)], [f"new {k}" for k in range(5)]
+    path = begun(served, old)
+
+    def play(pulls: int) -> list[str]:
+        asked: list[str] = []
+        for _ in range(pulls // 10):
+            given = call(served.port, "POST", f"{path}/asks", {"k": 10})[1]["pulls"]
+            tells = [
+                {"pull": one["pull"], "reward": 0.9 if one["arm"].startswith("new") else 0.3}
+                for one in given
+            ]
+            assert call(served.port, "POST", f"{path}/tells", {"tells": tells})[0] == 200
+            asked += [one["arm"] for one in given]
+        return asked
+
+    play(1000)
+    assert call(served.port, "PUT", f"{path}/arms", {"names": [*old, *new]})[0] == 200
+    after = play(500)
+    assert set(new) & set(after)
+    assert after[-1] in new

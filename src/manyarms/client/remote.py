@@ -451,6 +451,9 @@ class Remote(Client):
     ) -> Plan[Sequence[Any]]:
         """Add arms and return their names. The token needs the role admin.
 
+        Prospector tries them soon; other policies draw them as they draw any arm that was never
+        pulled, which may be hardly ever (docs/changing_catalogue.md).
+
         Names that exist are skipped, unlike in `Live.add_arms`. If arms are called by number and
         the answer is lost, the call raises and is not sent again: look at `n_arms`.
 
