@@ -142,24 +142,20 @@ def test_a_remote_plays_the_game_of_a_handle(
 
 
 def test_new_arms_are_tried(served: InThread) -> None:
-    """Prospector has found an arm that always earns 0.3; then arms that earn 0.9 are added."""
-    old, new = [f"old {k}" for k in range(200)], [f"new {k}" for k in range(5)]
-    path = begun(served, old)
+    """Prospector keeps to an arm that earns 0.5 of 5000; then five that earn 0.9 are added."""
+    earns = {f"old {k}": 0.5 if k % 10 == 0 else 0.1 for k in range(5000)}
+    path = begun(served, list(earns))
 
     def play(pulls: int) -> list[str]:
         asked: list[str] = []
-        for _ in range(pulls // 10):
-            given = call(served.port, "POST", f"{path}/asks", {"k": 10})[1]["pulls"]
-            tells = [
-                {"pull": one["pull"], "reward": 0.9 if one["arm"].startswith("new") else 0.3}
-                for one in given
-            ]
+        for _ in range(pulls // 50):
+            given = call(served.port, "POST", f"{path}/asks", {"k": 50})[1]["pulls"]
+            tells = [{"pull": one["pull"], "reward": earns[one["arm"]]} for one in given]
             assert call(served.port, "POST", f"{path}/tells", {"tells": tells})[0] == 200
             asked += [one["arm"] for one in given]
         return asked
 
-    play(1000)
-    assert call(served.port, "PUT", f"{path}/arms", {"names": [*old, *new]})[0] == 200
-    after = play(500)
-    assert set(new) & set(after)
-    assert after[-1] in new
+    assert earns[play(4000)[-1]] == 0.5
+    earns |= {f"new {k}": 0.9 for k in range(5)}
+    assert call(served.port, "PUT", f"{path}/arms", {"names": list(earns)})[0] == 200
+    assert earns[play(500)[-1]] == 0.9
