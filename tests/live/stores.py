@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,9 +10,11 @@ import manyarms as ma
 from manyarms.live.arms import ArmNames, ArmNumbers
 from manyarms.live.calls import Arena
 from manyarms.live.snapshots import restored, snapshot
-from tests.serve.machines import shared_postgres
+from tests.store.servers import new_address
 
-__all__ = ["ADDRESSES", "copied", "known", "leave"]
+__all__ = ["ADDRESSES", "copied", "known", "leave", "shared_postgres"]
+
+shared_postgres = functools.cache(new_address)
 
 ADDRESSES: dict[str, Callable[[Path], str]] = {
     "sqlite": lambda folder: f"{folder}/shop.db",

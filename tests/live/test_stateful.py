@@ -13,8 +13,8 @@ from hypothesis.stateful import run_state_machine_as_test
 import manyarms as ma
 from manyarms.live import recorder
 from tests.live.stateful import LONG, SHORT, LocalGame
-from tests.live.stores import copied, leave
-from tests.serve.machines import new_name, shared_postgres
+from tests.live.stores import copied, leave, shared_postgres
+from tests.serve.machines import new_name
 
 
 class Unrecorded(LocalGame):

@@ -94,7 +94,7 @@ def test_arms_need_names_and_the_policy_must_let_them_go() -> None:
     assert not fixed.sync_arms(NAMES)  # nothing to do: nothing is needed
     with pytest.raises(ma.ParameterError, match="^ss-greedy.* cannot let arms go while it plays"):
         fixed.sync_arms(NAMES[:2])
-    with pytest.raises(ma.ParameterError, match=r"^ss-greedy.* cannot let arms come .* Prospector"):
+    with pytest.raises(ma.ParameterError, match=r"^ss-greedy.* cannot let arms come .* prospector"):
         fixed.sync_arms([*NAMES, "new"])
     assert fixed.n_arms == 4
     scout = ma.Scout().live(arms=NAMES, horizon=100, seed=1)

@@ -12,6 +12,7 @@ import msgspec
 
 from manyarms.live.databases import Database
 from manyarms.serve import messages as m
+from manyarms.serve import queries as q
 from manyarms.serve import tables
 from manyarms.serve.errors import (
     RefusedError,
@@ -211,7 +212,7 @@ async def arm(service: Service, request: Request) -> Response:
 
 async def verdict(service: Service, request: Request) -> Response:
     """Say whether the recommended arm is good enough to stop."""
-    query: m.VerdictQuery = request.query
+    query: q.VerdictQuery = request.query
     chosen = {
         name: value for name, value in msgspec.structs.asdict(query).items() if value is not None
     }

@@ -9,7 +9,7 @@ from typing import Any
 from manyarms.serve.access import check
 from manyarms.serve.dashboard.pages import PAGES, refused_page
 from manyarms.serve.errors import RefusedError, failed, refuse, unknown
-from manyarms.serve.messages import NoQuery
+from manyarms.serve.queries import NoQuery
 from manyarms.serve.requests import Request, Response, refused
 from manyarms.serve.routes import ROUTES, Finder, Route
 from manyarms.serve.service import Service

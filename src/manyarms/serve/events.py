@@ -11,6 +11,7 @@ from manyarms.live.databases import Database
 from manyarms.live.store import EventKind
 from manyarms.serve import messages as m
 from manyarms.serve.errors import unknown_experiment
+from manyarms.serve.queries import EventsQuery
 from manyarms.serve.requests import Request, Response, answered
 from manyarms.serve.service import Service
 
@@ -20,7 +21,7 @@ _WITH_REWARD = (EventKind.TOLD, EventKind.OBSERVED, EventKind.ANSWERED, EventKin
 
 async def events(service: Service, request: Request) -> Response:
     """Return a page of events: those after the number `after`, at most `limit`."""
-    query: m.EventsQuery = request.query
+    query: EventsQuery = request.query
     asked = partial(_page, name=request.experiment, after=query.after, limit=query.limit)
     return answered(await service.leader.read(asked))
 

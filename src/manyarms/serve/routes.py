@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from manyarms.protocol.registry import policy_names
 from manyarms.serve import api
 from manyarms.serve import messages as m
+from manyarms.serve import queries as q
 from manyarms.serve.errors import refuse
 from manyarms.serve.events import events
 from manyarms.serve.importing import add_arms
@@ -40,7 +41,7 @@ class Route(NamedTuple):
     about: str = ""
     request: Any = None  # the type of the body; None where there is none, or a stream
     answer: Any = None
-    query: Any = m.NoQuery
+    query: Any = q.NoQuery
 
 
 Found = tuple[Route, dict[str, str]]
@@ -101,7 +102,7 @@ _X = "/v1/experiments/{experiment}"
 
 ROUTES: tuple[Route, ...] = (
     Route("list_all", "GET", "/v1/experiments", "viewer", api.list_all,
-          "A page of experiments.", answer=m.Listing, query=m.ListQuery),
+          "A page of experiments.", answer=m.Listing, query=q.ListQuery),
     Route("put", "PUT", _X, "admin", api.put,
           "Create an experiment.", m.Spec, m.ExperimentSummary),
     Route("change", "PATCH", _X, "admin", api.change,
@@ -120,7 +121,7 @@ ROUTES: tuple[Route, ...] = (
     Route("sync_arms", "PUT", f"{_X}/arms", "admin", sync_arms,
           "Add, restore and retire arms so that exactly these are in play: a stream of NDJSON with "
           'one name per line, or {"names": [...]}. With `preview=true`, nothing '
-          "changes, and the answer has three counts.", answer=m.SyncedArms, query=m.SyncQuery),
+          "changes, and the answer has three counts.", answer=m.SyncedArms, query=q.SyncQuery),
     Route("retire", "DELETE", f"{_X}/arms/{{name}}", "admin", api.retire,
           "Retire an arm.", answer=m.ComeOrGone),
     Route("restore", "POST", f"{_X}/restores", "admin", api.restore,
@@ -137,27 +138,27 @@ ROUTES: tuple[Route, ...] = (
     Route("stop", "POST", f"{_X}/stop", "admin", api.set_state("stop", "stopped"),
           "Refuse asks from now on.", answer=m.Done),
     Route("events", "GET", f"{_X}/events", "viewer", events,
-          "A page of events.", answer=m.EventPage, query=m.EventsQuery),
+          "A page of events.", answer=m.EventPage, query=q.EventsQuery),
     Route("arms", "GET", f"{_X}/arms", "viewer", api.view("arms"),
-          "A page of arms.", answer=m.ArmPage, query=m.ArmsQuery),
+          "A page of arms.", answer=m.ArmPage, query=q.ArmsQuery),
     Route("arm", "GET", f"{_X}/arms/{{name}}", "viewer", api.arm, "One arm.", answer=m.ArmView),
     Route("leaders", "GET", f"{_X}/leaders", "viewer", api.view("leaders"),
-          "The best arms.", answer=m.Leaders, query=m.LeadersQuery),
+          "The best arms.", answer=m.Leaders, query=q.LeadersQuery),
     Route("verdict", "GET", f"{_X}/verdict", "viewer", api.verdict,
           "Whether the recommended arm is good enough to stop.",
-          answer=m.VerdictView, query=m.VerdictQuery),
+          answer=m.VerdictView, query=q.VerdictQuery),
     Route("uplift", "GET", f"{_X}/uplift", "viewer", api.view("uplift"),
           "How much better the recommended arm is than the control.",
-          answer=UpliftView, query=m.UpliftQuery),
+          answer=UpliftView, query=q.UpliftQuery),
     Route("minutes", "GET", f"{_X}/minutes", "viewer", api.view("minutes"),
           "What happened when.", answer=m.Minutes),
     Route("pending", "GET", f"{_X}/pending", "viewer", api.view("pending"),
-          "Pending pulls, and how long rewards took.", answer=m.PendingView, query=m.PendingQuery),
+          "Pending pulls, and how long rewards took.", answer=m.PendingView, query=q.PendingQuery),
     Route("healthz", "GET", "/healthz", "public", api.healthz,
-          "Whether the process runs.", answer=m.Ready, query=m.AnyQuery),
+          "Whether the process runs.", answer=m.Ready, query=q.AnyQuery),
     Route("readyz", "GET", "/readyz", "public", api.readyz,
-          "Whether it leads, and answers requests.", answer=m.Ready, query=m.AnyQuery),
+          "Whether it leads, and answers requests.", answer=m.Ready, query=q.AnyQuery),
     Route("metrics", "GET", "/metrics", "public", api.metrics,
-          "Numbers for Prometheus.", query=m.AnyQuery),
-    Route("openapi", "GET", "/openapi.json", "public", openapi, "This list.", query=m.AnyQuery),
+          "Numbers for Prometheus.", query=q.AnyQuery),
+    Route("openapi", "GET", "/openapi.json", "public", openapi, "This list.", query=q.AnyQuery),
 )  # fmt: skip

@@ -18,7 +18,6 @@ from msgspec import Meta, Struct
 import manyarms
 from manyarms.core import theme
 from manyarms.protocol.colours import page_css
-from manyarms.serve import messages as m
 from manyarms.serve.access import (
     Caller,
     check_same_origin,
@@ -28,6 +27,7 @@ from manyarms.serve.access import (
 )
 from manyarms.serve.dashboard import panels
 from manyarms.serve.errors import RefusedError, refuse
+from manyarms.serve.queries import AnyQuery
 from manyarms.serve.requests import Request, Response, answered, refused
 from manyarms.serve.routes import Route
 from manyarms.serve.service import Service
@@ -264,7 +264,7 @@ async def static_file(service: Service, request: Request) -> Response:
 
 
 _X = "/experiments/{experiment}"
-_any = m.AnyQuery
+_any = AnyQuery
 
 PAGES: tuple[Route, ...] = (
     Route("list_page", "GET", "/", "viewer", list_page, query=CursorQuery),

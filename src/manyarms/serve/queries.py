@@ -1,0 +1,73 @@
+"""Queries: what may follow the path of a request."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+from manyarms.serve.messages import MOST_PULLS
+
+
+class NoQuery(Struct, forbid_unknown_fields=True):
+    """Nothing."""
+
+
+class AnyQuery(Struct):
+    """Nothing that matters: what is given is not looked at."""
+
+
+class ListQuery(Struct, forbid_unknown_fields=True):
+    """Where a page of the list begins."""
+
+    cursor: str = ""
+
+
+class EventsQuery(Struct, forbid_unknown_fields=True):
+    """Which events to return."""
+
+    after: Annotated[int, Meta(ge=0, le=1 << 60)] = 0
+    limit: Annotated[int, Meta(ge=1, le=10_000)] = 1000
+
+
+class ArmsQuery(Struct, forbid_unknown_fields=True):
+    """Which arms to return."""
+
+    search: str = ""
+    sort: Literal["low", "estimate", "pulls", "told", "arm"] = "low"
+    cursor: str = ""
+    limit: Annotated[int, Meta(ge=1, le=1000)] = 50
+
+
+class SyncQuery(Struct, forbid_unknown_fields=True):
+    """Whether to count what would change, and to change nothing."""
+
+    preview: bool = False
+
+
+class LeadersQuery(Struct, forbid_unknown_fields=True):
+    """How many arms to return."""
+
+    k: Annotated[int, Meta(ge=1, le=1000)] = 20
+
+
+class VerdictQuery(Struct, forbid_unknown_fields=True):
+    """What to decide: as `Live.verdict`. What is left out is a setting of the experiment."""
+
+    epsilon: str | None = None  # a number, or a share such as 10%
+    quantile: float | None = None
+    confidence: float | None = None
+    target: str | None = None  # a number, "control", or the name of an arm
+    margin: str | None = None  # a number, or a share such as 10%
+
+
+class UpliftQuery(Struct, forbid_unknown_fields=True):
+    """How sure the interval is."""
+
+    confidence: float = 0.95
+
+
+class PendingQuery(Struct, forbid_unknown_fields=True):
+    """How many of the oldest pending pulls to return."""
+
+    limit: Annotated[int, Meta(ge=1, le=MOST_PULLS)] = 20
