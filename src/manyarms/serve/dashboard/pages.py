@@ -18,6 +18,7 @@ from msgspec import Meta, Struct
 import manyarms
 from manyarms.core import theme
 from manyarms.protocol.colours import page_css
+from manyarms.serve import messages as m
 from manyarms.serve.access import (
     Caller,
     check_same_origin,
