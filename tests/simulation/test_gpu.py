@@ -15,7 +15,7 @@ import manyarms as ma
 from manyarms.core.memory import BOUNDED, NO_ROOM
 from manyarms.errors import DeviceError
 from manyarms.instances.tape import record_of, rewind, tape
-from manyarms.simulation import Sweep, cell, gpu, gpu_compiler
+from manyarms.simulation import Sweep, cell, gpu, gpu_compiler, gpu_memory
 from manyarms.simulation.play import Stretch, play
 from manyarms.simulation.workbench import Workbench, rows_of
 from tests.instances.test_laws import Pareto, Tips
@@ -26,11 +26,11 @@ ROOT = Path(__file__).parents[2]
 SOME = ("thompson",)
 
 
-class HostPlace(gpu.Place):
+class HostPlace(gpu_memory.Place):
     """Arrays of the same shapes as on a GPU, in the memory of this machine."""
 
     def __init__(self) -> None:
-        self.size, self.load, self.stream = 1 << 30, gpu.Load(64), None
+        self.size, self.load, self.stream = 1 << 30, gpu_memory.Load(64), None
 
     def begin(self, size: int) -> None:
         pass
@@ -288,7 +288,7 @@ def test_a_full_tape_says_so() -> None:
 
 
 def test_lanes_share_the_processor_as_long_as_there_is_room() -> None:
-    load = gpu.Load(64)
+    load = gpu_memory.Load(64)
     widths = []
     for _ in range(4):
         load.add(4)
