@@ -39,7 +39,7 @@ def test_all_become_the_same_frame_in_both(library: Library) -> None:
         assert len(frame) == 1
 
 
-def test_a_result_is_as_its_tables_on_disk() -> None:
+def test_a_result_has_a_row_for_each_run_or_checkpoint() -> None:
     result = _result()
     frame = result.to_dataframe("regret", library="pandas")
     assert list(frame.columns) == ["policy", "replication", "time", "regret"]

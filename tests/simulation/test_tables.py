@@ -173,6 +173,7 @@ def test_provenance(sweep: Sweep, finished: Path) -> None:
     assert set(said["versions"]) == {"python", "manyarms", "numpy", "numba", "pyarrow"}
     assert said["machine"]["processors"] >= 1
     assert said["started"] <= said["finished"]
+    assert said["seconds"] > 0
     assert said["cells"][0]["instance"] == "grouped(2 groups, n=50)"
     assert said["cells"][0]["policies"]["quantile"] == {
         "policy": repr(ma.Quantile()),

@@ -326,7 +326,7 @@ class Result(Tabular):
     def to_dataframe(
         self, table: Literal["runs", "regret"] = "runs", *, library: Library | None = None
     ) -> Any:
-        """Return what was measured as a data frame, with the columns of the tables on disk.
+        """Return what was measured as a data frame.
 
         pandas or polars must be installed; the extra `lab` contains neither.
 

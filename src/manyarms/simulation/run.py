@@ -31,6 +31,7 @@ from manyarms.simulation.executors import Meter, check_engine, chunk_player, pla
 from manyarms.simulation.progress import ProgressCallback, progress_for
 from manyarms.simulation.results import facts_of
 from manyarms.simulation.sweep import Engine, Sweep
+from manyarms.simulation.workbench import Played
 
 _LOCK = ".manyarms-lock"
 
@@ -115,6 +116,7 @@ class _Run:
         self._folder, self._meter = folder, meter
         self._files = ChunkFiles(folder, sweep)
         self._chunks = list(plan(sweep))
+        self._seconds, self._pulls = 0.0, 0  # of this session
 
     def complete(
         self, before: dict[str, Any], executor: Executor | None, workers: int | None
@@ -132,7 +134,10 @@ class _Run:
             self._note(provenance)  # first: from now on the folder is ours
             self._remove_others()
             self._play(executor, workers)
-            self._note(provenance | {"status": "finished", "finished": _now()})
+            # of all workers; where a run was resumed, an estimate from its last session
+            seconds = self._seconds * self._sweep.pulls / max(1, self._pulls)
+            ended = {"status": "finished", "finished": _now(), "seconds": seconds}
+            self._note(provenance | ended)
         for part in self._folder.glob(f"*{PART}"):
             part.unlink(missing_ok=True)
         self._meter.show()
@@ -170,7 +175,12 @@ class _Run:
         if missing:
             how: dict[str, Any] = {"seed": self._sweep.seed, "workers": workers}
             player = chunk_player(self._engine, executor, **how, meter=self._meter)
-            play_chunks(missing, player, self._meter, self._files.save)
+            play_chunks(missing, player, self._meter, self._keep)
+
+    def _keep(self, chunk: Chunk, played: Played) -> None:
+        self._files.save(chunk, played)
+        self._seconds += played.seconds
+        self._pulls += chunk.pulls
 
 
 def _now() -> str:
