@@ -8,7 +8,7 @@
     ├── TurnError (RuntimeError)         an ask or a tell that is not due now
     │   └── StoppedError                 no pull is left on a service; it has the arm to deploy
     ├── ServiceError (OSError)           a service cannot be reached, refuses, or fails
-    ├── SavedFileError (ValueError)      no saved handle or journal, or a damaged or newer one
+    ├── SavedFileError (ValueError)      no store or saved state, or a damaged or newer one
     ├── StoreError (RuntimeError)        a store that is in use, closed, or cannot be written
     │   ├── StoreUnavailableError        busy, full or unreachable: trying again later may help
     │   ├── StoreDamagedError            a row or a file that was changed outside manyarms
@@ -176,7 +176,7 @@ class ServiceError(ManyarmsError, OSError):
 
 
 class SavedFileError(ManyarmsError, ValueError):
-    """No saved handle or journal, or a damaged or newer one; the file is left as it is."""
+    """No store or saved state, or a damaged or newer one; the file is left as it is."""
 
 
 class StoreError(ManyarmsError, RuntimeError):

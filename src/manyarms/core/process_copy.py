@@ -6,8 +6,6 @@ import contextlib
 import gc
 import os
 import signal
-import sys
-import threading
 import time
 import warnings
 from collections.abc import Callable
@@ -17,21 +15,6 @@ _LONGEST = 120.0  # seconds; then the copy has met a lock that nobody opens any 
 _MOST_FILES = 1 << 20  # that a process has open: the system may say that there is no limit
 _DONE, _FAILED = b"+", b"-"  # what a copy writes last, after the length of what came before
 _LENGTH_BYTES = 8
-
-
-class HarmlessTimer(threading.Timer):
-    """A timer that may run while the process is copied: the copy needs none of its locks."""
-
-
-def is_safe_to_copy() -> bool:
-    """Whether no other thread of this process can disturb a copy of it.
-
-    A copy has only the thread that made it. If another one held a lock at that moment, the lock
-    stays shut in the copy. On macOS, system libraries do not expect a fork at all.
-    """
-    here = threading.current_thread()
-    alone = all(t is here or isinstance(t, HarmlessTimer) for t in threading.enumerate())
-    return sys.platform == "linux" and alone
 
 
 class ProcessCopy:

@@ -295,11 +295,3 @@ class LiveGame:
     def check_can(self, function: Dispatched[..., Any]) -> None:
         """Raise unless the policy, and the one that it wraps, can do this."""
         check_can(self.policy, self.state, function)
-
-    def can(self, function: Dispatched[..., Any]) -> bool:
-        """Whether the policy, and the one that it wraps, can do this."""
-        try:
-            self.check_can(function)
-        except ParameterError:
-            return False
-        return True

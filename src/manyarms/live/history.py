@@ -46,7 +46,7 @@ class Happening(NamedTuple):
 
 
 class GameHistory:
-    """What a store has kept of a game: `live.events()` and `journal.events()` return it.
+    """The events that a store of the service has kept of an experiment.
 
     Iterating gives each event as a `Happening`; `table()` has a row for each pull.
 
@@ -58,8 +58,7 @@ class GameHistory:
     Attributes
     ----------
     complete
-        Whether it begins with the game. What a journal drops when it is compacted is missing,
-        unless it was made with `history=True`.
+        Whether it begins with the first event.
     policy, n_arms
         The policy's label, and the arms that the game began with.
     """
