@@ -7,13 +7,17 @@ PAPER_STAMP := $(VENV)/.installed-for-paper
 # Tests start many processes: they need not all compile the same modules.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: test quick quick-rules quick-rooms quick-serve reproduce bench attack gpu long lowest newest other-versions check lint types imports unit unit-rules unit-rooms unit-serve unit-no-jit docs build format lock clean
+.PHONY: test quick quick-rules quick-rooms quick-serve reproduce claims bench attack gpu long lowest newest other-versions check lint types imports unit unit-rules unit-rooms unit-serve unit-no-jit docs build format lock clean
 
 test: check
 
 # It installs the simulator and what draws, and no tools of developers.
 reproduce: $(PAPER_STAMP)
 	$(BIN)/python -m paper
+
+# The same, with more runs where a comparison is close.
+claims: $(PAPER_STAMP)
+	$(BIN)/python -m paper --full
 
 RULES := tests/policies tests/simulation tests/core
 SERVE := tests/serve tests/client

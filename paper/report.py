@@ -182,5 +182,5 @@ def last_lines(claims: Sequence[Claim], minutes: float | None) -> list[str]:
         else:
             time = f"about {count_of(max(1, math.ceil(minutes)), 'minute')}"
             lines.append(f"To decide more of them, with more runs where it is close ({time}):")
-            lines.append("  python -m paper --full")
+            lines.append("  make claims")
     return lines

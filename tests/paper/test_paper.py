@@ -88,7 +88,7 @@ def test_everything(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "<script" not in page
     assert "11 were not checked" not in page
     assert "4 were not checked" in page
-    assert printed.rstrip().endswith("python -m paper --full")
+    assert printed.rstrip().endswith("make claims")
     assert "manyarms data get 652" in printed
     stored = {path: path.stat().st_mtime_ns for path in tmp_path.glob("results/*/*")}
     assert command.main(words) == 0  # what was played is kept
@@ -139,9 +139,9 @@ def test_the_last_lines() -> None:
         "",
         "Of 3 claims, 1 holds, 1 fails, 1 is undecided.",
         "To decide more of them, with more runs where it is close (about 4 minutes):",
-        "  python -m paper --full",
+        "  make claims",
     ]
-    assert "--full" not in " ".join(report.last_lines(CLAIMS, None))
+    assert "make claims" not in " ".join(report.last_lines(CLAIMS, None))
     apart = report.last_lines([replace(CLAIMS[0], stand_in=True)], 3.2)
     assert apart[0].startswith("Not checked")
     assert apart[-1] == report.STAND_IN
