@@ -18,7 +18,7 @@ from manyarms.cli.arguments import (
 )
 from manyarms.cli.data import data
 from manyarms.cli.serve import serve, token
-from manyarms.cli.upkeep import backup, check
+from manyarms.cli.upkeep import backup, check, copy, export
 from manyarms.cli.warm import warm
 
 if TYPE_CHECKING:
@@ -199,5 +199,5 @@ def policies(as_json: bool) -> None:
     list_policies(as_json=as_json)
 
 
-for command in (warm, data, serve, token, backup, check):
+for command in (warm, data, serve, token, backup, check, copy, export):
     app.add_command(command)

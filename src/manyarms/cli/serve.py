@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import click
@@ -28,24 +27,12 @@ def _needs_extra() -> None:
 
 @contextmanager
 def _opened(store: str, *, new: bool = False) -> Iterator[Any]:
-    """Open the database of a service, for a moment; a file that is not there is made if `new`."""
+    """Open a store for a moment; create it if it is not there and may be `new`."""
     _needs_extra()
-    from manyarms.errors import PathNotFoundError
-    from manyarms.live.databases import database_of
-    from manyarms.serve.tables import opened
+    from manyarms.store import open_store
 
-    path = getattr(database_of(store), "path", None)  # of SQLite
-    missing = path is not None and not Path(path).exists()
-    if missing and not new:
-        fix = "Name the service's own with `--store`."
-        raise PathNotFoundError(f"There is no database {store}. {fix}")
-    database = opened(store)
-    if missing:
-        click.echo(f"manyarms: made a new database, {path}", err=True)
-    try:
-        yield database
-    finally:
-        database.close()
+    with open_store(store, create=new) as opened:
+        yield opened
 
 
 @click.command()
@@ -91,7 +78,7 @@ def serve(root_path: str, trusted_proxies: str, quiet: bool, **given: Any) -> No
 
 @click.group()
 def token() -> None:
-    """Make, list and revoke tokens, directly in the database.
+    """Make, list and revoke tokens, directly in the store.
 
     Example: manyarms token add shop --role client
     """
@@ -105,46 +92,45 @@ def token() -> None:
     required=True,
     help="What the token may do.",
 )
-@click.option("--experiment", help="The experiment that it is for (default: all).")
 @click.option(
-    "--days", type=float, help="The number of days after which it expires (default: never)."
+    "--days",
+    type=click.FloatRange(0, 36_600, min_open=True),
+    help="The number of days after which it expires (default: never).",
 )
 @_store
-def add(store: str, days: float | None, **given: Any) -> None:
+def add(name: str, role: str, store: str, days: float | None) -> None:
     """Make a token and print it. It is not shown again.
 
-    Example: manyarms token add shop --role client --experiment buttons
+    Example: manyarms token add shop --role client
     """
-    _needs_extra()
-    import msgspec
+    from manyarms.store import Token, check_name
 
-    from manyarms.errors import DuplicateNameError, ParameterError
-    from manyarms.serve.access import NewToken, add_token, new_token
-    from manyarms.serve.errors import failure_of_body
+    with _opened(store, new=True) as opened:
+        from manyarms.serve import clock
+        from manyarms.serve.access import digest_of, new_token
 
-    given |= {"expires": None if days is None else days * 86400}
-    try:
-        new = msgspec.convert(given, NewToken)
-    except msgspec.ValidationError as error:
-        raise ParameterError(failure_of_body(error, NewToken).message) from error
-    made = new_token()
-    with _opened(store, new=True) as database, database.transaction():
-        if not add_token(database, new, made):
-            raise DuplicateNameError(f"There is a token {new.name!r}. Choose another name.")
+        check_name(name, 100, "owner of a token")
+        made, now = new_token(), clock.now()
+        expires = None if days is None else now + days * 86400
+        opened.add_token(Token(name, role, digest_of(made), now, expires))
     click.echo(made)
 
 
 @token.command("list")
 @_store
 def list_tokens(store: str) -> None:
-    """List tokens: names, roles, experiments.
+    """List the names and roles of tokens.
 
     Example: manyarms token list
     """
-    with _opened(store) as database:
-        rows = database.run("SELECT name, role, experiment FROM tokens ORDER BY name")
-    for name, role, experiment in rows:
-        click.echo(f"{name:24} {role:9} {experiment or 'all experiments'}")
+    from datetime import UTC, datetime
+
+    with _opened(store) as opened:
+        for one in opened.tokens():
+            until = ""
+            if one.expires is not None:
+                until = f"until {datetime.fromtimestamp(one.expires, UTC):%Y-%m-%d %H:%M} UTC"
+            click.echo(f"{one.name:24} {one.role:9} {until}".rstrip())
 
 
 @token.command("drop")
@@ -156,12 +142,12 @@ def drop(name: str, store: str) -> None:
     Example: manyarms token drop shop
     """
     from manyarms.errors import UnknownNameError
-    from manyarms.serve.local_token import NAME, drop_token, token_file
 
-    with _opened(store) as database, database.transaction():
-        if not drop_token(database, name):
-            known = [row[0] for row in database.run("SELECT name FROM tokens")]
-            raise UnknownNameError("token", name, known)
-        file = token_file(database)
-    kept = f" {file} is removed, and no start makes another." if name == NAME and file else ""
+    with _opened(store) as opened:
+        from manyarms.serve.local_token import NAME, remove_token, token_file
+
+        if not remove_token(opened, name):
+            raise UnknownNameError("token", name, [one.name for one in opened.tokens()])
+        file = token_file(opened)
+    kept = f" {file} is empty now, and no start makes another." if name == NAME and file else ""
     click.echo(f"{name} is revoked. The service refuses it after two seconds.{kept}")

@@ -13,7 +13,6 @@ from manyarms.client.calls import Limits, Plan
 from manyarms.client.remote import Remote
 from manyarms.errors import MissingExtraError
 from manyarms.live.pulls import Pull
-from manyarms.protocol.policy import Policy
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -83,21 +82,8 @@ class AsyncRemote(Client):
         """Return the arm to pull next, or a list of the next `k`. As `Remote.ask`."""
         return await self._ask(k, fallback, **limits)
 
-    async def season(
-        self,
-        experiment: str,
-        *,
-        horizon: int | None = None,
-        policy: Policy | str | None = None,
-        seed: int | None = None,
-        **limits: Unpack[Limits],
-    ) -> AsyncRemote:
-        """Create an experiment that knows this one's rewards. As `Remote.season`."""
-        await self._season(experiment, policy, horizon, seed, **limits)
-        return self._beside(experiment)
-
     _ask = _awaited(Remote._ask)
-    _season = _awaited(Remote._season)
+    season = _awaited(Remote.season)
     tell = _awaited(Remote.tell)
     tell_many = _awaited(Remote.tell_many)
     abandon = _awaited(Remote.abandon)

@@ -13,7 +13,7 @@ import random
 import time
 from collections.abc import Callable, Generator, Iterable
 from dataclasses import replace
-from typing import Any, ClassVar, Concatenate, NamedTuple, ParamSpec, Self, TypeVar
+from typing import Any, ClassVar, Concatenate, NamedTuple, ParamSpec, TypeVar
 from urllib.parse import urlsplit
 
 from manyarms.client.answers import Answer, error_of, not_a_service
@@ -114,11 +114,6 @@ class Client:
     def url(self) -> str:
         """The address that the next request is sent to first: the one that answered last."""
         return self._addresses[self._at].url
-
-    def _beside(self, experiment: str) -> Self:
-        """Return a client of another experiment of the same service."""
-        urls = [address.url for address in self._addresses]
-        return type(self)(urls, experiment, token=self._token, **self._limits)
 
     def __repr__(self) -> str:
         where = ", ".join(address.url for address in self._addresses)

@@ -146,10 +146,9 @@ class Remote(Client):
             Names of the arms instead. If the experiment exists, those that it lacks are added, and
             no other arm is retired: that is what `sync_arms` is for.
         spec
-            `horizon`, `seed`, `reward_range`, `control`, `share`, `reward` as for `Live`; `window`
-            (seconds that a reward may take), `missing` ("abandon" or a reward), `early` ("tell" or
-            "hold"), `epsilon` and `target` (for verdicts). If the experiment exists, those that
-            `change` can change keep their values.
+            `horizon`, `seed`, `reward_range`, `control`, `share`, `reward`, `window`, `missing`,
+            `hold` and `epsilon` as for `Live`; `target` as for `Live.verdict`. If the experiment
+            exists, `epsilon` and `target` keep their values; `change` changes them.
         """
         remote = cls(url, experiment, token=token, timeout=timeout, retry_for=retry_for)
         remote._create(spec_of(policy, n_arms, **spec), arms)
@@ -171,7 +170,7 @@ class Remote(Client):
     def experiments(
         cls, url: str | Iterable[str], *, token: str | None = None, **limits: Unpack[Limits]
     ) -> list[dict[str, Any]]:
-        """Return the summaries of the experiments that the token may see.
+        """Return the summaries of all experiments of a service.
 
         Parameters
         ----------
@@ -183,47 +182,31 @@ class Remote(Client):
         with cls(url, "-", token=token, **limits) as remote:
             return remote._run(experiments(), {})
 
+    @carried_out
     def season(
-        self,
-        experiment: str,
+        self: Client,
         *,
         horizon: int | None = None,
         policy: Policy | str | None = None,
         seed: int | None = None,
         **limits: Unpack[Limits],
-    ) -> Remote:
-        """Create an experiment that knows this one's rewards, as `Live.season`; return its client.
+    ) -> Plan[None]:
+        """Begin a season, as `Live.season`: the experiment goes on under its name.
 
-        The token needs the role admin. Settings, the control and the names of arms are those of
-        this experiment, which stays as it is: stop it if it is to answer no more asks. If rewards
-        come later, tell them here and observe them there.
+        The token needs the role admin.
 
         Parameters
         ----------
-        experiment
-            The name of the new experiment. If it exists as this very season, it is returned.
         horizon, seed
             As for `Live.season`.
         policy
-            The policy that goes on, or its name (default: that of this experiment).
+            The policy that goes on, or its name (default: the present one).
         limits
             `timeout` and `retry_for`, as for the class.
         """
-        self._season(experiment, policy, horizon, seed, **limits)
-        return self._beside(experiment)
-
-    @carried_out
-    def _season(
-        self: Client,
-        experiment: str,
-        policy: Policy | str | None,
-        horizon: int | None,
-        seed: int | None,
-        **limits: Unpack[Limits],
-    ) -> Plan[None]:
         named = None if policy is None else spec_of(policy, None)["policy"]
-        body = {"name": experiment, "policy": named, "horizon": horizon, "seed": seed}
-        yield self._calls.send("POST", "/season", body, timeout=60.0)
+        body = {"policy": named, "horizon": horizon, "seed": seed}
+        yield self._calls.send("POST", "/season", body, timeout=60.0, once=True)
 
     @carried_out
     def pause(self: Client, **limits: Unpack[Limits]) -> Plan[None]:

@@ -68,8 +68,6 @@ class ArmNames:
         self.names: list[str | int] = []
         self._numbers: dict[Hashable, int] = {}
         self.add(self.fresh(names))
-        if not self.names:
-            raise ParameterError("`arms` must hold at least one name, got none.")
 
     @property
     def count(self) -> int:
@@ -79,7 +77,7 @@ class ArmNames:
     @property
     def kind(self) -> str:
         """What names are: "text" or "integers"."""
-        return "text" if isinstance(self.names[0], str) else "integers"
+        return "integers" if self.names and not isinstance(self.names[0], str) else "text"
 
     def name(self, number: int) -> Any:
         """Return what the user calls the arm."""
@@ -156,7 +154,12 @@ def arms_of(n_arms: Any, names: Any) -> Arms:
         if names is not None:
             got = "both. Leave out `n_arms`: it is the number of names."
         raise ParameterError(f"Exactly one of `n_arms` and `arms` must be given, got {got}")
-    return ArmNumbers(n_arms) if names is None else ArmNames(names)
+    if names is None:
+        return ArmNumbers(n_arms)
+    arms = ArmNames(names)
+    if not arms.names:
+        raise ParameterError("`arms` must hold at least one name, got none.")
+    return arms
 
 
 class Seats:

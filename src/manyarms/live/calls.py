@@ -49,8 +49,12 @@ class Arena(NamedTuple):
         return self.experiment.settings.control if arm == CONTROL else self.arms.name(arm)
 
 
-def ask(arena: Arena, k: Any = None) -> Change[Pull | list[Pull]]:
-    """Return a change that returns the next pull, or a list of the next `k`."""
+def ask(arena: Arena, k: Any = None, most: int = 0) -> Change[Any]:
+    """Return a change that returns the next pull, or a list of the next `k`.
+
+    The list may be shorter if `most` is given, as for `Experiment.ask`.
+    """
+    _check_has_arms(arena.experiment)
     if k is None:
         _check_left(arena.experiment, 1)
         return partial(_ask_one, arena)
@@ -59,7 +63,7 @@ def ask(arena: Arena, k: Any = None) -> Change[Pull | list[Pull]]:
         fix = "Ask again for more: each pull takes memory until its reward is told."
     count = check_int("k", k, at_least=1, at_most=MOST_PULLS, fix=fix)
     _check_left(arena.experiment, count)
-    return partial(_ask_some, arena, count)
+    return partial(_ask_some, arena, count, most)
 
 
 def _ask_one(arena: Arena) -> Pull:
@@ -74,10 +78,15 @@ def _ask_one(arena: Arena) -> Pull:
     return _new(Pull, (name, number))
 
 
-def _ask_some(arena: Arena, count: int) -> list[Pull]:
+def _ask_some(arena: Arena, count: int, most: int) -> list[Pull]:
     pending = arena.experiment.pending
-    numbers = arena.experiment.ask_for(count)
+    numbers = arena.experiment.ask_for(count, most)
     return [Pull(arena.name(pending[number].arm), number) for number in numbers]
+
+
+def _check_has_arms(experiment: Experiment) -> None:
+    if experiment.n_all == 0:
+        raise TurnError("There are no arms yet. Add some first.", reason="no arms")
 
 
 def _check_left(experiment: Experiment, count: int) -> None:
@@ -151,8 +160,17 @@ def observe(arena: Arena, arm: Any, rewards: Any) -> Change[None] | None:
 
 def add_arms(arena: Arena, arms: Any) -> Change[Sequence[Any]]:
     """Return a change that adds arms, and returns their names."""
-    arena.experiment.check_can(arrive)
-    return partial(_add, arena, arena.arms.fresh(arms))
+    experiment, names = arena.experiment, arena.arms.fresh(arms)
+    _check_can_add(experiment, len(names))
+    return partial(_add, arena, names)
+
+
+def _check_can_add(experiment: Experiment, count: int) -> None:
+    """Raise unless so many arms can be added."""
+    if experiment.n_all == 0:
+        check_first_draws(experiment.policy, max(1, count), experiment.horizon)
+    else:
+        experiment.check_can(arrive)
 
 
 def _add(arena: Arena, names: Any) -> Any:
@@ -193,11 +211,16 @@ def restore(arena: Arena, arms: Any) -> Change[None]:
     return partial(_each, experiment.restore, chosen)
 
 
-def sync_arms(arena: Arena, arms: Any) -> Change[SyncedArms]:
-    """Return a change after which exactly these arms are in play, and which returns what it did.
+class SyncPlan(NamedTuple):
+    """What a sync has to do: names of arms to add, and numbers of arms to restore and to retire."""
 
-    New arms come first and missing ones go last, so that the experiment is never without arms.
-    """
+    new: list[Any]
+    back: list[int]
+    gone: list[int]
+
+
+def plan_sync(arena: Arena, arms: Any) -> SyncPlan:
+    """Return what has to be done so that exactly these arms are in play, or raise."""
     experiment, names = arena
     if not isinstance(names, ArmNames):
         raise ParameterError(
@@ -215,23 +238,33 @@ def sync_arms(arena: Arena, arms: Any) -> Change[SyncedArms]:
         arm for arm in range(experiment.n_all) if arm not in there and arm not in experiment.retired
     ]
     if new or back:
-        experiment.check_can(arrive)
+        _check_can_add(experiment, len(new))
     if gone:
         experiment.check_can(retire_arm)
+    return SyncPlan(new, back, gone)
 
-    def change() -> SyncedArms:
-        _add(arena, new)
-        _each(experiment.restore, back)
-        _each(experiment.retire, gone)
-        called = names.name
-        return SyncedArms(new, [*map(called, back)], [*map(called, gone)], experiment.n_arms)
 
-    return change
+def sync_arms(arena: Arena, arms: Any) -> Change[SyncedArms]:
+    """Return a change after which exactly these arms are in play, and which returns what it did.
+
+    New arms come first and missing ones go last, so that the experiment is never without arms.
+    """
+    return partial(_sync, arena, plan_sync(arena, arms))
+
+
+def _sync(arena: Arena, plan: SyncPlan) -> SyncedArms:
+    experiment, called = arena.experiment, arena.arms.name
+    _add(arena, plan.new)
+    _each(experiment.restore, plan.back)
+    _each(experiment.retire, plan.gone)
+    back, gone = [*map(called, plan.back)], [*map(called, plan.gone)]
+    return SyncedArms(plan.new, back, gone, experiment.n_arms)
 
 
 def season(arena: Arena, policy: Any, horizon: Any, seed: Any) -> Change[None]:
     """Return a change that begins a season."""
     experiment = arena.experiment
+    _check_has_arms(experiment)
     if policy is not None and not isinstance(policy, Policy):
         raise ParameterError(f"`policy` must be a policy such as ma.MOSS(), got {policy!r}.")
     limits = experiment.settings.reward_range

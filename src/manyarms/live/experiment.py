@@ -20,6 +20,7 @@ from manyarms.inference.facts import CONTROL, RECENT
 from manyarms.inference.late_rewards import DELAYS
 from manyarms.live.arms import Seats
 from manyarms.live.checks import ROOM, check_can, exchangeable
+from manyarms.live.course import Course
 from manyarms.live.settings import Settings
 from manyarms.live.tally import ArmTally, ControlTally, PendingPull
 from manyarms.protocol.in_flight import land, launch, lose
@@ -71,6 +72,8 @@ class Experiment:
     stock, drawn_next
         Rewards, by arm, that are known and were not told to the policy of this season; and the arms
         that its next draws of fresh arms return.
+    course
+        What happened when, for charts.
     named, skipped
         Arms that were not met by chance; and how many of the first arms were retired before
         anything was known of them.
@@ -103,11 +106,12 @@ class Experiment:
         self.from_file = False  # whether its state came from one
         self._by_arm: dict[int, list[int]] = {}  # pending pulls after ...
         self._by_arm_at = -1  # ... so many pulls
+        self.course = Course()
         self.season = 0
         self._begin(settings.policy, settings.horizon, settings.seed)
 
     def _begin(self, policy: Policy, horizon: int | None, seed: int) -> None:
-        """Let a policy begin that knows nothing."""
+        """Let a policy begin that knows nothing; without arms, it begins with the first ones."""
         self.policy, self.horizon, self.seed = policy, horizon, seed
         self.season += 1
         self.first_pull, self.last, self.turns = self.next, -1, 0
@@ -116,6 +120,9 @@ class Experiment:
         self.stock: dict[int, deque[float]] = {}
         self.drawn_next: dict[int, None] = {}
         self._exchangeable = exchangeable(policy)
+        self.state: Any = None
+        if self.n_all == 0:
+            return
         self.state = policy.new_state(SPARSE, n_arms=self.n_all, pulls=horizon or ROOM)
         check_bodies(self.state, (reset, ask, tell))
         reset(self.state, policy_key(seed, 0), horizon or 0)
@@ -180,10 +187,13 @@ class Experiment:
         if self.control is not None:
             self.control.turns += 1
         self.recent.append(arm)
+        point = self.course.at(now)
+        point[0] += 1
         try:
             tally = self.tally[arm]
         except KeyError:
             tally = self.tally[arm] = ArmTally()
+            point[3] += 1
             if not self._exchangeable:
                 self.named.add(arm)
         tally.asked += 1
@@ -283,6 +293,9 @@ class Experiment:
             tally.total += reward
             self.told += 1
             self.earned += reward
+            point = self.course.at(now)
+            point[1] += 1
+            point[2] += reward
             if number >= self.first_pull:
                 land(self.state, pending, number, reward)
             else:  # it was asked for by the policy of an earlier season
@@ -364,11 +377,20 @@ class Experiment:
     # Arms
 
     def add(self, count: int) -> None:
-        """Add arms."""
-        self.seats.add(self.n_all, count)
-        self.n_all += count
-        arrive(self.state, count)
+        """Add arms; if there was none, the policy begins with these."""
+        if self.n_all == 0:
+            self.begin_with(count)
+        else:
+            self.seats.add(self.n_all, count)
+            self.n_all += count
+            arrive(self.state, count)
         self._note(ADDED, detail={"count": count})
+
+    def begin_with(self, count: int) -> None:
+        """Let the policy begin with the first arms of an experiment that had none."""
+        self.first_arms = self.n_all = count
+        self.season = 0
+        self._begin(self.settings.policy, self.settings.horizon, self.settings.seed)
 
     def retire(self, arm: int) -> None:
         """Never choose an arm again."""

@@ -48,7 +48,7 @@ def _update(tallies: Tallies, facts: Facts, experiment: Experiment) -> None:
 def facts_of(experiment: Experiment, name_of: Callable[[int], Any]) -> Facts:
     """Return what is known of an experiment beside its arms."""
     settings, control = experiment.settings, experiment.control
-    seat = recommend(experiment.state)
+    seat = -1 if experiment.state is None else recommend(experiment.state)
     pending, abandoned = len(experiment.pending), len(experiment.abandoned)
     compared = None
     if control is not None and settings.control is not None:
@@ -69,7 +69,7 @@ def facts_of(experiment: Experiment, name_of: Callable[[int], Any]) -> Facts:
         reward_range=settings.reward_range,
         n_arms=experiment.n_arms,
         all_arms=experiment.n_all,
-        first_arms=settings.n_arms,
+        first_arms=experiment.first_arms,
         retired=experiment.retired,
         by_chance=experiment.by_chance,
         named=experiment.named,

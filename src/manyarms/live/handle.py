@@ -437,7 +437,8 @@ class Live:
 
     def _progress(self) -> Progress:
         experiment = self._experiment
-        return self._tallies().progress(experiment.policy.stage(experiment.state))
+        stage = experiment.policy.stage(experiment.state) if experiment.n_all else "no arms yet"
+        return self._tallies().progress(stage)
 
     @by_name
     def verdict(

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from manyarms.core.checks import check_path, shown
 from manyarms.core.files import path_errors, replacing
 from manyarms.core.gc_pause import gc_paused
-from manyarms.errors import DuplicateNameError, ParameterError, SavedFileError
+from manyarms.errors import DuplicateNameError, ManyarmsError, ParameterError, SavedFileError
 from manyarms.live.arms import ArmNames, ArmNumbers, Arms
 from manyarms.live.calls import Arena
 from manyarms.live.experiment import Experiment
@@ -89,15 +89,35 @@ def continue_experiment(
     store: EventStore, name: str | None, policy: Policy | None, now: Clock = time.time
 ) -> tuple[Arena, Recording]:
     """Continue an experiment; its name may be left out if the store has no other."""
-    if name is not None:
-        check_name(name, LONGEST_EXPERIMENT_NAME, "experiment")
-    record = _only(store) if name is None else store.find(name)
-    if record is None:
-        known = ", ".join(repr(one.name) for one in store.experiments()[:10]) or "none"
-        raise ParameterError(f"{store} has no experiment {shown(name, 100)}. It has: {known}.")
+    record = find_experiment(store, name)
     settings = settings_from(record.spec, policy, _what(store, record))
     names = _names_of(store, record, settings)
     return _continued(store, record, settings, names, policy, now)
+
+
+def find_experiment(store: EventStore, name: str | None) -> ExperimentRecord:
+    """Return an experiment, or raise; its name may be left out if the store has no other."""
+    if name is None:
+        return _only(store)
+    check_name(name, LONGEST_EXPERIMENT_NAME, "experiment")
+    record = store.find(name)
+    if record is None:
+        known = ", ".join(repr(one.name) for one in store.experiments()[:10]) or "none"
+        raise ParameterError(f"{store} has no experiment {shown(name, 100)}. It has: {known}.")
+    return record
+
+
+def replayed(store: EventStore, name: str) -> str:
+    """Replay a whole log; return what is wrong with it, empty if every arm is as recorded."""
+    try:
+        record = find_experiment(store, name)
+        settings = settings_from(record.spec, None, _what(store, record))
+        names = _names_of(store, record, settings)
+        first = next((one for one in store.snapshots(record.id) if one.seq == 0), None)
+        _replayed_from(store, record, settings, names, first, None, time.time)
+    except ManyarmsError as error:
+        return str(error)
+    return ""
 
 
 def _only(store: EventStore) -> ExperimentRecord:
@@ -136,23 +156,38 @@ def _continued(
     now: Clock,
 ) -> tuple[Arena, Recording]:
     """Load the newest snapshot that can be used, and replay the events after it."""
-    what, errors = _what(store, record), []
+    errors = []
     for found in _starts(store, record):
         try:
-            with gc_paused():
-                experiment = _loaded(settings, found, what, policy, now)
-                arms = _arms_for(settings, names)
-                seq = 0 if found is None else found.seq
-                replay(experiment, arms, store.events(record.id, seq), what, policy)
-            if isinstance(arms, ArmNumbers):
-                arms = ArmNumbers(experiment.n_all)
-            elif arms.count != experiment.n_all:
-                raise SavedFileError(f"{what} has {arms.count} names for {experiment.n_all} arms.")
-            return Arena(experiment, arms), Recording(store, record, saved=seq, arms=arms.count)
+            arena = _replayed_from(store, record, settings, names, found, policy, now)
+            saved = 0 if found is None else found.seq
+            return arena, Recording(store, record, saved=saved, arms=arena.arms.count)
         except SavedFileError as error:
             errors.append(error)
             _logger.warning("%s; an older snapshot or the whole log is tried", error)
     raise errors[0]
+
+
+def _replayed_from(
+    store: EventStore,
+    record: ExperimentRecord,
+    settings: Settings,
+    names: Sequence[Any],
+    found: Snapshot | None,
+    policy: Policy | None,
+    now: Clock,
+) -> Arena:
+    """Load a snapshot, or begin anew, and replay the events after it."""
+    what, seq = _what(store, record), 0 if found is None else found.seq
+    with gc_paused():
+        experiment = _loaded(settings, found, what, policy, now)
+        arms = _arms_for(settings, names)
+        replay(experiment, arms, store.events(record.id, seq), what, policy)
+    if isinstance(arms, ArmNumbers):
+        return Arena(experiment, ArmNumbers(experiment.n_all))
+    if arms.count != experiment.n_all:
+        raise SavedFileError(f"{what} has {arms.count} names for {experiment.n_all} arms.")
+    return Arena(experiment, arms)
 
 
 def _starts(store: EventStore, record: ExperimentRecord) -> Iterator[Snapshot | None]:

@@ -153,7 +153,8 @@ class _Replay:
         count = check_int("count", (event.detail or {}).get("count"), at_least=1)
         if self._experiment.n_all + count > self._arena.arms.count:
             raise ParameterError(f"{count} arms were added, and not so many have names.")
-        self._experiment.check_can(arrive)
+        if self._experiment.n_all:
+            self._experiment.check_can(arrive)
         self._experiment.add(count)
 
     def _retire(self, event: Event) -> None:

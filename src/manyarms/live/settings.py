@@ -32,7 +32,7 @@ class Settings:
     policy, horizon, seed, reward_range, control, share, reward, epsilon, window, missing, hold
         As for `Live`.
     n_arms
-        The number of arms at the beginning.
+        The number of arms at the beginning; 0 if the first ones are added later.
     names
         What the names of arms are: "text", "integers", or None if arms have numbers.
     """
@@ -66,7 +66,7 @@ def check_settings(policy: Policy, **given: Any) -> Settings:
     limits = check_range(given["reward_range"])
     policy = policy.with_reward_range(limits)
     policy.check_rewards(limits)
-    check_first_draws(policy, given["n_arms"], given["horizon"])
+    check_first_draws(policy, given["n_arms"] or 1, given["horizon"])
     compared = check_control(given["control"], given["share"])
     window, missing = given["window"], given["missing"]
     hold = check_flag("hold", given["hold"])
@@ -99,7 +99,7 @@ def settings_from(spec: dict[str, Any], policy: Policy | None, what: str) -> Set
         known = {field.name: spec[field.name] for field in fields(Settings)}
         if known["names"] not in NAME_KINDS:
             raise ValueError(f"names of arms are {shown(known['names'])}")
-        check_int("n_arms", known["n_arms"], at_least=1)
+        check_int("n_arms", known["n_arms"])
         known.pop("policy")
         limits = check_range(known["reward_range"])
         own = recorded_policy(spec["policy"], policy, limits, what)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from manyarms.core.checks import check_int
 from manyarms.errors import SavedFileError
 from manyarms.live.arms import Seats
+from manyarms.live.course import Course
 from manyarms.live.experiment import Experiment
 from manyarms.live.packing import MALFORMED_ERRORS, pack, taken, unpack
 from manyarms.live.settings import Settings, recorded_policy
@@ -40,13 +41,24 @@ _PENDING: dict[str, type[np.generic]] = {
     **dict.fromkeys(InFlight.__annotations__, np.int64),
     "asked": np.float64,
 }
-_COUNTS = ("n_all", "next", "pulls", "told", "turns", "season", "first_pull", "skipped", "expired")
+_COUNTS = (
+    "n_all",
+    "first_arms",
+    "next",
+    "pulls",
+    "told",
+    "turns",
+    "season",
+    "first_pull",
+    "skipped",
+    "expired",
+)
 _CONTROL = ("turns", "asked", "told", "abandoned")
 
 
 def snapshot(experiment: Experiment) -> bytes:
     """Return an experiment as bytes. Equal experiments give equal bytes."""
-    control = experiment.control
+    control, course = experiment.control, experiment.course
     about = {name: getattr(experiment, name) for name in _COUNTS}
     about |= {
         "policy": described_policy(experiment.policy),
@@ -56,6 +68,7 @@ def snapshot(experiment: Experiment) -> bytes:
         "last": experiment.last,
         "earned": experiment.earned,
         "delays": experiment.delays,
+        "course": [course.step, *([at, *counts] for at, counts in course.points.items())],
         "returned": experiment.seats.count - experiment.n_all,
     }
     if control is not None:
@@ -109,6 +122,8 @@ def _read(
 ) -> None:
     counts = {name: check_int(name, about[name]) for name in _COUNTS}
     horizon = about["horizon"]
+    if experiment.settings.n_arms == 0:
+        experiment.begin_with(check_int("first_arms", counts["first_arms"], at_least=1))
     if counts["season"] > 1:
         limits = experiment.settings.reward_range
         own = recorded_policy(about["policy"], policy, limits, what)
@@ -121,6 +136,10 @@ def _read(
     experiment.last = check_int("last", about["last"], at_least=-1)
     experiment.earned = float(about["earned"])
     _read_delays(experiment, about["delays"])
+    step, *points = about["course"]
+    experiment.course = Course(
+        check_int("step", step, at_least=1), {check_int("at", at): of for at, *of in points}
+    )
     experiment.retired = set(taken(columns, "retired"))
     experiment.abandoned = set(taken(columns, "abandoned"))
     experiment.named = set(taken(columns, "named"))

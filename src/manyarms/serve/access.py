@@ -1,6 +1,6 @@
 """Tokens: who sends a request, and what they may do.
 
-The database keeps the SHA-256 of a token, because tokens are long and random. Programs send the
+The store keeps the SHA-256 of a token, because tokens are long and random. Programs send the
 token in the header `Authorization`; the dashboard keeps it in a cookie.
 """
 
@@ -9,23 +9,20 @@ from __future__ import annotations
 import hashlib
 import secrets
 import time
-from typing import Annotated, Any, NamedTuple
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 from urllib.parse import quote, unquote
 
-from msgspec import Meta, Struct
-
-from manyarms.live.databases import Database
 from manyarms.serve import clock
 from manyarms.serve.errors import RefusedError, refuse
-from manyarms.serve.messages import NAME, Failure, Role
+from manyarms.serve.messages import Failure
+from manyarms.store import Token
 
 ROLES = ("viewer", "client", "admin")  # each may do what those before it may do, and more
 COOKIE = "manyarms_token"
 LONGEST_TOKEN = 200  # characters
 _COOKIE_AGE = 7 * 24 * 3600  # seconds
-_REMEMBERED = 2.0  # seconds for which a token is not looked up again
-_MOST_REMEMBERED = 10_000
-_CENTURY = 100 * 366 * 86_400  # seconds
+_REMEMBERED = 2.0  # seconds for which tokens are not read again
 
 Headers = dict[bytes, bytes]
 
@@ -39,21 +36,11 @@ def may(role: str, needed: str) -> bool:
     return ROLES.index(role) >= ROLES.index(needed)
 
 
-class NewToken(Struct, forbid_unknown_fields=True):
-    """A token to be made, for one experiment or for all."""
-
-    name: Annotated[str, Meta(pattern=NAME)]
-    role: Role
-    experiment: Annotated[str, Meta(pattern=NAME)] | None = None
-    expires: Annotated[float, Meta(gt=0, le=_CENTURY)] | None = None  # seconds from now
-
-
 class Caller(NamedTuple):
     """Who sends a request: the owner of its token."""
 
     name: str
     role: str
-    experiment: str | None = None
     expires: float | None = None  # seconds since 1970
     cookie: bool = False  # whether the token came in a cookie
 
@@ -64,21 +51,20 @@ class Caller(NamedTuple):
 
 
 class Access:
-    """Remembers for two seconds what the database said of tokens."""
+    """Remembers for two seconds which tokens the store has."""
 
     def __init__(self) -> None:
-        self._known: dict[str, tuple[float, Caller | None]] = {}
+        self._until, self._known = 0.0, dict[str, Caller]()
 
-    def remembered(self, token: str) -> tuple[float, Caller | None] | None:
-        """Return an entry with the owner of a token; None if the database must be asked."""
-        seen = self._known.get(token)
-        return None if seen is None or seen[0] < time.monotonic() else seen
+    def tokens(self) -> dict[str, Caller] | None:
+        """Return the owners of tokens by digest; None if the store must be asked."""
+        return self._known if time.monotonic() < self._until else None
 
-    def remember(self, token: str, caller: Caller | None) -> None:
-        """Store what the database said of a token."""
-        if len(self._known) > _MOST_REMEMBERED:
-            self._known.clear()
-        self._known[token] = time.monotonic() + _REMEMBERED, caller
+    def remember(self, tokens: Iterable[Token]) -> dict[str, Caller]:
+        """Remember what the store has."""
+        self._until = time.monotonic() + _REMEMBERED
+        self._known = {one.hash: Caller(one.name, one.role, one.expires) for one in tokens}
+        return self._known
 
 
 def new_token() -> str:
@@ -87,7 +73,7 @@ def new_token() -> str:
 
 
 def digest_of(token: str) -> str:
-    """Return what the database keeps of a token."""
+    """Return what the store keeps of a token."""
     return hashlib.sha256(token.encode()).hexdigest()
 
 
@@ -117,7 +103,7 @@ def cookie_of(token: str, root: str, scope: Any) -> str:
     )
 
 
-def check(caller: Caller | None, role: str, experiment: str | None, scope: Any) -> None:
+def check(caller: Caller | None, role: str, scope: Any) -> None:
     """Raise a `RefusedError` unless a caller may send this request, which needs a role."""
     if caller is None:
         said = (
@@ -130,10 +116,6 @@ def check(caller: Caller | None, role: str, experiment: str | None, scope: Any) 
     if not may(caller.role, role):
         said = f"This needs the role {role}, and the token {caller.name!r} has {caller.role}."
         raise refuse(403, "role", said)
-    if caller.experiment is not None and experiment != caller.experiment:
-        raise refuse(
-            403, "experiment", f"The token {caller.name!r} is for {caller.experiment!r} only."
-        )
     if caller.cookie and scope["method"] not in ("GET", "HEAD"):
         check_same_origin(scope)
 
@@ -149,26 +131,3 @@ def check_same_origin(scope: Any) -> None:
         raise refuse(
             403, "origin", "Only pages of this service may use the cookie: wrong header `Origin`."
         )
-
-
-def find_caller(database: Database, token: str) -> Caller | None:
-    """Return the owner of a token; None if it is unknown."""
-    row = database.first(
-        "SELECT name, role, experiment, expires FROM tokens WHERE sha256 = :digest",
-        digest=digest_of(token),
-    )
-    return None if row is None else Caller(*row)
-
-
-def add_token(database: Database, new: NewToken, token: str) -> bool:
-    """Insert a token; return False if there is one of this name."""
-    rows = database.run(
-        "INSERT INTO tokens (name, sha256, role, experiment, expires) VALUES "
-        "(:name, :sha256, :role, :experiment, :expires) ON CONFLICT DO NOTHING RETURNING name",
-        name=new.name,
-        sha256=digest_of(token),
-        role=new.role,
-        experiment=new.experiment,
-        expires=None if new.expires is None else clock.now() + new.expires,
-    )
-    return bool(rows)

@@ -1,199 +1,265 @@
-"""From a request to its answer: a function for each route, but those of pulls, arms and seasons."""
+"""From a request to its answer: a function for each route, except those of pulls and of arms."""
 
 from __future__ import annotations
 
 import contextlib
-import json
 import secrets
 from collections.abc import Callable
+from itertools import islice
 from typing import Any
 
 import msgspec
+from msgspec import UNSET
 
-from manyarms.live.databases import Database
+from manyarms.errors import DuplicateNameError, ParameterError
+from manyarms.inference.facts import CONTROL
+from manyarms.inference.question import check_setting, check_target
+from manyarms.live import calls
+from manyarms.live.arms import ArmNumbers
+from manyarms.live.settings import Settings, check_settings, differences, settings_from
+from manyarms.protocol.policy import Policy
+from manyarms.protocol.registry import policy as policy_named
 from manyarms.serve import messages as m
 from manyarms.serve import queries as q
-from manyarms.serve import tables
-from manyarms.serve.errors import (
-    RefusedError,
-    as_refusals,
-    invalid,
-    refuse,
-    unknown,
-    unknown_arm,
-    unknown_experiment,
-)
-from manyarms.serve.experiment import Experiment
-from manyarms.serve.game import check_spec
-from manyarms.serve.importing import number_of
+from manyarms.serve.errors import RefusedError, as_refusals, invalid, refuse, unknown_experiment
+from manyarms.serve.experiment import ServedExperiment
 from manyarms.serve.requests import Request, Response, answered
 from manyarms.serve.service import Service
-from manyarms.serve.settings import change_settings, same_but_settings
+from manyarms.serve.views import number_of
+from manyarms.store import ExperimentRecord
 
 # Experiments
 
 
 async def put(service: Service, request: Request) -> Response:
-    """Create an experiment, or find it if it exists with the same spec."""
+    """Create an experiment, or find it if it exists with the same settings."""
     spec: m.Spec = request.body
-    name = request.experiment
+    name, leader = request.experiment, service.leader
     with as_refusals():
-        check_spec(spec)
-    if spec.early == "hold" and spec.window is None:
-        raise invalid("`early: hold` needs a `window`, in seconds.")
-    if spec.season is not None:
-        raise invalid("`season` is set by the service: POST to .../season of the earlier one.")
-    text = msgspec.json.encode(spec).decode()
-    secret = secrets.token_hex(32)
-
-    def create(database: Database) -> bool:
-        state, arms = ("running", spec.n_arms) if spec.n_arms else ("empty", 0)
-        keyed = int(spec.n_arms is None)
-        made = database.create(name, text, state, secret, keyed=keyed, n_arms=arms)
-        row = database.find(name)
-        if row is None or not _same(row.spec, spec):
-            how = "" if row is None else _difference(row.spec, spec)
-            raise refuse(
-                409, "exists", f"There is another experiment {name!r}{how}. Choose another name."
-            )
-        return made
-
-    made = await service.leader.write(create)
+        settings = _settings(spec)
+        check_goal(spec.target, settings)
+    made = await leader.write(_create, service, name, settings, spec)
     if made:
         service.note(request.caller, name, "create")
+    return answered(await service.view("summary", name), 201 if made else 200)
+
+
+def _settings(spec: m.Spec) -> Settings:
+    """Return the settings that a spec describes, or raise."""
+    given = {name: getattr(spec, name) for name in spec.__struct_fields__ if name != "target"}
+    given |= {
+        "n_arms": 0 if spec.n_arms is None else ArmNumbers(spec.n_arms).count,
+        "names": "text" if spec.n_arms is None else None,
+        "seed": secrets.randbits(48) if spec.seed is None else spec.seed,
+    }
+    return check_settings(policy_of(given.pop("policy")), **given)
+
+
+def policy_of(spec: m.PolicySpec | str | dict[str, Any]) -> Policy:
+    """Return the policy that a spec names."""
+    if isinstance(spec, str):
+        return policy_named(spec)
+    if isinstance(spec, dict):
+        spec = msgspec.convert(spec, m.PolicySpec)
+    parameters = {
+        name: policy_of(value) if isinstance(value, dict) else value
+        for name, value in spec.parameters.items()
+    }
+    return policy_named(spec.name, **parameters)
+
+
+def _create(service: Service, name: str, settings: Settings, spec: m.Spec) -> bool:
+    """Create an experiment; return False if it is there already, and refuse another one."""
+    status = {"state": "running", "target": spec.target}
     try:
-        return answered(await service.view("summary", name), 201 if made else 200)
-    except RefusedError as error:
-        if made and error.failure.code == "unavailable":
-            raise unknown(f"The summary of {name!r} is not there") from error
-        raise
+        service.store.create(name, settings.to_spec(), state=status)
+        return True
+    except DuplicateNameError:
+        found = service.store.find(name)
+    if found is not None:
+        _check_same(found, settings, ignore_seed=spec.seed is None)
+    return False
 
 
-def _same(theirs: str, ours: m.Spec) -> bool:
-    """Return whether a spec is that of an experiment."""
-    there = msgspec.json.decode(theirs, type=m.Spec | None)  # null: it is a handle's
-    return there is not None and same_but_settings(there, ours)
+def _check_same(there: ExperimentRecord, ours: Settings, *, ignore_seed: bool) -> None:
+    with as_refusals():
+        recorded = settings_from(there.spec, None, repr(there.name))
+    # `epsilon` may have been changed since
+    found = [
+        one
+        for one in differences(ours, recorded, ignore_seed=ignore_seed)
+        if not one.startswith("epsilon ")
+    ]
+    if (recorded.n_arms, recorded.names) != (ours.n_arms, ours.names) and ours.names is None:
+        found.append(f"n_arms is {recorded.n_arms} there, and {ours.n_arms} here")
+    if found or (recorded.names is None) != (ours.names is None):
+        why = "; ".join(found) or "arms have names in one of them, and numbers in the other"
+        raise refuse(
+            409,
+            "exists",
+            f"There is an experiment {there.name!r} with other settings: {why}. Choose another "
+            f"name.",
+        )
+
+
+def check_goal(target: float | str | None, settings: Settings) -> None:
+    """Raise unless a target can be reached."""
+    if target == "control":
+        if settings.control is None:
+            raise ParameterError(
+                "`target` must be a number, or null, where there is no control, got 'control'.",
+                parameter="target",
+            )
+    elif target is not None:
+        check_target(target, settings.reward_range)
 
 
 async def change(service: Service, request: Request) -> Response:
-    """Change settings of an experiment."""
-    changes: m.Changes = request.body
-    name = request.experiment
-    await service.apply(name, lambda one: change_settings(one, changes))
-    service.note(request.caller, name, f"change {msgspec.json.encode(changes).decode()}")
-    return answered(await service.view("summary", name))
-
-
-def _difference(theirs: str, ours: m.Spec) -> str:
-    """Say in what two specs differ, without settings, which may differ.
-
-    >>> _difference('{"n_arms":3,"target":0.5}', m.Spec(n_arms=3, horizon=9))
-    ', with `horizon` null and not 9'
-    """
-    there = msgspec.json.decode(theirs, type=m.Spec | None)
-    if there is None:
-        return ", which is that of a handle"
-    first, second = msgspec.to_builtins(there), msgspec.to_builtins(ours)
-    found = [
-        f"`{key}` {json.dumps(first[key])} and not {json.dumps(second[key])}"
-        for key in first
-        if first[key] != second[key] and key not in m.Changes.__struct_fields__
-    ]
-    return f", with {', '.join(found)}"
+    """Change when an arm is good enough; that changes no pull."""
+    given = msgspec.structs.asdict(request.body)
+    changes = {name: value for name, value in given.items() if value is not UNSET}
+    settings = (await service.leader.find(request.experiment)).experiment.settings
+    with as_refusals():
+        if "epsilon" in changes:
+            check_setting(changes["epsilon"], settings.reward_range)
+        check_goal(changes.get("target"), settings)
+    await service.set_status(request.experiment, **changes)
+    service.note(request.caller, request.experiment, f"change {changes}")
+    return answered(await service.view("summary", request.experiment))
 
 
 async def delete(service: Service, request: Request) -> Response:
     """Delete a stopped experiment. Its rows are deleted later, some at a time."""
-    name, leader, x = request.experiment, service.leader, None
-    with contextlib.ExitStack() as meanwhile:
-
-        def check(experiment: Experiment) -> None:
-            if experiment.live is not None and experiment.phase not in ("stopped", "finished"):
-                raise refuse(409, "not_stopped", f"{name!r} must be stopped before it is deleted.")
-            meanwhile.enter_context(leader.burying(name))
-
-        try:
-            experiment, _, _ = await service.apply(name, check)
-        except RefusedError as error:
-            if error.failure.code != "replay":
-                raise
-            # it cannot be loaded, so it cannot be stopped first
-            meanwhile.enter_context(leader.burying(name))
-        else:  # all that was applied is committed: what came later would not pass the fence
-            leader.forget(experiment, "the experiment was deleted")
-            x = experiment.id
-        if not await leader.write(lambda database: _buried(database, name, x)):
+    name, leader = request.experiment, service.leader
+    try:
+        one: ServedExperiment | None = await leader.find(name)
+    except RefusedError as error:
+        if error.failure.code != "replay":
+            raise
+        one = None  # it cannot be loaded, so it cannot be stopped first
+    if one is not None and one.phase not in ("stopped", "finished", "empty"):
+        raise refuse(409, "not_stopped", f"{name!r} must be stopped before it is deleted.")
+    with leader.deleting(name):
+        if one is not None:
+            leader.drop(one, "the experiment was deleted")
+        found = await leader.read(service.store.find, name)
+        if found is None:
             raise unknown_experiment(name)
+        await leader.write(service.store.delete, found.id)
     leader.purge_soon(name)
     service.note(request.caller, name, "delete")
     return answered(m.Done(name, "stopped"))
 
 
-def _buried(database: Database, name: str, x: int | None) -> bool:
-    row = database.find(name)
-    return row is not None and x in (None, row.id) and tables.bury(database, row.id)
-
-
 async def list_all(service: Service, request: Request) -> Response:
-    """Return a page of the experiments that the caller may see."""
-    assert request.caller is not None
-    return answered(await service.listing(request.caller, request.query.cursor))
+    """Return a page of the experiments."""
+    return answered(await service.listing(request.query.cursor))
 
 
-def set_state(action: str, state: m.State) -> Any:
-    """Return what pauses, resumes or stops an experiment."""
+def set_state(action: str, state: str) -> Any:
+    """Return the handler that pauses, resumes or stops an experiment."""
 
     async def handler(service: Service, request: Request) -> Response:
         name = request.experiment
-        experiment, _, _ = await service.apply(name, lambda one: one.set_state(state))
-        if state != "running":  # what follows may be an upgrade, or a long rest
-            service.leader.in_background(service.leader.snapshots.save(experiment))
+        one = await service.leader.find(name)
+        if one.state == "stopped" and state != "stopped":
+            raise refuse(409, "stopped", f"{name} was stopped, and cannot be resumed.")
+        await service.set_status(name, state=state)
         service.note(request.caller, name, action)
-        return answered(m.Done(name, experiment.phase))
+        return answered(m.Done(name, one.phase))
 
     return handler
 
 
+async def season(service: Service, request: Request) -> Response:
+    """Begin a season: the experiment goes on under its name, with all rewards known."""
+    wanted: m.NewSeason = request.body
+    with as_refusals():
+        policy = None if wanted.policy is None else policy_of(wanted.policy)
+    await service.apply(
+        request.experiment,
+        lambda one: one.do(calls.season, policy, wanted.horizon, wanted.seed),
+    )
+    service.note(request.caller, request.experiment, "season")
+    return answered(await service.view("summary", request.experiment))
+
+
+async def events(service: Service, request: Request) -> Response:
+    """Return a page of events: those after the number `after`, at most `limit`."""
+    query: q.EventsQuery = request.query
+    one = await service.leader.find(request.experiment)
+    control = one.experiment.settings.control
+
+    def page() -> list[m.EventView]:
+        rows = islice(service.store.history(one.id, query.after), query.limit)
+        return [
+            m.EventView(seq, kind, at, pull, control if arm == CONTROL else arm, reward, detail)
+            for seq, at, kind, pull, arm, reward, detail in rows
+        ]
+
+    found = await service.leader.read(page)
+    return answered(m.EventPage(found, found[-1].seq if len(found) == query.limit else None))
+
+
+# Arms
+
+
 async def retire(service: Service, request: Request) -> Response:
     """Retire an arm."""
-    key = request.arguments["name"]
-    number = await number_of(service, request.experiment, key)
-    return await _come_or_gone(service, request, lambda one: one.retire(number), f"retire {key}")
+    return await _come_or_go(service, request, calls.retire, request.arguments["name"], "retired")
 
 
 async def restore(service: Service, request: Request) -> Response:
     """Restore a retired arm."""
-    wanted: m.Restore = request.body
-    key = str(wanted.arm)
-    number = await number_of(service, request.experiment, key)
-    return await _come_or_gone(service, request, lambda one: one.restore(number), f"restore {key}")
+    name = str(request.body.arm)
+    return await _come_or_go(service, request, calls.restore, name, "not_retired")
 
 
-async def _come_or_gone(
-    service: Service, request: Request, change: Callable[[Experiment], bool], action: str
+async def _come_or_go(
+    service: Service, request: Request, call: Callable[..., Any], arm: str, done: str
 ) -> Response:
-    experiment, applied, _ = await service.apply(request.experiment, change)
+    """Retire or restore an arm; if that was done before, answer that nothing changed."""
+
+    def change(one: ServedExperiment) -> tuple[m.State, bool]:
+        try:
+            one.do(call, _called(one, arm))
+        except RefusedError as error:
+            if error.failure.code != done:
+                raise
+            return one.phase, False
+        return one.phase, True
+
+    phase, applied = await service.apply(request.experiment, change)
     if applied:
-        service.note(request.caller, request.experiment, action)
-    return answered(m.ComeOrGone(experiment.name, experiment.phase, applied))
+        service.note(request.caller, request.experiment, f"{call.__name__} {arm}")
+    return answered(m.ComeOrGone(request.experiment, phase, applied))
+
+
+def _called(one: ServedExperiment, arm: str) -> Any:
+    """Return an arm as the experiment calls it, or refuse."""
+    with as_refusals():
+        return one.arena.name(number_of(one.look, arm))
 
 
 async def observe(service: Service, request: Request) -> Response:
-    """Observe rewards of an arm that no pull earned."""
+    """Keep rewards of an arm that no pull earned."""
     wanted: m.Observe = request.body
-    number = await number_of(service, request.experiment, str(wanted.arm))
-    experiment, kept, _ = await service.apply(
-        request.experiment, lambda one: one.observe(number, wanted.rewards)
-    )
+
+    def change(one: ServedExperiment) -> m.State:
+        one.do(calls.observe, _called(one, str(wanted.arm)), wanted.rewards)
+        return one.phase
+
+    phase = await service.apply(request.experiment, change)
+    kept = len(wanted.rewards)
     service.note(request.caller, request.experiment, f"observe {wanted.arm}: {kept}")
-    return answered(m.Observed(experiment.name, experiment.phase, kept))
+    return answered(m.Observed(request.experiment, phase, kept))
 
 
 # Views
 
 
 def view(what: str) -> Any:
-    """Return what answers with a view, as the query says."""
+    """Return the handler that answers with a view, as the query says."""
 
     async def handler(service: Service, request: Request) -> Response:
         chosen = {} if request.query is None else msgspec.structs.asdict(request.query)
@@ -204,10 +270,8 @@ def view(what: str) -> Any:
 
 async def arm(service: Service, request: Request) -> Response:
     """Return one arm."""
-    found = await service.view("arm", request.experiment, key=request.arguments["name"])
-    if found is None:
-        raise unknown_arm(request.arguments["name"])
-    return answered(found)
+    name = request.arguments["name"]
+    return answered(await service.view("arm", request.experiment, arm=name))
 
 
 async def verdict(service: Service, request: Request) -> Response:
@@ -221,12 +285,7 @@ async def verdict(service: Service, request: Request) -> Response:
             chosen[name] = _number_or_share(name, chosen[name])
     if query.target is not None:
         chosen["target"] = _number_or_name(query.target)
-    said = await service.view("verdict", request.experiment, **chosen)
-    if said is None:
-        raise refuse(
-            409, "no_arms", f"{request.experiment} has no arms yet. POST some to .../arms first."
-        )
-    return answered(said)
+    return answered(await service.view("verdict", request.experiment, **chosen))
 
 
 def _number_or_share(name: str, text: str) -> float | str:
@@ -252,7 +311,7 @@ def _number_or_name(text: str) -> float | str:
     return text
 
 
-# The node itself
+# The process itself
 
 
 async def healthz(service: Service, request: Request) -> Response:

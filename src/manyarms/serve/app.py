@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from typing import Any
+from urllib.parse import quote
 
 from manyarms.serve.access import check
 from manyarms.serve.dashboard.pages import PAGES, refused_page
@@ -40,7 +41,7 @@ class App:
                 await send({"type": "websocket.close", "code": 1000})
             return
         begun = time.perf_counter()
-        path: str = scope["path"]
+        path = _path_of(scope)
         if self._root and f"{path}/".startswith(f"{self._root}/"):
             path = path[len(self._root) :] or "/"
         request, route = Request(scope, receive), None
@@ -76,10 +77,7 @@ class App:
         if route.role != "public":
             self.service.leader.check_leads()
             caller = request.caller = await self.service.caller(request.headers)
-            experiment = request.arguments.get("experiment")
-            if experiment is None and route.role == "viewer" and caller is not None:
-                experiment = caller.experiment  # a list shows what its reader may see
-            check(caller, route.role, experiment, request.scope)
+            check(caller, route.role, request.scope)
         if query or route.query is not NoQuery:
             request.query = request.read_query(route.query)
         if route.request is not None:
@@ -88,6 +86,12 @@ class App:
 
     def _refused(self, path: str, request: Request, error: RefusedError) -> Response:
         return refused(error) if _is_api(path) else refused_page(self.service, request, error)
+
+
+def _path_of(scope: Any) -> str:
+    """Return the path as it was sent, percent-encoded: a name may contain a slash."""
+    raw: bytes = scope.get("raw_path") or quote(scope["path"]).encode()
+    return raw.partition(b"?")[0].decode("latin-1")
 
 
 def _is_api(path: str) -> bool:

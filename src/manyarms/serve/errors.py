@@ -19,14 +19,20 @@ from manyarms.errors import (
     UnknownNameError,
     nearest,
 )
-from manyarms.live.store import EventKind
 from manyarms.serve.messages import Failure, Failures, StoppedFailure, Told
 
 _logger = logging.getLogger("manyarms.serve")
 
 
+ABANDONED_PULL = object()  # how a pull ended, where its reward would be
+
+
 class BrokenError(Exception):
-    """The policy failed midway: the experiment must be dropped, and what is kept loaded again."""
+    """The policy failed midway: the experiment must be dropped from memory and loaded again."""
+
+
+class LostError(Exception):
+    """Changes that were not committed are lost: the store failed, or this process lost the lead."""
 
 
 class RefusedError(Exception):
@@ -67,18 +73,13 @@ def unknown_experiment(name: str) -> RefusedError:
     )
 
 
-def out_of_pulls(horizon: int | None) -> RefusedError:
+def out_of_pulls(pulls: int) -> RefusedError:
     """Return the refusal of an ask after the last pull of a horizon."""
     said = (
-        f"All {horizon} pulls of the horizon are made. Deploy the recommended arm. For more pulls, "
+        f"All {pulls} pulls of the horizon are made. Deploy the recommended arm. For more pulls, "
         f"start a season; prospector needs no horizon."
     )
     return RefusedError(StoppedFailure("horizon", said, None))
-
-
-def unknown_arm(key: str) -> RefusedError:
-    """Return the refusal of an unknown arm."""
-    return refuse(404, "unknown_arm", f"Unknown arm {key[:100]!r}.")
 
 
 def unavailable(message: str, *, code: str = "unavailable") -> RefusedError:
@@ -114,7 +115,7 @@ def failure_of(error: ManyarmsError) -> Failure:
     if isinstance(error, UnknownArmError):
         return Failure("unknown_arm", str(error), 404)
     if isinstance(error, TurnError):
-        return Failure("not_due", str(error), 409)
+        return Failure(error.reason.replace(" ", "_") or "not_due", str(error), 409)
     if isinstance(error, ParameterError | UnknownNameError):
         return Failure("invalid", str(error), 422, error.parameter)
     return Failure("failed", str(error), 500)
@@ -145,8 +146,8 @@ def failure_of_body(error: msgspec.ValidationError, kind: Any, part: str = "fiel
     ...     msgspec.json.decode(b'{"horizn": 9}', type=Spec)
     ... except msgspec.ValidationError as error:
     ...     print(failure_of_body(error, Spec).message)
-    There is no field `horizn`. Did you mean 'horizon'? Known: control, early, epsilon, horizon, \
-max_pending, missing, n_arms, policy, reward, reward_range, season, seed, share, target, window.
+    There is no field `horizn`. Did you mean 'horizon'? Known: control, epsilon, hold, horizon, \
+missing, n_arms, policy, reward, reward_range, seed, share, target, window.
     """
     text = str(error)
     found = _WHERE.search(text)
@@ -222,16 +223,19 @@ def _choices(node: Any) -> list[str]:
     return [*(repr(value) for value in sorted(map(str, literal[0].values))), *others]
 
 
-def told_before(pull: int, ended: tuple[int, float, int] | None, reward: float | None) -> Told:
-    """Return the answer to a tell (or an abandon: no reward) of a pull that has ended."""
-    if ended is None:
-        return refused_tell(pull, Failure("unknown_pull", f"Pull {pull} is not known.", 404))
-    kind, was, _ = ended
-    if kind == EventKind.ABANDONED:
+def ended_before(pull: int, was: Any, reward: float | None) -> Told:
+    """Return the answer to a tell (or an abandon: no reward) of a pull that has ended.
+
+    `was` is its reward, `ABANDONED_PULL`, or None if it ended too long ago to know.
+    """
+    if was is ABANDONED_PULL:
         if reward is None:
             return Told(pull, applied=False)
         said = f"Pull {pull} was abandoned, or its window is over. The reward does not count."
         return refused_tell(pull, Failure("abandoned", said, 410))
+    if was is None:
+        said = f"Pull {pull} has ended: its reward was told, or its window is over."
+        return refused_tell(pull, Failure("told", said, 409))
     if reward is None:
         said = f"Pull {pull} cannot be abandoned: its reward {was:g} was told."
         return refused_tell(pull, Failure("told", said, 409))

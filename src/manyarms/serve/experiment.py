@@ -1,405 +1,317 @@
-"""An experiment that the leader plays: requests change it, and what they did joins the next commit.
+"""An experiment that the leader plays: requests change it, and the next commit records it.
 
-Nothing here waits. A request is applied, by the rules of `manyarms.live.commands`, its events are
-added to the batch that is being formed, and the caller awaits `committed()`: no answer leaves
-before that.
+Nothing here waits. A request changes the experiment by the rules of `manyarms.live.calls`. Its
+events join the batch that is committed next. The caller awaits `committed()` before it answers.
 """
 
 from __future__ import annotations
 
 import asyncio
-import time
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import partial
-from itertools import islice
-from typing import Any
+from typing import Any, TypeVar
 
-from manyarms import __version__
+import msgspec
+
 from manyarms.errors import ManyarmsError, TurnError
-from manyarms.live import commands
-from manyarms.live.checks import check_first_draws
-from manyarms.live.control import ARM, OF_CONTROL
-from manyarms.live.databases import Database, ExperimentRow, LogRow
-from manyarms.live.databases.database import packed
-from manyarms.live.game import LiveGame
-from manyarms.live.store import EventKind
-from manyarms.serve import tables
-from manyarms.serve.asks import AskedBefore, GivenPulls, compact, pending_arms
-from manyarms.serve.batch import Batch, LostError
+from manyarms.live import calls
+from manyarms.live.arms import ArmNames
+from manyarms.live.calls import Arena
+from manyarms.live.experiment import ABANDONED, EXPIRED, TOLD
+from manyarms.serve import messages as m
 from manyarms.serve.errors import (
+    ABANDONED_PULL,
     BrokenError,
+    LostError,
     RefusedError,
-    as_refusals,
+    ended_before,
     failure_of,
     other_reward,
     out_of_pulls,
     refuse,
     refused_tell,
 )
-from manyarms.serve.game import Game, policy_of
 from manyarms.serve.look import Look
-from manyarms.serve.messages import Failure, StoppedFailure, Told
+from manyarms.store import Append, Event, ExperimentRecord, Request
 
-MOST_KEYS = 100_000  # of asks, that are remembered
-_MOST_NAMES = 100_000  # keys of arms that are remembered
-_MOST_CHANGED = 2000  # arms that a view may have to look at anew, in some milliseconds
-_MOST_EXPIRED = 2000  # pulls whose windows end at a time: others wait for them
-_MOST_ANSWERED = 1000  # pulls that observed rewards answer before others have their turn: 50 ms
-_PLAIN = ((),)  # of an event: no names
-_new = tuple.__new__  # makes a NamedTuple in half the time of its class
+T = TypeVar("T")
+MOST_KEYS = 50_000  # idempotency keys that are remembered
+MOST_ENDED = 100_000  # pulls whose end is remembered, so that a repeated tell is recognized
+MOST_PENDING = 1_000_000  # pulls: each takes memory, and time to load
+_MOST_CHANGED = 2000  # arms that a view may have to update; that takes some milliseconds
+_MOST_EXPIRED = 2000  # pulls whose windows end at once: other requests wait for them
+_MOST_USED = 1000  # known rewards that an ask may use before other requests have their turn
+_encode = msgspec.json.Encoder().encode
 
 
-class Experiment(Game):
-    """A game that goes on: what was applied, and a batch of what is not committed yet.
+@dataclass(slots=True, eq=False)
+class Batch:
+    """What one experiment commits at once, and the requests that wait for it."""
+
+    append: Append
+    waiters: list[asyncio.Future[None]] = field(default_factory=list)
+
+    def settle(self, error: Exception | None = None) -> None:
+        """Let the requests go on, or fail; those that were cancelled are skipped."""
+        for waiter in self.waiters:
+            if waiter.done():
+                continue
+            if error is None:
+                waiter.set_result(None)
+            else:
+                waiter.set_exception(error)
+
+
+class ServedExperiment:
+    """An experiment with its names, and what was changed since the last commit.
 
     Attributes
     ----------
-    committed_head, saved_head
-        The last event that is durable, and the one of the last snapshot.
+    status
+        What the store keeps beside the events: `state` ("running", "paused" or "stopped"), and the
+        settings `target` and `epsilon`, if they were changed.
+    keys
+        The answers to the last asks with an idempotency key, each with the digest of its request.
+    all_keys
+        Whether every key in the store is among `keys`.
+    committed, saved
+        The last event that is committed, and that of the last snapshot, or of the last attempt.
     gone
-        Whether it was forgotten: another object may be in its place.
+        Whether it was dropped from memory, and so must not be used.
     """
 
-    def __init__(self, row: ExperimentRow) -> None:
-        super().__init__(row)
-        self._names: dict[int, str] = {}  # keys of arms that were asked for
-        self.keys: OrderedDict[str, AskedBefore] = OrderedDict()
-        self.all_keys = True  # whether no key that is kept is missing among them
-        self.used = time.monotonic()
-        self.committed_head = row.head
-        self.saved_head = 0
+    def __init__(self, arena: Arena, record: ExperimentRecord, *, saved: int) -> None:
+        self.arena, self.experiment = arena, arena.experiment
+        self.id, self.name = record.id, record.name
+        self.status: dict[str, Any] = dict(record.state)
+        self.keys: OrderedDict[str, tuple[str, bytes]] = OrderedDict()
+        self.all_keys = True
+        self.ended: OrderedDict[int, float | None] = OrderedDict()
+        self.committed = self._taken = self.experiment.seq
+        self.saved = saved
         self.gone = False
-        self.look = Look(self)
         self.importing = asyncio.Lock()
-        self.tidying: asyncio.Task[None] | None = None  # deletes what an import has left
-        self.wake: Callable[[Experiment], None] = lambda experiment: None  # hears of work
         self.deadline: asyncio.TimerHandle | None = None
+        self.wake: Callable[[ServedExperiment], None] = lambda one: None
+        self.look = Look(self)
+        self.experiment.log = []
+        self._names: list[tuple[int, str]] = []
+        self._requests: list[Request] = []
+        self._waiters: list[asyncio.Future[None]] = []
         self._dirty = False
-        self._batch: Batch
 
-    @classmethod
-    def load_all(cls, database: Database, row: ExperimentRow) -> Experiment:
-        """Return the experiment that a database holds, with the keys of its last asks."""
-        one = cls.load(database, row)
-        saved = database.first("SELECT max(seq) FROM snapshots WHERE experiment = :x", x=row.id)
-        one.saved_head = saved[0] or 0
-        for key, *asked in reversed(tables.last_ask_keys(database, row.id, MOST_KEYS)):
-            one.keys[key] = AskedBefore.of(*asked)
-        one.all_keys = len(one.keys) < MOST_KEYS
-        one.look.refresh()  # here and not in the loop: there may be a million arms
-        return one
+    def learn(self, event: Event) -> None:
+        """Remember from the log how a pull ended."""
+        if event.kind in (TOLD, EXPIRED, ABANDONED) and event.pull is not None:
+            self._note_end(event.pull, event.reward)
 
-    def start(self, wake: Callable[[Experiment], None]) -> None:
-        """Begin to serve what was loaded."""
-        self.wake = wake
-        if self.live is not None:
-            self.live.log = []
-        self._batch = Batch(self.id, self.head)
+    # Commits
 
-    def take(self) -> Batch:
-        """Return the batch that was formed, and begin the next."""
-        formed, self._batch = self._batch, Batch(self.id, self.head)
-        self._dirty = False
-        if formed.events and self.version != __version__:
-            self.version = formed.columns["version"] = __version__
-        return formed
-
-    def touch(self) -> Batch:
-        """Let the next commit confirm that this process leads; return its batch."""
+    def touch(self) -> None:
+        """Let the next commit include this experiment."""
         if self.gone:  # while the request waited for something
-            raise LostError("the experiment was loaded anew")
-        self.used = time.monotonic()
+            raise LostError("the experiment was loaded again")
         if not self._dirty:
             self._dirty = True
             self.wake(self)
-        return self._batch
 
-    def committed(self) -> asyncio.Future[Batch]:
-        """Return what becomes true when all that was done so far is durable."""
-        waiter: asyncio.Future[Batch] = asyncio.get_running_loop().create_future()
-        self.touch().waiters.append(waiter)
-        return waiter
+    def take(self) -> Batch:
+        """Return what the next commit writes, and begin another batch."""
+        events, self.experiment.log = self.experiment.log or [], []
+        append = Append(self.id, self._taken, events, self._names, self._requests)
+        batch = Batch(append, self._waiters)
+        self._names, self._requests, self._waiters = [], [], []
+        self._taken, self._dirty = self.experiment.seq, False
+        return batch
+
+    async def committed_all(self) -> None:
+        """Return when everything that was changed so far is committed."""
+        if not self._dirty and self.committed == self._taken and not self.gone:
+            return
+        self.touch()
+        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiters.append(waiter)
+        await waiter
 
     @property
-    def waiters(self) -> int:
-        """How many wait for the next commit."""
-        return len(self._batch.waiters)
+    def waiting(self) -> int:
+        """The number of requests that wait for the next commit."""
+        return len(self._waiters)
 
-    @property
-    def needed(self) -> bool:
-        """Whether it must stay loaded, even if nobody uses it."""
-        watched = self.spec.window is not None and self.flying
-        return bool(watched) or self.importing.locked()
-
-    def forget(self, error: Exception) -> None:
-        """Do nothing any more; what was not committed is not known."""
+    def drop(self, error: Exception) -> None:
+        """Refuse all further use; what was not committed is lost."""
         self.gone = True
         if self.deadline is not None:
             self.deadline.cancel()
-        self._batch.settle(error)
+        Batch(Append(self.id, 0, ()), self._waiters).settle(error)
+
+    def change(self, change: Callable[[], T]) -> T:
+        """Make a change that was checked."""
+        if self.gone:
+            raise LostError("the experiment was loaded again")
+        try:
+            result = change()
+        except Exception as error:
+            raise BrokenError(f"{self.name}: the policy failed with {error!r}") from error
+        self.touch()
+        if len(self.experiment.changed or ()) > _MOST_CHANGED:
+            self.look.refresh()
+        return result
 
     # Asks
 
-    def ask(self, k: int, key: str | None) -> GivenPulls:
-        """Give out pulls. There may be none, if observed rewards have answered many: ask again."""
-        live = self._playing()
+    @property
+    def state(self) -> str:
+        """Whether asks are answered: "running", "paused" or "stopped"."""
+        return str(self.status.get("state", "running"))
+
+    @property
+    def phase(self) -> m.State:
+        """The state as people see it: there may be no arms yet, or no pulls left."""
+        if self.experiment.n_all == 0 and self.state != "stopped":
+            return "empty"
+        finished = self.state == "running" and self.experiment.left == 0
+        return "finished" if finished else self.state  # type: ignore[return-value]  # one of them
+
+    def ask(self, k: int, key: str | None) -> bytes:
+        """Return the answer to an ask; empty if known rewards were used, and it must ask again."""
+        if key is not None and key in self.keys:
+            return self.asked_before(*self.keys[key], k)
+        self._check_answers_asks()
         self._check_room(k)
-        arms = pending_arms(live, self._ask_new(live, k))
-        if key is not None and arms:
-            self._remember(key, AskedBefore(k, compact([*arms])))
-        return GivenPulls([*arms], arms, self._named(arms.values()), self.spec.control)
-
-    def _check_room(self, count: int) -> None:
-        """Refuse pulls beyond those that may be pending: each takes memory, and time to load."""
-        most, flying = self.spec.max_pending, len(self.flying)
-        if flying + count > most:
-            fix = "Tell or abandon some first"
-            if self.spec.window is None:
-                fix += "; with a `window`, an experiment gives up those whose rewards do not come"
-            raise refuse(
-                409,
-                "max_pending",
-                f"{self.name} may have {most} pending pulls, and has {flying}: there is no room "
-                f"for {count} more. {fix}.",
-            )
-
-    def _ask_new(self, live: LiveGame, count: int) -> list[int]:
         try:
-            change = commands.ask(live, count, _MOST_ANSWERED)
+            change = calls.ask(self.arena, k, _MOST_USED)
         except TurnError as error:
             if error.left == 0:
-                raise out_of_pulls(live.horizon) from error
+                raise out_of_pulls(self.experiment.pulls) from error
             raise RefusedError(failure_of(error)) from error
-        tried = len(live.tally)
-        given, minute = self._change(change)
-        minute[4] += len(live.tally) - tried
-        return [pull.id for pull in given]
+        pulls = self.change(change)
+        if not pulls:
+            return b""
+        answer = _encode(m.Asked([m.GivenPull(pull.id, pull.arm) for pull in pulls]))
+        if key is not None:
+            self._remember(key, k, answer)
+        return answer
 
-    def asked_before(self, before: AskedBefore, k: int) -> GivenPulls:
-        """Return what an ask of this key was given."""
-        if before.k != k:
+    def asked_before(self, digest: str, answer: bytes, k: int) -> bytes:
+        """Return the answer to an earlier ask with the same key."""
+        if digest != _digest(k):
             raise refuse(
                 422, "key_reused", "This Idempotency-Key was used for another ask. Use a new one."
             )
-        arms = pending_arms(self._there(), before.pulls)
-        batch = self.touch()
-        batch.repeated.update(pull for pull in before.pulls if pull not in arms)
-        batch.names_repeated |= self.keyed
-        names = self._named(arms.values())
-        return GivenPulls(before.pulls, arms, names, self.spec.control)
+        return answer
 
-    def _remember(self, key: str, asked: AskedBefore) -> None:
-        self._batch.keys.append((key, *asked.columns(), self.now))
-        self.keys[key] = asked
+    def _remember(self, key: str, k: int, answer: bytes) -> None:
+        self._requests.append(Request(key, _digest(k), answer.decode(), self.experiment.now()))
+        self.keys[key] = _digest(k), answer
         if len(self.keys) > MOST_KEYS:
             self.keys.popitem(last=False)
             self.all_keys = False
 
-    def _named(self, numbers: Collection[int]) -> dict[int, str] | None:
-        """Return the keys of arms that are known; the commit finds out the others."""
-        batch = self.touch()
-        if not self.keyed:
-            return None
-        known = {n: self._names[n] for n in numbers if n in self._names}
-        batch.unnamed.update(n for n in numbers if n not in known and n != ARM)
-        return known
+    def _check_answers_asks(self) -> None:
+        if self.state == "paused":
+            raise refuse(409, "paused", f"{self.name} is paused. Ask again when it is resumed.")
+        if self.state == "stopped":
+            raise RefusedError(m.StoppedFailure("stopped", f"{self.name} was stopped.", None))
 
-    def learn(self, names: dict[int, str]) -> None:
-        """Remember keys of arms, for later asks."""
-        if len(self._names) > _MOST_NAMES:
-            self._names.clear()
-        self._names |= names
+    def _check_room(self, count: int) -> None:
+        pending = len(self.experiment.pending)
+        if pending + count > MOST_PENDING:
+            fix = "Tell or abandon some first"
+            if self.experiment.window is None:
+                fix += "; with a `window`, pulls whose rewards do not come are ended"
+            raise refuse(
+                409,
+                "too_many_pending",
+                f"{self.name} may have {MOST_PENDING:,} pending pulls, and has {pending:,}: there "
+                f"is no room for {count} more. {fix}.",
+            )
 
     # Rewards
 
-    def tell(self, pull: int, reward: float) -> Told | None:
-        """Let a reward come; None if the pull has ended, of which the commit finds out how."""
-        live = self._there()
+    def tell(self, pull: int, reward: float) -> m.Told:
+        """Tell a reward."""
+        held = self.experiment.held
+        if pull in held:
+            if held[pull] == reward:
+                return m.Told(pull, applied=False, held=True)
+            return refused_tell(pull, other_reward(pull, held[pull]))
         try:
-            change = commands.tell(live, pull, reward)
+            change = calls.tell(self.arena, pull, reward)
         except ManyarmsError as error:
-            return self._refused(pull, error)
+            return self._refused(pull, reward, error)
         assert change is not None
-        if self.spec.early == "hold":
-            return self._hold(live, pull, reward)
-        self._change(change)
-        return Told(pull, applied=True)
+        self.change(change)
+        if self.experiment.settings.hold:
+            return m.Told(pull, applied=True, held=True)
+        self._note_end(pull, reward)
+        return m.Told(pull, applied=True)
 
-    def _hold(self, live: LiveGame, pull: int, reward: float) -> Told:
-        if pull in self.held:
-            if self.held[pull] == reward:
-                return Told(pull, applied=False, held=True)
-            return refused_tell(pull, other_reward(pull, self.held[pull]))
-        self._note([(EventKind.REPORTED, pull, live.flying(pull), reward)])
-        return Told(pull, applied=True, held=True)
-
-    def abandon(self, pull: int) -> Told | None:
-        """Go on without the reward of a pull; None as for `tell`."""
+    def abandon(self, pull: int) -> m.Told:
+        """Go on without the reward of a pull."""
         try:
-            change = commands.abandon(self._there(), pull)
+            change = calls.abandon(self.arena, pull)
         except ManyarmsError as error:
-            return self._refused(pull, error)
+            return self._refused(pull, None, error)
         assert change is not None
-        self._change(change)
-        return Told(pull, applied=True)
+        self.change(change)
+        self._note_end(pull, None)
+        return m.Told(pull, applied=True)
 
-    def _refused(self, pull: int, error: ManyarmsError) -> Told | None:
+    def _note_end(self, pull: int, reward: float | None) -> None:
+        self.ended[pull] = reward
+        if len(self.ended) > MOST_ENDED:
+            self.ended.popitem(last=False)
+
+    def _refused(self, pull: int, reward: float | None, error: ManyarmsError) -> m.Told:
         reason = error.reason if isinstance(error, TurnError) else ""
         if reason in ("told", "abandoned"):
-            self.touch().repeated.add(pull)
-            return None
+            known: Any = ABANDONED_PULL if reason == "abandoned" else None
+            if pull in self.ended and self.ended[pull] is not None:
+                known = self.ended[pull]
+            return ended_before(pull, known, reward)
         failure = failure_of(error)
         if reason == "unknown pull":
-            failure = Failure("unknown_pull", failure.message, 404)
+            failure = m.Failure("unknown_pull", failure.message, 404)
         return refused_tell(pull, failure)
 
-    def expire(self, now: float) -> float | None:
-        """End pulls whose window is over, some at a time; return when the next one is."""
-        window, live = self.spec.window, self.live
-        if window is None or live is None:
+    def expire(self) -> float | None:
+        """End pulls whose windows are over, some at a time; return when the next window ends."""
+        experiment, window = self.experiment, self.experiment.window
+        if window is None:
             return None
-        for pull, at in list(islice(self.flying.items(), _MOST_EXPIRED)):
-            if at + window > now:
-                break
-            reward = self.held.get(pull, self.spec.missing)
-            if reward == "abandon":
-                self._change(partial(live.abandon, pull))
-            else:
-                self._change(partial(live.tell, pull, float(reward)))
-        first = next(iter(self.flying.values()), None)
-        return None if first is None else first + window
+        for pull in experiment.overdue()[:_MOST_EXPIRED]:
+            reward = experiment.held.get(pull, experiment.settings.missing)
+            self.change(partial(experiment.expire, pull))
+            self._note_end(pull, reward)
+        first = next(iter(experiment.pending.values()), None)
+        return None if first is None else float(first.asked) + window
 
-    def observe(self, number: int, rewards: list[float]) -> int:
-        """Keep rewards of an arm that no pull earned; return how many."""
-        with as_refusals():
-            change = commands.observe(self._there(), number, rewards)
-        if change is not None:
-            self._change(change)
-        return len(rewards)
+    # Arms and seasons
 
-    # Arms, and the state
+    @property
+    def named(self) -> bool:
+        """Whether arms have names."""
+        return isinstance(self.arena.arms, ArmNames)
 
-    def add_arms(self, count: int) -> int:
-        """Let new arms come; return how many ever came."""
-        if self.live is None:
-            with as_refusals():
-                check_first_draws(policy_of(self.spec.policy), count, self.spec.horizon)
-            self.begin(count)
-            assert self.live is not None
-            self.live.log = []
-            self.state = "running"
-            self.touch().columns |= {
-                "first_arms": count,
-                "n_arms": count,
-                "keyed": int(self.keyed),
-                "state": "running",
-            }
-            return count
-        with as_refusals():
-            change = commands.add_arms(self.live, count)
-        self._change(change)
-        self._batch.columns["n_arms"] = self.live.arms.count
-        return self.live.arms.count
-
-    def check_can_add(self) -> None:
-        """Raise unless arms may come."""
-        if self.live is not None:
-            with as_refusals():
-                commands.add_arms(self._there(), 1)
-
-    def retire(self, number: int) -> bool:
-        """Let an arm go; False if it has gone already."""
-        return self._come_and_go(commands.retire, number, "retired")
-
-    def restore(self, number: int) -> bool:
-        """Let a retired arm come back; False if it is there."""
-        return self._come_and_go(commands.restore, number, "not retired")
-
-    def _come_and_go(
-        self, command: Callable[..., commands.Change[None]], number: int, done: str
-    ) -> bool:
+    def do(self, call: Callable[..., Callable[[], T] | None], *given: Any) -> T | None:
+        """Make a call of `manyarms.live.calls`, or refuse."""
         try:
-            change = command(self._there(), number)
-        except TurnError as error:
-            if error.reason == done:
-                self.touch()
-                return False
-            code = error.reason.replace(" ", "_")
-            raise refuse(409, code, f"{error}") from error
+            change = call(self.arena, *given)
         except ManyarmsError as error:
             raise RefusedError(failure_of(error)) from error
-        self._change(change)
-        return True
+        return None if change is None else self.change(change)
 
-    def set_state(self, state: str) -> None:
-        """Pause, resume or stop."""
-        if self.state == "stopped" and state != "stopped":
-            raise refuse(409, "stopped", f"{self.name} was stopped, and cannot be resumed.")
-        if self.live is None:
-            raise refuse(409, "no_arms", f"{self.name} has no arms yet. Add some.")
-        self.state = state
-        self.look.judge_anew()
-        self.touch().columns["state"] = state
+    def add_arms(self, arms: Any) -> int:
+        """Add arms: their names, or how many; return how many there ever were."""
+        before = self.experiment.n_all
+        added: Any = self.do(calls.add_arms, arms)
+        if self.named:
+            self._names += [(before + place, str(name)) for place, name in enumerate(added)]
+        return self.experiment.n_all
 
-    # How
 
-    def _there(self) -> LiveGame:
-        if self.gone:
-            raise LostError("the experiment was loaded anew")
-        if self.live is None:
-            raise refuse(
-                409, "no_arms", f"{self.name} has no arms yet. POST some to .../arms first."
-            )
-        return self.live
-
-    def _playing(self) -> LiveGame:
-        live = self._there()
-        if self.state == "paused":
-            raise refuse(409, "paused", f"{self.name} is paused. Ask again when it was resumed.")
-        if self.state == "stopped":
-            raise RefusedError(StoppedFailure("stopped", f"{self.name} was stopped.", None))
-        return live
-
-    def _change(self, change: Callable[[], Any]) -> tuple[Any, list[float]]:
-        """Change the game; what it logs joins the batch.
-
-        Return what the change returned, and the counts of this minute.
-        """
-        live = self._there()
-        assert live.log is not None
-        try:
-            result = change()
-        except Exception as error:
-            raise BrokenError(f"{self.name}: the policy failed midway with {error!r}") from error
-        events, live.log = live.log, []
-        return result, self._note(events)
-
-    def _note(self, events: Iterable[tuple[Any, ...]]) -> list[float]:
-        now, batch = self.now, self.touch()
-        minute = batch.minutes.get(int(now // 60))
-        if minute is None:
-            minute = batch.minutes[int(now // 60)] = [0, 0, 0, 0.0, 0]
-        rows, head = [], self.head
-        for event in events:
-            head += 1
-            kind, pull, arm, reward = event[:4]
-            more = None
-            if pull >= OF_CONTROL:  # minutes are the policy's
-                pass
-            elif kind == EventKind.ASKED:
-                minute[0] += 1
-            elif kind in (EventKind.TOLD, EventKind.ANSWERED):
-                minute[1] += 1
-                minute[3] += reward
-            elif kind == EventKind.ABANDONED:
-                minute[2] += 1
-            elif event[4:] != _PLAIN:
-                more = packed(event)
-            rows.append(_new(LogRow, (head, int(kind), pull, arm, reward, now, more)))
-        self.head = head
-        self.count(rows)
-        if self.live is not None and len(self.live.changed or ()) > _MOST_CHANGED:
-            self.look.refresh()
-        batch.events += rows
-        return minute
+def _digest(k: int) -> str:
+    return f"ask {k}"

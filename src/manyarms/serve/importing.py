@@ -1,27 +1,29 @@
-"""Adding arms: by number, or by name as JSON or a stream of NDJSON."""
+"""Adding arms, and syncing them with a catalogue: names as JSON or as a stream of NDJSON."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable, Sequence
+from functools import partial
+from typing import Any
 
 import msgspec
 
+from manyarms.errors import ParameterError
 from manyarms.inference.estimates import count
-from manyarms.protocol.policy import MOST_ARMS
+from manyarms.live import calls
+from manyarms.live.arms import ArmNames
 from manyarms.serve import messages as m
-from manyarms.serve import tables
-from manyarms.serve.batch import LostError
-from manyarms.serve.cleaning import SOME_ARMS
-from manyarms.serve.errors import invalid, refuse, unknown_arm
-from manyarms.serve.experiment import Experiment
+from manyarms.serve.errors import as_refusals, invalid, refuse
+from manyarms.serve.experiment import ServedExperiment
 from manyarms.serve.requests import Request, Response, answered
 from manyarms.serve.service import Service
+from manyarms.store import check_name
 
-_LONGEST_NAME = 1000  # characters
-_MOST_LINE = 1 << 20
-_AT_ONCE = 50  # arms that come back or go in one commit: some 20 ms
+_LONGEST_LINE = 1 << 20  # bytes
+_MOST_BYTES = 1 << 30  # of a stream: ten million names of a hundred characters
+_AT_ONCE = 50  # arms that are restored or retired in one commit; that takes some 20 ms
 _line = msgspec.json.Decoder(str).decode
 
 
@@ -32,189 +34,150 @@ class NewArms(msgspec.Struct, forbid_unknown_fields=True):
     names: list[str] = []
 
 
-def _arms_of(experiment: Experiment) -> int:
-    return experiment.live.arms.count if experiment.live is not None else 0
-
-
-async def number_of(service: Service, name: str, key: str) -> int:
-    """Return the number of an arm of an experiment."""
-    experiment = await service.leader.find(name)
-    there, x = _arms_of(experiment), experiment.id
-    number: int | None = None
-    if experiment.keyed:
-        number = await service.leader.read(lambda db: tables.number_of(db, x, key, there))
-    elif key.isdecimal() and len(key) < 19 and int(key) < there:
-        number = int(key)
-    if number is None:
-        raise unknown_arm(key)
-    return number
-
-
 async def add_arms(service: Service, request: Request) -> Response:
-    """Add arms: a number of them, or their names. Names that are there already are skipped.
-
-    Names are written beyond the last arm, where they are not visible; one commit publishes them.
-    """
-    batches = streamed_names(request)
-    if batches is None:
-        wanted: NewArms = await request.read(NewArms)
-        if wanted.count and not wanted.names:
-            return await _count(service, request, wanted.count)
-        batches = _once(wanted.names)
-    known: set[int] = set()
-    async with importing(service, request.experiment) as experiment:
-        new = await publish(service, experiment, batches, known)
-    added = m.AddedArms(len(new), _arms_of(experiment), len(known))
+    """Add arms: a number of them, or their names. Names that are there already are skipped."""
+    wanted = await _read(request)
+    if wanted.count and not wanted.names:
+        return await _add_count(service, request, wanted.count)
+    names = _checked(wanted.names)
+    async with _importing(service, request.experiment) as one:
+        arms = _names_of(one)
+        new = [name for name in dict.fromkeys(names) if arms.known(name) is None]
+        if new:
+            await service.apply(one.name, partial(_add, one, new))
+    added = m.AddedArms(len(new), one.experiment.n_all, len(names) - len(new))
     service.note(request.caller, request.experiment, f"add {count(added.added, 'arm')}")
     return answered(added)
 
 
-def streamed_names(request: Request) -> AsyncIterator[list[str]] | None:
-    """Return the names in a request that is a stream of NDJSON; None if it is JSON."""
-    kind = request.headers.get(b"content-type", b"application/json").split(b";")[0].strip()
-    return _ndjson(request.pieces()) if kind == b"application/x-ndjson" else None
+async def _add_count(service: Service, request: Request, new: int) -> Response:
+    def change(one: ServedExperiment) -> int:
+        if one.named:
+            raise refuse(422, "names", f"The arms of {one.name} have names: give the new ones.")
+        return one.add_arms(new)
+
+    n_arms = await service.apply(request.experiment, change)
+    service.note(request.caller, request.experiment, f"add {count(new, 'arm')}")
+    return answered(m.AddedArms(new, n_arms))
 
 
-async def names_of_json(request: Request) -> AsyncIterator[list[str]]:
-    """Return the names in a request that is {"names": [...]}."""
-    wanted: NewArms = await request.read(NewArms)
+async def sync_arms(service: Service, request: Request) -> Response:
+    """Add, restore and retire arms so that exactly the given ones are in play.
+
+    New arms are added in one commit, before any is retired. If the request ends midway, the same
+    request does the rest. With `preview`, nothing changes, and the answer has three counts.
+    """
+    wanted = await _read(request)
     if wanted.count:
         raise invalid("`count` adds arms that are called by number; give `names`.")
-    return _once(wanted.names)
+    names = list(dict.fromkeys(_checked(wanted.names)))
+    async with _importing(service, request.experiment) as one:
+        _names_of(one)
+        with as_refusals():
+            plan = calls.plan_sync(one.arena, names)
+        if request.query is not None and request.query.preview:
+            return answered(m.SyncPreview(len(plan.new), len(plan.back), len(plan.gone)))
+        if plan.new:
+            await service.apply(one.name, partial(_add, one, plan.new))
+        await _in_pieces(service, one, calls.restore, plan.back)
+        await _in_pieces(service, one, calls.retire, plan.gone)
+    called = one.arena.name
+    done = m.SyncedArms(
+        plan.new, [*map(called, plan.back)], [*map(called, plan.gone)], one.experiment.n_arms
+    )
+    changed = {"added": done.added, "restored": done.restored, "retired": done.retired}
+    said = ", ".join(f"{len(some)} {what}" for what, some in changed.items() if some)
+    if said:
+        service.note(request.caller, one.name, f"sync to {count(done.n_arms, 'arm')}: {said}")
+    return answered(done)
 
 
-async def _once(names: list[str]) -> AsyncIterator[list[str]]:
-    yield [_checked(name, f"Name {place}") for place, name in enumerate(names, 1)]
+def _add(same: ServedExperiment, names: list[Any], one: ServedExperiment) -> None:
+    _check_same(same, one)
+    one.add_arms(names)
 
 
-async def _count(service: Service, request: Request, new: int) -> Response:
-    def change(experiment: Experiment) -> int:
-        if experiment.keyed:
-            raise refuse(
-                422, "names", f"The arms of {experiment.name} have names: give the new ones."
-            )
-        if not 1 <= new <= MOST_ARMS:
-            raise invalid(f"`count` must be an integer >= 1, got {new}.")
-        return experiment.add_arms(new)
+async def _in_pieces(
+    service: Service, same: ServedExperiment, call: Callable[..., Any], arms: Sequence[int]
+) -> None:
+    """Restore or retire arms, some in each commit, so that other requests do not wait."""
+    for begin in range(0, len(arms), _AT_ONCE):
+        names = [same.arena.name(arm) for arm in arms[begin : begin + _AT_ONCE]]
 
-    _, there, _ = await service.apply(request.experiment, change)
-    service.note(request.caller, request.experiment, f"add {count(new, 'arm')}")
-    return answered(m.AddedArms(new, there))
+        def change(one: ServedExperiment, names: list[Any] = names) -> None:
+            _check_same(same, one)
+            one.do(call, names)
+
+        await service.apply(same.name, change)
+
+
+def _check_same(same: ServedExperiment, one: ServedExperiment) -> None:
+    if one is not same:
+        raise refuse(
+            503, "unknown", f"{one.name} was loaded again meanwhile. Send the request again."
+        )
 
 
 @contextlib.asynccontextmanager
-async def importing(service: Service, name: str) -> AsyncIterator[Experiment]:
-    """Allow one request at a time to add names; if it fails, delete what it has written."""
-    experiment = await service.leader.find(name)
-    if not experiment.keyed:
-        raise refuse(422, "numbers", f"The arms of {name} are numbers: give a `count`.")
-    if experiment.importing.locked():
-        raise refuse(409, "importing", f"Arms are being added to {name}. Wait for them.")
-    async with experiment.importing:
-        if experiment.tidying is not None:
-            await asyncio.shield(experiment.tidying)
-        try:
-            yield experiment
-        except BaseException:  # also if the client disconnects
-            if not experiment.gone:
-                service.leader.tidy(experiment)
-            raise
+async def _importing(service: Service, name: str) -> AsyncIterator[ServedExperiment]:
+    """Allow one request at a time to change the names of arms."""
+    one = await service.leader.find(name)
+    if one.importing.locked():
+        raise refuse(409, "importing", f"Arms are being added to {name}. Wait until that is done.")
+    async with one.importing:
+        yield one
 
 
-async def publish(
-    service: Service,
-    experiment: Experiment,
-    batches: AsyncIterator[list[str]],
-    known: set[int],
-    check: Callable[[int], None] = lambda added: None,
-) -> range:
-    """Add the arms of new names; return their numbers.
-
-    The numbers of names that are there already are put into `known`. `check` may refuse when all
-    names are read, and nothing has changed.
-    """
-    staged = await _stage(service, experiment, batches, known)
-    if staged:
-        experiment.check_can_add()
-    check(len(staged))
-
-    def change(one: Experiment) -> None:
-        if one is not experiment:
-            raise LostError("the experiment was loaded anew")
-        if staged:
-            one.add_arms(len(staged))
-
-    await service.apply(experiment.name, change)
-    return staged
+def _names_of(one: ServedExperiment) -> ArmNames:
+    if not isinstance(one.arena.arms, ArmNames):
+        raise refuse(422, "numbers", f"The arms of {one.name} are numbers: give a `count`.")
+    return one.arena.arms
 
 
-async def in_pieces(
-    service: Service, experiment: Experiment, back: Sequence[int], gone: Sequence[int]
-) -> None:
-    """Restore and retire arms, some in each commit, so that other requests do not wait."""
-    for begin in range(0, len(back), _AT_ONCE):
-        some = back[begin : begin + _AT_ONCE]
-        await service.apply(experiment.name, lambda one, some=some: [*map(one.restore, some)])  # type: ignore[misc]
-    for begin in range(0, len(gone), _AT_ONCE):
-        some = gone[begin : begin + _AT_ONCE]
-        await service.apply(experiment.name, lambda one, some=some: [*map(one.retire, some)])  # type: ignore[misc]
+# Reading names
 
 
-async def _stage(
-    service: Service, experiment: Experiment, batches: AsyncIterator[list[str]], known: set[int]
-) -> range:
-    """Write new names beyond the arms there are; return their numbers."""
-    x = experiment.id
-    begin = number = _arms_of(experiment)
-    async for names in batches:
-        for k in range(0, len(names), SOME_ARMS):
-            some = list(dict.fromkeys(names[k : k + SOME_ARMS]))
-            there = await service.leader.read(
-                lambda db, some=some: tables.numbers_of(db, x, some)  # type: ignore[misc]
+async def _read(request: Request) -> NewArms:
+    """Return the names in a request: a stream of NDJSON, or JSON."""
+    kind = request.headers.get(b"content-type", b"application/json").split(b";")[0].strip()
+    if kind != b"application/x-ndjson":
+        wanted: NewArms = await request.read(NewArms)
+        return wanted
+    names: list[str] = []
+    number, size, rest = 0, 0, b""
+    async for piece in request.pieces():
+        size += len(piece)
+        *lines, rest = (rest + piece).split(b"\n")
+        if len(rest) > _LONGEST_LINE or size > _MOST_BYTES:
+            raise invalid(
+                f"A line may have {_LONGEST_LINE:,} bytes, and a stream {_MOST_BYTES:,}; this one "
+                f"has more."
             )
-            known.update(found for found in there.values() if found < begin)
-            new = [name for name in some if name not in there]
-            rows = [(number + place, name) for place, name in enumerate(new)]
-            await service.leader.write(lambda db, rows=rows: tables.add_arms(db, x, rows))  # type: ignore[misc]
-            number += len(new)
-    return range(begin, number)
+        names += _decoded(lines, number)
+        number += len(lines)
+        await asyncio.sleep(0)  # other requests have their turn
+    names += _decoded([rest], number)
+    return NewArms(names=names)
 
 
-def _checked(name: str, where: str) -> str:
-    if not 1 <= len(name) <= _LONGEST_NAME or "\0" in name:
-        raise invalid(
-            f"{where}: a name must have 1 to {_LONGEST_NAME} characters, without NUL. No arm was "
-            f"added."
-        )
-    return name
+def _decoded(lines: list[bytes], before: int) -> list[str]:
+    names = []
+    for number, line in enumerate(lines, before + 1):
+        if not line.strip():
+            continue
+        try:
+            names.append(_line(line))
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise invalid(
+                f'Line {number}: {error}. A line holds one name, as JSON: "red". No arm was added.'
+            ) from error
+    return names
 
 
-async def _lines(pieces: AsyncIterator[bytes]) -> AsyncIterator[list[bytes]]:
-    rest = b""
-    async for piece in pieces:
-        *whole, rest = (rest + piece).split(b"\n")
-        if len(rest) > _MOST_LINE:
-            raise invalid("A line has more than a million bytes.")
-        if whole:
-            yield whole
-            await asyncio.sleep(0)  # others have their turn
-    if rest.strip():
-        yield [rest]
-
-
-async def _ndjson(pieces: AsyncIterator[bytes]) -> AsyncIterator[list[str]]:
-    number = 0
-    async for lines in _lines(pieces):
-        names = []
-        for line in lines:
-            number += 1
-            if not line.strip():
-                continue
-            try:
-                names.append(_checked(_line(line), f"Line {number}"))
-            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-                raise invalid(
-                    f'Line {number}: {error}. A line holds one name, as JSON: "red". No arm was '
-                    f"added."
-                ) from error
-        yield names
+def _checked(names: list[str]) -> list[str]:
+    for place, name in enumerate(names, 1):
+        try:
+            check_name(name)
+        except ParameterError as error:
+            raise invalid(f"Name {place}: {error} No arm was added.") from error
+    return names

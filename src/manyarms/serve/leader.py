@@ -1,8 +1,8 @@
-"""One process plays all experiments; others stand by until it has gone.
+"""One process, the leader, plays all experiments; others are standbys until it has ended.
 
-A request is applied when it is read. At the end of the loop's turn one commit makes all that was
-applied durable, and then it is answered. Whatever goes wrong there has one remedy: forget every
-game, lead again, load.
+A request changes its experiment at once. At the end of the loop's turn one commit records all
+changes, and then the requests are answered. If a commit fails, the leader drops all experiments
+from memory, tries to lead again, and loads them from the store.
 """
 
 from __future__ import annotations
@@ -13,38 +13,36 @@ import gc
 import logging
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine, Iterator
-from functools import partial
+from collections.abc import Callable, Coroutine, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
-from manyarms.errors import StoreError
-from manyarms.live.databases import Database, UnreachableError
-from manyarms.serve import cleaning
-from manyarms.serve.batch import Batch, LostError
+from manyarms.errors import ManyarmsError, StoreError, StoreUnavailableError
+from manyarms.live.opening import continue_experiment
+from manyarms.serve import clock
 from manyarms.serve.errors import (
     BrokenError,
+    LostError,
     RefusedError,
-    refuse,
     unavailable,
     unknown,
     unknown_experiment,
     unreachable,
 )
-from manyarms.serve.experiment import Experiment
-from manyarms.serve.game import ReplayError
+from manyarms.serve.experiment import MOST_ENDED, MOST_KEYS, Batch, ServedExperiment
 from manyarms.serve.messages import Failure
 from manyarms.serve.snapshots import Snapshots
-from manyarms.serve.stores import Readers, store_of
-from manyarms.serve.windows import Windows
+from manyarms.store import EventStore
 
 T = TypeVar("T")
 BEAT = 1.0  # seconds
-IDLE = 300.0  # seconds after which an experiment that nobody uses is unloaded
+_POLL = 0.1  # seconds between two attempts of a standby to lead
+_SAID_EVERY = 4.0  # seconds between two looks at who leads
 _JOINING = 0.002  # seconds that requests may still join a group
-_LOADS = 3  # experiments that are loaded at a time
-_READS = 4
-_CLEANED_EVERY = 600.0  # seconds
-_UNPLAYABLE = 10.0  # seconds until an experiment that cannot be played is tried again
+_PRUNED_EVERY = 600.0  # seconds
+_KEYS_KEPT = 48 * 3600.0  # seconds that idempotency keys are kept
+_RETRY = 10.0  # seconds until an experiment that cannot be loaded is tried again
+_SHORTEST_PAUSE, _LONGEST_PAUSE = 0.05, 5.0  # seconds between two looks at windows
 _ENDING = 5.0  # seconds that a process which ends waits for its last commits
 _logger = logging.getLogger("manyarms.serve")
 
@@ -54,48 +52,36 @@ class Leader:
 
     Attributes
     ----------
-    games
-        Experiments that are loaded.
-    leads, since
-        Whether this process leads, and since when.
+    experiments
+        Those that are loaded, by name.
+    leads, terms
+        Whether this process leads, and how often it began to.
     why_not
         Why it does not lead.
     settled
         Set when it leads, or knows who does.
-    before_unloading
-        Called with an experiment that is about to be unloaded.
     """
 
-    def __init__(self, url: str, name: str) -> None:
-        self.name = name
-        self.store = store_of(url, name)
-        self.readers = Readers(url, _READS, "reader")
-        self.loaders = Readers(url, _LOADS, "loader")
+    def __init__(self, store: EventStore, url: str) -> None:
+        self.store, self.url = store, url
         self.snapshots = Snapshots(self)
-        self.windows = Windows(self)
-        self.games: dict[str, Experiment] = {}
-        self.leads = False
-        self.since = 0.0
-        self.why_not = "this process starts"
+        self.experiments: dict[str, ServedExperiment] = {}
+        self.leads = self.closing = False
+        self.why_not = "this process is starting"
         self.settled = asyncio.Event()
-        self.closing = False
-        self.before_unloading: Callable[[Experiment], Awaitable[None]] | None = None
-        self.seconds: deque[float] = deque(maxlen=1000)  # of commits
-        self.sizes: deque[int] = deque(maxlen=1000)  # events of groups
-        self.events = 0
-        self.terms = 0  # how often this process has led
-        self._loading: dict[str, asyncio.Task[Experiment]] = {}
-        self._unplayable: dict[str, tuple[float, Failure]] = {}
-        self._burying: set[str] = set()
-        self._dirty: dict[Experiment, None] = {}  # in the order of their requests
-        self._flying: list[Batch] = []
+        self.seconds: deque[float] = deque(maxlen=1000)  # that commits took
+        self.events = self.terms = 0
+        self._committer = ThreadPoolExecutor(1, "commits")
+        self._loading: dict[str, asyncio.Task[ServedExperiment]] = {}
+        self._broken: dict[str, tuple[float, Failure]] = {}
+        self._deleting: set[str] = set()
+        self._dirty: dict[ServedExperiment, None] = {}  # in the order of their requests
+        self._group: list[Batch] = []
         self._busy = False
         self._seen, self._begun = 0, 0.0
         self._lost = asyncio.Event()
         self._running: asyncio.Task[None] | None = None
-        self._tasks: set[asyncio.Task[Any]] = set()  # what nobody waits for
-        self._purging = False
-        self._unloading: asyncio.Task[None] | None = None
+        self._tasks: set[asyncio.Task[Any]] = set()
 
     # Leading
 
@@ -104,89 +90,82 @@ class Leader:
         self._running = asyncio.create_task(self._run())
 
     async def _run(self) -> None:
-        pause = 0.1
+        pause = _POLL
         while not self.closing:
             try:
-                await self.store.lead(self._stands_by)
+                await self._become_leader()
                 self._begin()
-                pause = 0.1
+                pause = _POLL
                 await self._stay()
-            except LostError as error:
-                self._leads_not(str(error))
             except StoreError as error:
-                self._leads_not(str(error))
-            except Exception as error:  # a mistake of ours: what is kept is loaded anew
+                self._say_why_not(str(error))
+            except Exception as error:  # a defect of ours: what is stored is loaded again
                 _logger.exception("leading failed")
-                self._leads_not(repr(error))
-            self._forget()
-            await self.store.leave()
+                self._say_why_not(repr(error))
+            self._drop_all()
+            with contextlib.suppress(StoreError):
+                await asyncio.to_thread(self.store.resign)
             await asyncio.sleep(pause)
             pause = min(1.0, 2 * pause)
 
-    def _stands_by(self, leader: str) -> None:
-        self._leads_not(
-            f"{leader or 'another process'} leads, and this one stands by", logging.INFO
-        )
-        self.settled.set()
+    async def _become_leader(self) -> None:
+        said = 0.0
+        while not await asyncio.to_thread(self.store.lead):
+            if time.monotonic() > said + _SAID_EVERY:
+                said = time.monotonic()
+                other = await asyncio.to_thread(self.store.leader) or "another process"
+                self._say_why_not(f"{other} leads, and this process stands by", logging.INFO)
+                self.settled.set()
+            await asyncio.sleep(_POLL)
 
-    def _leads_not(self, why: str, level: int = logging.WARNING) -> None:
+    def _say_why_not(self, why: str, level: int = logging.WARNING) -> None:
         if why != self.why_not:
             _logger.log(level, "does not lead: %s", why)
         self.why_not = why
 
     def _begin(self) -> None:
         self._lost.clear()
-        self.readers.renew()
-        self.loaders.renew()
-        self.leads, self.since = True, time.time()
+        self.leads, self.why_not = True, ""
         self.terms += 1
-        self.why_not, self._purging, self.windows.unknown = "", False, True
-        self.in_background(cleaning.begin(self))
+        self.in_background(self._load_those_with_windows())
+        self.in_background(self._purge())
         _logger.info("leads")
         self.settled.set()
 
     async def _stay(self) -> None:
-        """Look after what there is until this process leads no longer."""
-        cleaned = time.monotonic()
+        """Show every second that this process lives, until it no longer leads."""
+        pruned = time.monotonic()
         while not self._lost.is_set():
-            await self.store.beat()
-            if self._unloading is None or self._unloading.done():
-                self._unloading = self.in_background(self._unload_idle())
-            if self.windows.unknown:
-                self.windows.unknown = False
-                self.in_background(self.windows.load())
-            if self._purging:
-                self._purging = False
-                self.in_background(cleaning.purge(self))
-            if time.monotonic() - cleaned > _CLEANED_EVERY:
-                cleaned = time.monotonic()
-                self.in_background(cleaning.drop_old_keys(self))
+            await asyncio.to_thread(self.store.beat)
+            if time.monotonic() - pruned > _PRUNED_EVERY:
+                pruned = time.monotonic()
+                self.in_background(self._prune())
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._lost.wait(), BEAT)
 
-    def _forget(self) -> None:
-        """Forget every game: what is kept is loaded anew, here or elsewhere."""
+    def _drop_all(self) -> None:
+        """Drop all experiments from memory: they are loaded again, here or elsewhere."""
         self.leads = False
-        forgotten = dict.fromkeys(self.games.values()) | self._dirty
-        self.games, self._dirty, self._busy = {}, {}, False
+        dropped = dict.fromkeys(self.experiments.values()) | self._dirty
+        self.experiments, self._dirty, self._busy = {}, {}, False
         self._loading.clear()
-        self._unplayable.clear()
-        lost = LostError(self.why_not)
-        for experiment in forgotten:
-            experiment.forget(lost)
-        for batch in self._flying:
-            batch.settle(lost)
-        self._flying = []
+        self._broken.clear()
+        error = LostError(self.why_not)
+        for one in dropped:
+            one.drop(error)
+        for batch in self._group:
+            batch.settle(error)
+        self._group = []
 
     def lose(self, error: Exception) -> None:
-        """Lead no longer, because something failed."""
+        """Stop leading, because something failed."""
         if self.leads:
-            self._leads_not(str(error) or repr(error))
-        self.leads = False  # nothing is applied to what is about to be forgotten
+            self._say_why_not(str(error) or repr(error))
+        self.leads = False  # nothing more is changed in memory
         self._lost.set()
 
     def in_background(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
-        """Begin something that nobody waits for."""
+        """Begin something that no request waits for."""
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._ended)
@@ -198,136 +177,159 @@ class Leader:
         if error is not None and not isinstance(error, RefusedError | LostError):
             _logger.error("work in the background failed", exc_info=error)
 
-    # Reading and writing what belongs to no log
-
-    async def read(self, function: Callable[[Database], T]) -> T:
-        """Return what the database says, or refuse."""
-        try:
-            return await self.readers.read(function)
-        except UnreachableError as error:
-            raise unreachable(error) from error
-
-    async def write(self, function: Callable[[Database], T]) -> T:
-        """Change what belongs to no experiment's log, or refuse."""
-        self.check_leads()
-        try:
-            return await self.store.write(function)
-        except LostError as error:
-            self.lose(error)
-            raise unknown(f"It failed ({error})") from error
-
     def check_leads(self) -> None:
         """Refuse a request unless this process leads."""
         if self.closing:
-            raise unavailable("This process is about to end.")
+            raise unavailable("This process is ending.")
         if not self.leads:
             raise unavailable(f"Nothing was done: {self.why_not}. Send it again, here or there.")
 
+    # The store, in threads
+
+    async def read(self, function: Callable[..., T], *given: Any) -> T:
+        """Call a method of the store that reads, or refuse."""
+        try:
+            return await asyncio.to_thread(function, *given)
+        except StoreError as error:
+            raise unreachable(error) from error
+
+    async def write(self, function: Callable[..., T], *given: Any) -> T:
+        """Call a method of the store that writes something else than events, or refuse."""
+        self.check_leads()
+        try:
+            return await asyncio.to_thread(function, *given)
+        except StoreError as error:
+            self.lose(error)
+            raise unknown(f"It failed ({error})") from error
+
+    async def _purge(self) -> None:
+        """Delete the rows of deleted experiments, some at a time."""
+        while self.leads and await self.write(self.store.purge):
+            await asyncio.sleep(0.01)
+
+    async def _prune(self) -> None:
+        """Delete old idempotency keys, some at a time."""
+        while self.leads and await self.write(self.store.prune_requests, clock.now() - _KEYS_KEPT):
+            await asyncio.sleep(0.01)
+
+    @contextlib.contextmanager
+    def deleting(self, name: str) -> Iterator[None]:
+        """Refuse requests for an experiment while it is deleted."""
+        self._check_stays(name)
+        self._deleting.add(name)
+        try:
+            yield
+        finally:
+            self._deleting.discard(name)
+
+    def _check_stays(self, name: str) -> None:
+        if name in self._deleting:
+            raise unavailable(f"{name!r} is being deleted. Nothing was done.")
+
+    def purge_soon(self, name: str) -> None:
+        """Delete the rows of an experiment that was deleted."""
+        self._broken.pop(name, None)
+        self.in_background(self._purge())
+
     # Loading
 
-    def playing(self, name: str) -> Experiment | None:
+    def loaded(self, name: str) -> ServedExperiment | None:
         """Return an experiment if it is loaded."""
-        return self.games.get(name) if self.leads and name not in self._burying else None
+        return self.experiments.get(name) if self.leads and name not in self._deleting else None
 
-    async def find(self, name: str) -> Experiment:
-        """Return an experiment, loaded."""
-        experiment = self.playing(name)
-        if experiment is not None:
-            return experiment
+    async def find(self, name: str) -> ServedExperiment:
+        """Return an experiment; load it if necessary."""
+        one = self.loaded(name)
+        if one is not None:
+            return one
         self.check_leads()
         self._check_stays(name)
-        until, failure = self._unplayable.get(name, (0.0, None))
+        until, failure = self._broken.get(name, (0.0, None))
         if failure is not None and until > time.monotonic():
             raise RefusedError(failure)
         task = self._loading.get(name)
         if task is None:
             task = self._loading[name] = self.in_background(self._load(name))
-            task.add_done_callback(partial(self._loaded, name))
         return await asyncio.shield(task)
 
-    def _loaded(self, name: str, task: asyncio.Task[Experiment]) -> None:
-        if self._loading.get(name) is task:  # and not one of a later term
-            del self._loading[name]
-
     def trouble(self, name: str) -> str:
-        """Return why an experiment could not be played when that was last tried."""
-        failure = self._unplayable.get(name, (0.0, None))[1]
+        """Return why an experiment could not be loaded when that was last tried."""
+        failure = self._broken.get(name, (0.0, None))[1]
         return "" if failure is None else failure.message
 
-    async def _load(self, name: str) -> Experiment:
+    async def _load(self, name: str) -> ServedExperiment:
         term = self.terms
-
-        def load(database: Database) -> Experiment:
-            row = database.find(name)
-            if row is None:
-                raise unknown_experiment(name)
-            if row.spec == "null":
-                raise refuse(409, "recorded", f"{name!r} is a handle's that was recorded here.")
-            return Experiment.load_all(database, row)
-
         try:
-            experiment = await self.loaders.read(load)
-        except UnreachableError as error:
+            one = await asyncio.to_thread(_load, self.store, name)
+        except StoreUnavailableError as error:
             raise unreachable(error) from error
         except RefusedError:
             raise
         except Exception as error:  # whatever it is, it concerns this experiment alone
-            _logger.error("%s", error, exc_info=not isinstance(error, ReplayError))
-            failure = Failure("replay", str(error), 503)
-            self._unplayable[name] = time.monotonic() + _UNPLAYABLE, failure
+            _logger.error("%s", error, exc_info=not isinstance(error, ManyarmsError))
+            failure = Failure("replay", f"{name} cannot be loaded: {error}", 503)
+            self._broken[name] = time.monotonic() + _RETRY, failure
             raise RefusedError(failure) from error
+        finally:
+            if term == self.terms:
+                self._loading.pop(name, None)
         if term != self.terms or not self.leads:
             raise unavailable("Another process leads. Send it again.")
         self._check_stays(name)
-        if name in self.games:
-            return self.games[name]
-        experiment.start(self._wake)
-        self.games[name] = experiment
-        self._unplayable.pop(name, None)
-        if experiment.keyed:
-            self.tidy(experiment)
-        self.windows.watch(experiment)
+        one.wake = self._wake
+        self.experiments[name] = one
+        self._broken.pop(name, None)
+        self._watch(one)
         if gc.get_freeze_count():  # as `server.run` does in a process of its own
             gc.freeze()
-        return experiment
+        return one
 
-    def forget(self, experiment: Experiment, why: str = "the experiment was loaded anew") -> None:
-        """Drop one experiment, with what was not committed yet."""
-        if self.games.get(experiment.name) is experiment:
-            del self.games[experiment.name]
-        self._dirty.pop(experiment, None)
-        experiment.forget(LostError(why))
+    async def _load_those_with_windows(self) -> None:
+        """Load the experiments whose windows must be watched."""
+        for record in await self.read(self.store.experiments):
+            if record.spec.get("window") is not None:
+                with contextlib.suppress(RefusedError):
+                    await self.find(record.name)
 
-    def broke(self, experiment: Experiment, error: BrokenError) -> RefusedError:
-        """Drop an experiment that is half changed; return the answer."""
-        _logger.error("%s", error)
-        self.forget(experiment, "the policy failed midway in another request")
+    def drop(self, one: ServedExperiment, why: str = "the experiment was loaded again") -> None:
+        """Drop one experiment from memory, with what was not committed yet."""
+        if self.experiments.get(one.name) is one:
+            del self.experiments[one.name]
+        self._dirty.pop(one, None)
+        one.drop(LostError(why))
+
+    def broke(self, one: ServedExperiment, error: BrokenError) -> RefusedError:
+        """Drop an experiment whose policy failed midway; return the answer to the request."""
+        _logger.error("%s", error, exc_info=error.__cause__)
+        self.drop(one, "the policy failed in another request")
         return RefusedError(Failure("policy", str(error), 500))
 
-    async def _unload_idle(self) -> None:
-        for experiment in list(self.games.values()):
-            idle = time.monotonic() - experiment.used > IDLE
-            if not idle or experiment.needed or experiment.gone:
-                continue
-            try:
-                await self.unload(experiment)
-            except Exception:  # of one experiment: others are unloaded all the same
-                _logger.exception("%s cannot be unloaded", experiment.name)
-                experiment.used = time.monotonic()
+    # Windows
 
-    async def unload(self, experiment: Experiment) -> None:
-        """Keep a snapshot, so that loading is quick, and forget an experiment that nobody uses."""
-        used = experiment.used
-        if self.before_unloading is not None:
-            await self.before_unloading(experiment)
-        await self.snapshots.save(experiment)
-        if experiment.used == used and not experiment.gone and not experiment.needed:
-            self.forget(experiment)
+    def _watch(self, one: ServedExperiment, at: float | None = None) -> None:
+        """Look at an experiment again when the next window ends."""
+        window = one.experiment.window
+        if window is None or one.gone:
+            return
+        if at is None:
+            at = clock.now() + window if not one.experiment.pending else 0.0
+        pause = min(max(_SHORTEST_PAUSE, at - clock.now()), _LONGEST_PAUSE)
+        one.deadline = asyncio.get_running_loop().call_later(pause, self._expire, one)
+
+    def _expire(self, one: ServedExperiment) -> None:
+        if self.closing or one.gone or not self.leads:
+            return
+        try:
+            at = one.expire()
+        except BrokenError as error:
+            self.broke(one, error)
+            return
+        self._watch(one, at)
 
     # Committing
 
-    def _wake(self, experiment: Experiment) -> None:
-        self._dirty[experiment] = None
+    def _wake(self, one: ServedExperiment) -> None:
+        self._dirty[one] = None
         if not self._busy:
             self._plan()
 
@@ -337,7 +339,7 @@ class Leader:
 
     def _turn(self) -> None:
         """Commit when a turn of the loop has brought no more requests, or the time is over."""
-        waiting = sum(experiment.waiters for experiment in self._dirty)
+        waiting = sum(one.waiting for one in self._dirty)
         if waiting != self._seen and time.monotonic() - self._begun < _JOINING:
             self._seen = waiting
             asyncio.get_running_loop().call_soon(self._turn)
@@ -346,31 +348,32 @@ class Leader:
 
     async def _commit(self) -> None:
         dirty, self._dirty = self._dirty, {}
-        group = self._flying = [experiment.take() for experiment in dirty]
+        group = self._group = [one.take() for one in dirty]
+        appends = [batch.append for batch in group if batch.append.events]
         begun, term = time.perf_counter(), self.terms
         error: Exception | None = None
-        try:
-            if group:
-                await self.store.commit(group)
-        except LostError as lost:
-            error = lost
-        except Exception as mistake:  # of ours: what is kept is loaded anew
-            _logger.exception("a commit failed")
-            error = mistake
-        if term != self.terms or self._flying is not group:
-            return  # all of this was forgotten meanwhile
+        if appends:
+            loop = asyncio.get_running_loop()
+            try:
+                await loop.run_in_executor(self._committer, self.store.commit, appends)
+            except StoreError as refused:
+                error = refused
+            except Exception as defect:  # what is stored is loaded again
+                _logger.exception("a commit failed")
+                error = defect
+        if term != self.terms or self._group is not group:
+            return  # all of this was dropped meanwhile
         if error is not None:
-            self.lose(error)  # `_forget` tells those who wait
+            self.lose(error)  # `_drop_all` answers the requests
             return
-        self._flying = []
-        self.seconds.append(time.perf_counter() - begun)
-        self.sizes.append(sum(len(batch.events) for batch in group))
-        self.events += self.sizes[-1]
-        for experiment, batch in zip(dirty, group, strict=True):
-            experiment.learn(batch.names)
-            experiment.committed_head = batch.new_head
+        self._group = []
+        if appends:
+            self.seconds.append(time.perf_counter() - begun)
+            self.events += sum(len(append.events) for append in appends)
+        for one, batch in zip(dirty, group, strict=True):
+            one.committed = batch.append.after_seq + len(batch.append.events)
             batch.settle()
-            self.snapshots.save_if_due(experiment)
+            self.snapshots.save_if_due(one)
         self._busy = False
         if self._dirty:
             self._plan()
@@ -380,53 +383,45 @@ class Leader:
         seconds = sorted(self.seconds) or [0.0]
         return seconds[int(share * len(seconds))]
 
-    # What is deleted
-
-    @contextlib.contextmanager
-    def burying(self, name: str) -> Iterator[None]:
-        """Let nobody find an experiment while it is deleted."""
-        self._check_stays(name)
-        self._burying.add(name)
-        try:
-            yield
-        finally:
-            self._burying.discard(name)
-
-    def _check_stays(self, name: str) -> None:
-        if name in self._burying:
-            raise unavailable(f"{name!r} is being deleted. Nothing was done.")
-
-    def purge_soon(self, name: str) -> None:
-        """Hear that an experiment was deleted."""
-        self._unplayable.pop(name, None)
-        self._purging = True
-
-    def tidy(self, experiment: Experiment) -> None:
-        """Begin to delete arms that an import which did not end has left; the next import waits."""
-        experiment.tidying = self.in_background(cleaning.drop_unpublished(self, experiment))
-
     # The end
 
     async def close(self) -> None:
-        """Commit what is applied, keep snapshots that are quickly made, and let others lead."""
+        """Commit all changes, and let another process lead."""
         self.closing = True
-        for experiment in self.games.values():
-            if experiment.deadline is not None:
-                experiment.deadline.cancel()
+        for one in self.experiments.values():
+            if one.deadline is not None:
+                one.deadline.cancel()
         end = time.monotonic() + _ENDING
-        while (self._dirty or self._flying) and self.leads and time.monotonic() < end:
+        while (self._dirty or self._group) and self.leads and time.monotonic() < end:
             await asyncio.sleep(0.005)
-        if self.leads:
-            await self.snapshots.save_at_the_end()
         if self._running is not None:
             self._running.cancel()
             await asyncio.wait({self._running})
-        self._forget()
-        await self.store.leave()
+        self._drop_all()
+        self.snapshots.close()
         for task in list(self._tasks):
             task.cancel()
         if self._tasks:
             await asyncio.wait(set(self._tasks), timeout=2)
+        self._committer.shutdown()
+        await asyncio.to_thread(self._leave)
+
+    def _leave(self) -> None:
+        with contextlib.suppress(StoreError):
+            self.store.resign()
         self.store.close()
-        self.readers.close()
-        self.loaders.close()
+
+
+def _load(store: EventStore, name: str) -> ServedExperiment:
+    """Load an experiment, the answers to its last asks, and how its last pulls ended."""
+    if store.find(name) is None:
+        raise unknown_experiment(name)
+    arena, recording = continue_experiment(store, name, None, clock.now)
+    one = ServedExperiment(arena, recording.record, saved=recording.saved)
+    for request in store.last_requests(one.id, MOST_KEYS):
+        one.keys[request.key] = request.digest, request.answer.encode()
+    one.all_keys = len(one.keys) < MOST_KEYS
+    for event in store.events(one.id, max(0, one.experiment.seq - MOST_ENDED)):
+        one.learn(event)
+    one.look.refresh()  # here and not in the loop: there may be a million arms
+    return one

@@ -1,6 +1,7 @@
-"""The token of a service that only this machine can reach: it lies beside the database.
+"""The token of a service that only this machine can reach: it lies beside the store's file.
 
-So a program goes on after a restart. The file is readable by its owner alone, as the database is.
+So programs go on after a restart. The file is readable by its owner alone. An empty file says that
+the token was revoked, so that no start makes another.
 """
 
 from __future__ import annotations
@@ -11,26 +12,27 @@ import stat
 from pathlib import Path
 
 from manyarms.core.files import replace_file
-from manyarms.live.databases import Database
-from manyarms.live.databases.sqlite import SQLite
-from manyarms.serve import tables
 from manyarms.serve.access import LONGEST_TOKEN, new_token
+from manyarms.store import EventStore
 
-NAME = "local-store"  # of the token; names that begin so count for nothing beyond this machine
-_DROPPED = "dropped local token"  # a setting: its digest
+NAME = "local"  # of the token
+_SHORTEST = 16  # characters
+_PREFIX = "sqlite:///"
 _logger = logging.getLogger("manyarms.serve")
 
 
-def token_file(database: Database) -> Path | None:
-    """Return where the token lies; None if the database is no file."""
-    if not isinstance(database, SQLite):
-        return None
-    return database.path.with_name(f"{database.path.name}.token")
+def token_file(store: EventStore) -> Path | None:
+    """Return where the token lies; None if the store is not a file."""
+    address = str(store)
+    return Path(f"{address[len(_PREFIX) :]}.token") if address.startswith(_PREFIX) else None
 
 
 def kept_token(path: Path) -> str:
-    """Return the token in a file; a new one is put there if it has none that is a secret."""
-    found = read_token(path)
+    """Return the token in a file; a new one is put there if there is none, or others may read it.
+
+    Empty if it was revoked.
+    """
+    found = _read(path)
     if found is not None:
         return found
     made = new_token()
@@ -39,24 +41,18 @@ def kept_token(path: Path) -> str:
     return made
 
 
-def drop_token(database: Database, name: str) -> bool:
-    """Revoke a token; return whether there was one. The local one goes for good, with its file."""
-    rows = database.run("DELETE FROM tokens WHERE name = :name RETURNING sha256", name=name)
-    if rows and name == NAME:
-        tables.set_setting(database, _DROPPED, str(rows[0][0]))
-        if (path := token_file(database)) is not None:
-            path.unlink(missing_ok=True)
-    return bool(rows)
+def remove_token(store: EventStore, name: str) -> bool:
+    """Revoke a token; return whether there was one. The local one stays revoked."""
+    found = store.remove_token(name)
+    path = token_file(store)
+    if found and name == NAME and path is not None:
+        path.unlink(missing_ok=True)
+        replace_file(path, b"", mode=0o600)
+    return found
 
 
-def dropped_digest(database: Database) -> str | None:
-    """Return the digest of the local token if it was dropped; else None."""
-    found = database.first("SELECT value FROM settings WHERE name = :name", name=_DROPPED)
-    return None if found is None else str(found[0])
-
-
-def read_token(path: Path) -> str | None:
-    """Return the token in a file; None if it has none that is a secret."""
+def _read(path: Path) -> str | None:
+    """Return the token in a file, empty if it was revoked; None if it has none that is a secret."""
     try:
         file = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
     except FileNotFoundError:
@@ -70,7 +66,8 @@ def read_token(path: Path) -> str | None:
             _logger.warning("%s could be read by others: a new token is made", path)
             return None
         text = reader.read(LONGEST_TOKEN + 2).decode("latin-1").strip()
-    return text if 16 <= len(text) <= LONGEST_TOKEN and text.isascii() else None
+    usable = _SHORTEST <= len(text) <= LONGEST_TOKEN and text.isascii()
+    return text if usable or not text else None
 
 
 def _is_open(about: os.stat_result) -> bool:

@@ -10,8 +10,6 @@ from typing import Annotated, Any, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 MOST_PULLS = 10_000  # of one request
-_NO_NUL = r"^[^\u0000]*$"  # which PostgreSQL has no place for
-NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$(?!\n)"  # a $ alone lets a last newline through
 
 State = Literal["empty", "running", "paused", "finished", "stopped"]
 Role = Literal["admin", "client", "viewer"]
@@ -28,46 +26,33 @@ class PolicySpec(Struct, forbid_unknown_fields=True):
 
 
 class NewSeason(Struct, forbid_unknown_fields=True):
-    """A new experiment that remembers this one: for more pulls, or with another policy."""
+    """A season: more pulls, or another policy, which knows all rewards."""
 
-    name: Annotated[str, Meta(pattern=NAME)]
-    policy: PolicySpec | str | None = None  # that of this experiment
+    policy: PolicySpec | str | None = None  # default: the present one
     horizon: Annotated[int, Meta(ge=1)] | None = None  # pulls to come
-    seed: Annotated[int, Meta(ge=0)] | None = None  # that of this experiment
-
-
-class Season(Struct, forbid_unknown_fields=True):
-    """Which experiment a season remembers, up to which event, and what it was asked to change."""
-
-    of: str
-    head: int
-    policy: PolicySpec | str | None = None
-    horizon: int | None = None
-    seed: int | None = None
+    seed: Annotated[int, Meta(ge=0)] | None = None  # default: the present one
 
 
 class Spec(Struct, forbid_unknown_fields=True):
-    """An experiment. Without `n_arms` its arms have names, and are added before the first ask."""
+    """The settings of an experiment, as for `Live`.
+
+    Without `n_arms` its arms have names, and are added before the first ask.
+    """
 
     policy: PolicySpec | str = "prospector"
     horizon: Annotated[int, Meta(ge=1)] | None = None
     n_arms: Annotated[int, Meta(ge=1)] | None = None
     seed: Annotated[int, Meta(ge=0)] | None = None  # drawn if it is not given
     reward_range: tuple[float, float] | None = (0.0, 1.0)
-    window: Annotated[float, Meta(gt=0)] | None = None  # seconds that a reward may take
-    missing: Literal["abandon"] | float = "abandon"  # what follows when it has not come
-    early: Literal["tell", "hold"] = "tell"  # hold: a reward counts at the end of its window
-    max_pending: Annotated[int, Meta(ge=1, le=1_000_000)] = 100_000  # pulls
-    # the name of what there is today, to compare with
-    control: Annotated[str, Meta(min_length=1, max_length=1000, pattern=_NO_NUL)] | int | None = (
-        None
-    )
-    share: Annotated[float, Meta(gt=0, le=0.5)] = 0.05  # of the pulls, for the control
+    window: float | None = None  # seconds that a reward may take
+    missing: float | None = None  # the reward if none has come by then; null: the pull is abandoned
+    hold: bool = False  # whether rewards count only when their windows end
+    control: str | int | None = None  # the name of what there is today, to compare with
+    share: float = 0.05  # of the pulls, for the control
     reward: str | None = None  # what rewards are, such as clicks
     epsilon: float | str | None = None  # how much worse than the best an arm may be, such as "10%"
     # or: the mean that an arm must exceed; control: that of the control
     target: float | Literal["control"] | None = None
-    season: Season | None = None  # set by the service
 
 
 class Changes(Struct, forbid_unknown_fields=True):
@@ -159,9 +144,9 @@ class AddedArms(Struct):
 class SyncedArms(Struct):
     """The names of the arms that were added, restored and retired, and the number of arms now."""
 
-    added: list[str]
-    restored: list[str]
-    retired: list[str]
+    added: list[str | int]
+    restored: list[str | int]
+    retired: list[str | int]
     n_arms: int
 
 
@@ -220,7 +205,7 @@ class Ready(Struct):
     reason: str = ""
 
 
-# Views: what panels and pages show. `head` is the event up to which a view has looked.
+# Views: what panels and pages show. `seq` is the last event that a view has seen.
 
 
 class ArmView(Struct):
@@ -245,7 +230,8 @@ class ExperimentSummary(Struct, kw_only=True):
     state: State
     policy: str
     spec: Spec
-    keyed: bool
+    named: bool = True  # whether arms have names, or numbers
+    season: int = 1
     pulls: int = 0
     horizon: int | None = None
     told: int = 0
@@ -268,8 +254,7 @@ class ExperimentSummary(Struct, kw_only=True):
     outcome: str = ""  # as `Live.verdict` says: "stop", "go on", …
     headline: str = ""  # what to do, in a line
     advice: str = ""  # and why
-    last_hour: float | None = None  # mean reward of the last hour
-    head: int = 0
+    seq: int = 0
     alarm: str = ""  # what is wrong with the experiment, if something is
 
 
@@ -284,7 +269,7 @@ class Leaders(Struct):
     """The best arms: the recommended one first, then by the lower limit of their intervals."""
 
     arms: list[ArmView]
-    head: int
+    seq: int
 
 
 class VerdictView(Struct):
@@ -314,7 +299,30 @@ class VerdictView(Struct):
     rate: bool  # whether means are rates, which are shown in percent
     headline: str  # what to do, in a line
     why: str  # all that is said about it
-    head: int
+    seq: int
+
+
+class UpliftView(Struct, kw_only=True):
+    """How much better the recommended arm is than the control, as `Live.uplift` says."""
+
+    control: str | int | None
+    confidence: float
+    text: str  # all of it in a sentence
+    missing: str  # why there is nothing to compare, in words; else empty
+    seq: int
+    arm: str | int | None = None
+    mean: float | None = None
+    control_mean: float | None = None
+    difference: float | None = None
+    low: float | None = None
+    high: float | None = None
+    ratio: float | None = None  # null: rewards may be negative, or the control has earned nothing
+    ratio_low: float | None = None
+    ratio_high: float | None = None  # null: no limit
+    told: int = 0
+    control_told: int = 0
+    better: bool | None = None  # null: not sure
+    rate: bool = False  # whether means are rates, which are shown in percent
 
 
 class ArmPage(Struct):
@@ -322,27 +330,26 @@ class ArmPage(Struct):
 
     arms: list[ArmView]
     cursor: str | None
-    total: int | None  # arms there are; None where a search counts none
-    head: int
+    total: int
+    seq: int
 
 
-class Minute(Struct):
-    """What happened in a minute, or in several of them together."""
+class Point(Struct):
+    """What happened in one interval of time."""
 
-    at: float  # seconds since 1970: the beginning
+    at: float  # seconds since 1970: its beginning
     asked: int
     told: int
-    abandoned: int
     reward: float
-    fresh: int  # asks for arms never pulled before
+    fresh: int  # arms that were pulled for the first time
 
 
-class Minutes(Struct):
-    """The course of an experiment, in at most 300 points."""
+class Course(Struct):
+    """What happened when, in at most 600 points."""
 
-    points: list[Minute]
-    step: int  # minutes of each point
-    head: int
+    points: list[Point]
+    step: int  # seconds of each interval
+    seq: int
 
 
 class DelayBin(Struct):
@@ -371,7 +378,7 @@ class UnevenLoss(Struct):
     others: float  # the share of all others
 
 
-class PendingView(Struct):
+class PendingView(Struct, kw_only=True):
     """Pending pulls, and how long rewards took."""
 
     count: int
@@ -381,7 +388,7 @@ class PendingView(Struct):
     expired: int  # pulls whose window ended without a reward
     oldest: list[PendingPull]
     alarm: str  # set if the mean reward differs by delay
-    head: int
+    seq: int
     uneven: list[UnevenLoss] = []  # arms that lose more or fewer rewards than by chance
 
 
@@ -392,8 +399,9 @@ class EventView(Struct):
     kind: str
     at: float  # seconds since 1970
     pull: int | None
-    arm: str | int  # of an event that adds arms: how many
+    arm: str | int | None
     reward: float | None
+    detail: dict[str, Any] | None
 
 
 class EventPage(Struct):

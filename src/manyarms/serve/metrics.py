@@ -55,17 +55,17 @@ class Metrics:
             requests.add_metric([route, str(code)], buckets, seen[-1])
         yield requests
         leader = self._service.leader
-        # of all experiments together: everybody may read this, and names are not for everybody
-        pending = sum(len(experiment.flying) for experiment in leader.games.values())
+        # of all experiments together: this page needs no token, and names are not for everybody
+        pending = sum(len(one.experiment.pending) for one in leader.experiments.values())
         for name, about, value in (
             ("manyarms_ready", "Whether requests are answered.", not self._service.not_ready()),
             ("manyarms_leads", "Whether this process leads.", leader.leads),
-            ("manyarms_loaded", "Experiments that are loaded.", len(leader.games)),
+            ("manyarms_loaded", "Experiments that are loaded.", len(leader.experiments)),
             ("manyarms_pending", "Pending pulls.", pending),
             ("manyarms_commit_p50_seconds", "Commits.", leader.took(0.5)),
             ("manyarms_commit_p99_seconds", "Commits.", leader.took(0.99)),
             ("manyarms_unsaved_events", "Events since the last snapshot, at most.",
-             max((one.head - one.saved_head for one in leader.games.values()), default=0)),
+             max((one.committed - one.saved for one in leader.experiments.values()), default=0)),
         ):  # fmt: skip
             yield GaugeMetricFamily(name, about, value=float(value))
         yield CounterMetricFamily("manyarms_events", "Committed events.", value=leader.events)

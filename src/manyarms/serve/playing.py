@@ -1,82 +1,57 @@
-"""Asks, tells and abandons: from a request to its answer, once what it did is committed."""
+"""Asks, tells and abandons: from a request to its answer, after the commit."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-import msgspec
-
 from manyarms.serve import messages as m
-from manyarms.serve import tables
 from manyarms.serve.access import Headers
-from manyarms.serve.asks import AskedBefore, GivenPulls
-from manyarms.serve.batch import Batch
-from manyarms.serve.errors import RefusedError, refuse, told_before
-from manyarms.serve.experiment import Experiment
+from manyarms.serve.errors import RefusedError, refuse
 from manyarms.serve.requests import Request, Response, answered
 from manyarms.serve.service import Service
 
-_MOST_KEY = 200  # characters
-_encode = msgspec.json.Encoder().encode
+_LONGEST_KEY = 200  # characters
 
 
 async def ask(service: Service, request: Request) -> Response:
-    """Give out pulls; an ask that repeats a key gets the same pulls."""
+    """Answer with pulls; an ask that repeats a key gets the same pulls."""
     wanted: m.Ask = request.body
-    key = _key_in(request.headers)
-    found: AskedBefore | None = None
+    key, name = _key_in(request.headers), request.experiment
     if key is not None:
-        found = await _asked_before(service, request.experiment, key)
-
-    def change(experiment: Experiment) -> GivenPulls:
-        before = found if key is None else experiment.keys.get(key, found)
+        before = await _asked_before(service, name, key, wanted.k)
         if before is not None:
-            return experiment.asked_before(before, wanted.k)
-        return experiment.ask(wanted.k, key)
-
-    given, batch = await _given(service, request.experiment, change)
-    pulls = [m.GivenPull(pull, arm) for pull, arm in given.named(batch)]
-    return Response(_encode(m.Asked(pulls)))
-
-
-async def _given(
-    service: Service, name: str, change: Callable[[Experiment], GivenPulls]
-) -> tuple[GivenPulls, Batch]:
-    """Ask until there is a pull to be made: observed rewards may answer thousands before."""
-    while True:
-        try:
-            _, given, batch = await service.apply(name, change)
-            if given.pulls:
-                return given, batch
-        except RefusedError as error:
-            if isinstance(error.failure, m.StoppedFailure):
-                await _recommend(service, name, error.failure)
-            raise
+            return Response(before)
+    try:
+        while True:  # known rewards may be used instead of thousands of pulls
+            answer = await service.apply(name, lambda one: one.ask(wanted.k, key))
+            if answer:
+                return Response(answer)
+    except RefusedError as error:
+        if isinstance(error.failure, m.StoppedFailure):
+            await _recommend(service, name, error.failure)
+        raise
 
 
 def _key_in(headers: Headers) -> str | None:
-    """Return the key of an ask, if it has one."""
+    """Return the idempotency key of an ask, if it has one."""
     given = headers.get(b"idempotency-key")
     if not given:
         return None
     key = given.decode("latin-1")
-    if len(key) > _MOST_KEY:
-        raise refuse(422, "key", f"An Idempotency-Key has at most {_MOST_KEY} characters.")
+    if len(key) > _LONGEST_KEY:
+        raise refuse(422, "key", f"An Idempotency-Key has at most {_LONGEST_KEY} characters.")
     return key
 
 
-async def _asked_before(service: Service, name: str, key: str) -> AskedBefore | None:
-    """Return what the database says of a key, if the experiment does not remember all of them."""
-    experiment = service.leader.playing(name) or await service.leader.find(name)
-    if experiment.all_keys or key in experiment.keys:
+async def _asked_before(service: Service, name: str, key: str, k: int) -> bytes | None:
+    """Return the stored answer to an ask with this key, if not all keys are in memory."""
+    one = service.leader.loaded(name) or await service.leader.find(name)
+    if one.all_keys or key in one.keys:
         return None
-    x = experiment.id
-    row = await service.leader.read(lambda database: tables.ask_key(database, x, key))
-    return None if row is None else AskedBefore.of(*row)
+    found = await service.leader.read(service.leader.store.request, one.id, key)
+    return None if found is None else one.asked_before(found.digest, found.answer.encode(), k)
 
 
 async def _recommend(service: Service, name: str, stopped: m.StoppedFailure) -> None:
-    """Say which arm to deploy, if that is known: the answer is right without it."""
+    """Say which arm to deploy, if that is known."""
     try:
         summary: m.ExperimentSummary = await service.view("summary", name)
     except RefusedError:
@@ -87,25 +62,16 @@ async def _recommend(service: Service, name: str, stopped: m.StoppedFailure) -> 
 async def tell(service: Service, request: Request) -> Response:
     """Tell rewards; each gets its own result."""
     wanted: m.Tells = request.body
-    _, results, batch = await service.apply(
-        request.experiment,
-        lambda one: [(one.tell(tell.pull, tell.reward), tell) for tell in wanted.tells],
+    told = await service.apply(
+        request.experiment, lambda one: [one.tell(each.pull, each.reward) for each in wanted.tells]
     )
-    told = [
-        told or told_before(tell.pull, batch.ended.get(tell.pull), tell.reward)
-        for told, tell in results
-    ]
-    return Response(_encode(m.ToldMany(told)))
+    return answered(m.ToldMany(told))
 
 
 async def abandon(service: Service, request: Request) -> Response:
-    """Abandon pulls."""
+    """Abandon pulls; each gets its own result."""
     wanted: m.Abandons = request.body
-    _, results, batch = await service.apply(
-        request.experiment, lambda one: [(one.abandon(pull), pull) for pull in wanted.pulls]
+    told = await service.apply(
+        request.experiment, lambda one: [one.abandon(pull) for pull in wanted.pulls]
     )
-    return answered(
-        m.ToldMany(
-            [told or told_before(pull, batch.ended.get(pull), None) for told, pull in results]
-        )
-    )
+    return answered(m.ToldMany(told))

@@ -9,24 +9,21 @@ import functools
 import re
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, NamedTuple
+from urllib.parse import unquote
 
 from manyarms.protocol.registry import policy_names
 from manyarms.serve import api
 from manyarms.serve import messages as m
 from manyarms.serve import queries as q
-from manyarms.serve.errors import refuse
-from manyarms.serve.events import events
-from manyarms.serve.importing import add_arms
+from manyarms.serve.errors import as_refusals, refuse
+from manyarms.serve.importing import add_arms, sync_arms
 from manyarms.serve.openapi import described
 from manyarms.serve.playing import abandon, ask, tell
 from manyarms.serve.requests import Request, Response
-from manyarms.serve.seasons import season
 from manyarms.serve.service import Service
-from manyarms.serve.syncing import sync_arms
-from manyarms.serve.uplift import UpliftView
+from manyarms.store import LONGEST_EXPERIMENT_NAME, check_name
 
 Handler = Callable[[Service, Request], Awaitable[Response]]
-_NAME = re.compile(m.NAME)
 _LONG = 300  # characters: such paths are not remembered
 
 
@@ -48,7 +45,7 @@ Found = tuple[Route, dict[str, str]]
 
 
 class Finder:
-    """Finds the route of a request, and what its path names."""
+    """Finds the route of a request, and what its path names; paths are percent-encoded."""
 
     def __init__(self, routes: Sequence[Route]) -> None:
         self._routes = [(_pattern(route.path), route) for route in routes]
@@ -59,7 +56,7 @@ class Finder:
         return (self.remembered if len(path) < _LONG else self._find)(method, path)
 
     def _find(self, method: str, path: str) -> Found:
-        if "\0" in path:
+        if "%00" in path:
             raise refuse(400, "malformed", "A path must not hold NUL.")
         found = {}
         for pattern, route in self._routes:
@@ -71,15 +68,10 @@ class Finder:
         if chosen is None:
             known = ", ".join(sorted(found))
             raise refuse(405, "method", f"{path[:200]} is for {known}, not {method}.")
-        name = chosen[1].get("experiment", "a")
-        if not _NAME.fullmatch(name):
-            raise refuse(
-                422,
-                "name",
-                "A name has letters, digits, '.', '_' and '-', 100 at most, and begins with a "
-                f"letter or digit, got {name[:120]!r}.",
-            )
-        return chosen
+        named = {what: unquote(text) for what, text in chosen[1].items()}
+        with as_refusals():
+            check_name(named.get("experiment", "-"), LONGEST_EXPERIMENT_NAME, "experiment")
+        return chosen[0], named
 
 
 def _pattern(path: str) -> re.Pattern[str]:
@@ -129,15 +121,16 @@ ROUTES: tuple[Route, ...] = (
     Route("observe", "POST", f"{_X}/observations", "admin", api.observe,
           "Keep rewards of an arm from before or elsewhere; its next pulls get them.",
           m.Observe, m.Observed),
-    Route("season", "POST", f"{_X}/season", "admin", season,
-          "Create an experiment that remembers this one.", m.NewSeason, m.ExperimentSummary),
+    Route("season", "POST", f"{_X}/season", "admin", api.season,
+          "Go on with more pulls, or with another policy; all rewards are known.",
+          m.NewSeason, m.ExperimentSummary),
     Route("pause", "POST", f"{_X}/pause", "admin", api.set_state("pause", "paused"),
           "Refuse asks until it is resumed.", answer=m.Done),
     Route("resume", "POST", f"{_X}/resume", "admin", api.set_state("resume", "running"),
           "Answer asks again.", answer=m.Done),
     Route("stop", "POST", f"{_X}/stop", "admin", api.set_state("stop", "stopped"),
           "Refuse asks from now on.", answer=m.Done),
-    Route("events", "GET", f"{_X}/events", "viewer", events,
+    Route("events", "GET", f"{_X}/events", "viewer", api.events,
           "A page of events.", answer=m.EventPage, query=q.EventsQuery),
     Route("arms", "GET", f"{_X}/arms", "viewer", api.view("arms"),
           "A page of arms.", answer=m.ArmPage, query=q.ArmsQuery),
@@ -149,9 +142,9 @@ ROUTES: tuple[Route, ...] = (
           answer=m.VerdictView, query=q.VerdictQuery),
     Route("uplift", "GET", f"{_X}/uplift", "viewer", api.view("uplift"),
           "How much better the recommended arm is than the control.",
-          answer=UpliftView, query=q.UpliftQuery),
-    Route("minutes", "GET", f"{_X}/minutes", "viewer", api.view("minutes"),
-          "What happened when.", answer=m.Minutes),
+          answer=m.UpliftView, query=q.UpliftQuery),
+    Route("course", "GET", f"{_X}/course", "viewer", api.view("course"),
+          "What happened when.", answer=m.Course),
     Route("pending", "GET", f"{_X}/pending", "viewer", api.view("pending"),
           "Pending pulls, and how long rewards took.", answer=m.PendingView, query=q.PendingQuery),
     Route("healthz", "GET", "/healthz", "public", api.healthz,

@@ -8,7 +8,6 @@ import gc
 import ipaddress
 import logging
 import os
-import secrets
 import shlex
 import signal
 import socket
@@ -23,26 +22,18 @@ from urllib.parse import urlsplit
 import msgspec
 import uvicorn
 
-from manyarms.errors import ParameterError, PathError, StoreError
-from manyarms.live.databases import Database, UnreachableError, database_of
-from manyarms.live.databases.sqlite import SQLite
-from manyarms.serve import local_token, tables
-from manyarms.serve.access import (
-    LONGEST_TOKEN,
-    Caller,
-    NewToken,
-    add_token,
-    digest_of,
-    find_caller,
-    new_token,
-)
+from manyarms.errors import ParameterError, PathError, StoreUnavailableError
+from manyarms.serve import clock, local_token
+from manyarms.serve.access import LONGEST_TOKEN, digest_of, new_token
 from manyarms.serve.app import App
 from manyarms.serve.service import Service, Settings, is_wildcard, joined, local_host
+from manyarms.store import EventStore, Token, open_store
 
 _logger = logging.getLogger("manyarms.serve")
 _STARTING = 30.0  # seconds that a database is waited for
 _SPARE = 200  # files beside those of connections
 _ACCEPTED = 16  # connections a turn of the loop
+_ENVIRONMENT = "environment"  # the name of the token in MANYARMS_TOKEN
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
@@ -87,7 +78,7 @@ def run(settings: Settings, say: Callable[[str], None], *, quiet: bool = False) 
     gc.set_threshold(100_000, 50, 1000)  # full collections would stop everything for long
     gc.freeze()
     _raise_open_files(settings.connections)
-    os.umask(0o077)  # databases are for their owner alone
+    os.umask(0o077)  # files of stores are for their owner alone
     sys.setswitchinterval(0.001)  # so that no thread need wait for long, and few interrupt another
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
         runner.run(serve(settings, say, secretly=not sys.stdout.isatty()))
@@ -132,8 +123,8 @@ async def serve(
     listener = _bound(settings.host, settings.port)
     settings = replace(settings, port=listener.getsockname()[1])
     try:
-        entry = await _prepared(settings)
-        service = Service(settings)
+        store, entry = await _prepared(settings)
+        service = Service(settings, store)
         server = _Server(config(App(service), settings))
         await service.start()
     except BaseException:
@@ -215,97 +206,111 @@ def is_loopback(host: str) -> bool:
 
 
 class _Entry(NamedTuple):
-    """How to get in: a token, its name, and the file that it lies in, if it does."""
+    """How to sign in: a token, its name, and the file that it lies in, if it does."""
 
-    token: str | None = None
+    token: str = ""  # empty if there is none to show
     name: str = ""
     file: Path | None = None
-    dropped: bool = False  # whether somebody has dropped the one that lies in a file
 
 
-async def _prepared(settings: Settings) -> _Entry:
-    """Open the database, within half a minute; return how to get in.
-
-    Refuses to be reached by everybody.
-    """
+async def _prepared(settings: Settings) -> tuple[EventStore, _Entry]:
+    """Open the store, within half a minute; return it, and how to sign in."""
     end, pause = time.monotonic() + _STARTING, 0.05
     while True:
         try:
             return await asyncio.to_thread(_prepare, settings)
-        except UnreachableError as error:
+        except StoreUnavailableError as error:
             if time.monotonic() > end:
-                raise StoreError(f"The database cannot be reached: {error}.") from error
-            _logger.warning("waits for the database: %s", error)
+                raise
+            _logger.warning("waits for the store: %s", error)
             await asyncio.sleep(pause)
             pause = min(1.0, 2 * pause)
 
 
-def _prepare(settings: Settings) -> _Entry:
+def _prepare(settings: Settings) -> tuple[EventStore, _Entry]:
+    """Open the store and make sure that there is a token. Nothing is written without a need."""
     given = os.environ.get("MANYARMS_TOKEN", "")
-    loopback = is_loopback(settings.host)
-    here = f"local-{settings.port}"
-    with contextlib.closing(tables.opened(settings.store)) as database:
-        # those of earlier starts were for those starts
-        lasting = "FROM tokens WHERE name NOT LIKE 'local-%' AND name <> 'environment'"
-        if not loopback and not given and not database.first(f"SELECT count(*) {lasting}")[0]:
+    _check_token(given)
+    store = open_store(settings.store, durable="power")
+    try:
+        loopback = is_loopback(settings.host)
+        tokens = {one.name: one for one in store.tokens()}
+        if not loopback and not given and not _lasting(tokens):
             raise ParameterError(
                 f"`--host` {settings.host} can be reached by others, and there is no token. Set "
                 f"MANYARMS_TOKEN to one for an admin, or make one with "
                 f"`{_pasted('add me --role admin', settings.store)}`."
             )
-        _check_token(given)
-        dropped = local_token.dropped_digest(database)
-        if given and dropped == digest_of(given):
-            raise ParameterError(
-                f"`MANYARMS_TOKEN` must not be the token {local_token.NAME!r}, which was dropped. "
-                f"Unset it, or set another one."
-            )
-        path = local_token.token_file(database)
-        if loopback and given and path is not None and local_token.read_token(path) == given:
-            given = ""  # it was exported from an earlier start
-        with database.transaction():
-            database.run("DELETE FROM tokens WHERE name IN ('environment', :here)", here=here)
-            if not loopback:
-                database.run("DELETE FROM tokens WHERE name = :name", name=local_token.NAME)
-            entry = _Entry(given, "environment") if given else _Entry()
-            if loopback and not given:
-                entry = _Entry(dropped=True) if dropped and path else _local(path, here)
-            if entry.token:
-                _keep(database, entry, settings.store)
-        tables.setting(database, "identity", secrets.token_hex(16))  # of this database
-        return entry
+        entry = _Entry(given, _ENVIRONMENT) if given else _Entry()
+        file = local_token.token_file(store)
+        if loopback and not given:
+            entry = _local(file, f"{local_token.NAME}-{settings.port}")
+        elif loopback and file is not None and _digest_at(tokens) == digest_of(given):
+            entry = _Entry(given, local_token.NAME, file)  # it was exported from an earlier start
+        _keep(store, tokens, entry, loopback=loopback, store_url=settings.store)
+    except BaseException:
+        store.close()
+        raise
+    return store, entry
 
 
-def _local(path: Path | None, here: str) -> _Entry:
-    """Return the token that lies beside the database; where none can, one for this start."""
-    if path is not None:
+def _lasting(tokens: dict[str, Token]) -> list[str]:
+    """Return the tokens that were made by hand."""
+    return [
+        name
+        for name in tokens
+        if name not in (_ENVIRONMENT, local_token.NAME)
+        and not name.startswith(f"{local_token.NAME}-")
+    ]
+
+
+def _digest_at(tokens: dict[str, Token]) -> str:
+    found = tokens.get(local_token.NAME)
+    return "" if found is None else found.hash
+
+
+def _local(file: Path | None, here: str) -> _Entry:
+    """Return the token that lies beside the store; where none can lie, one for this start."""
+    if file is not None:
         try:
-            return _Entry(local_token.kept_token(path), local_token.NAME, path)
+            token = local_token.kept_token(file)
+            return _Entry(token, local_token.NAME, file) if token else _Entry()
         except OSError as error:
             _logger.warning(
-                "%s cannot be written (%s): the token ends with this start", path, error
+                "%s cannot be written (%s): the token ends with this start", file, error
             )
     return _Entry(new_token(), here)
 
 
-def _keep(database: Database, entry: _Entry, store: str) -> None:
-    assert entry.token is not None
-    holder = find_caller(database, entry.token)
-    if holder is not None and holder.name == entry.name:
-        return
-    database.run("DELETE FROM tokens WHERE name = :name", name=entry.name)
-    if not add_token(database, NewToken(entry.name, "admin"), entry.token):
-        _refuse_if_taken(holder, entry.name, store)
+def _keep(
+    store: EventStore, tokens: dict[str, Token], entry: _Entry, *, loopback: bool, store_url: str
+) -> None:
+    """Store the token of this start, and remove those of earlier starts that count no more."""
+    digest = digest_of(entry.token) if entry.token else ""
+    gone = {_ENVIRONMENT} if loopback else {_ENVIRONMENT, local_token.NAME}
+    for name in (gone | {entry.name}) & tokens.keys():
+        if name != entry.name or tokens[name].hash != digest:
+            store.remove_token(name)
+            del tokens[name]
+    if entry.token and entry.name not in tokens:
+        holder = next((one for one in tokens.values() if one.hash == digest), None)
+        if holder is not None:
+            raise ParameterError(
+                f"`MANYARMS_TOKEN` must be a token of its own, and it is {holder.name!r} already, "
+                f"with the role {holder.role}. Set another one, or unset it, or revoke that one "
+                f"with `{_pasted(f'drop {holder.name}', store_url)}`."
+            )
+        store.add_token(Token(entry.name, "admin", digest, clock.now()))
 
 
 def _greeting(service: Service, entry: _Entry, how: str, *, secretly: bool) -> list[str]:
     """Return where the service is, and how to get in."""
-    settings, given = service.settings, entry.name == "environment"
+    settings, given = service.settings, entry.name == _ENVIRONMENT
     host = local_host(settings.host) if is_wildcard(settings.host) else settings.host
     url = f"http://{joined(host, settings.port)}{settings.root_path}"
-    lines = [f"manyarms serves {database_of(settings.store)} at {url} ({how})"]
+    lines = [f"manyarms serves {service.store} at {url} ({how})"]
     login = f"  in a browser  {url}/login, with"
-    if entry.dropped or entry.token is None or (secretly and not given and entry.file is None):
+    if not entry.token or (secretly and not given and entry.file is None):
         made = _pasted("add me --role admin", settings.store)
         return [*lines, f"{login} a token", f"  make a token  {made}"]
     if given:
@@ -334,22 +339,9 @@ def _pasted(words: str, store: str) -> str:
     >>> _pasted("drop me", "postgresql://ann:secret@db/arms")
     'manyarms token drop me --store "$MANYARMS_STORE"'
     """
-    database = database_of(store)
-    if isinstance(database, SQLite):
-        store = f"sqlite:///{database.path}"
     has_password = "password=" in store or ":" in urlsplit(store).netloc.rpartition("@")[0]
     where = '"$MANYARMS_STORE"' if has_password else shlex.quote(store)
     return f"manyarms token {words} --store {where}"
-
-
-def _refuse_if_taken(holder: Caller | None, name: str, store: str) -> None:
-    """Refuse a token that has another name already."""
-    if holder is not None and holder.name != name:
-        raise ParameterError(
-            f"`MANYARMS_TOKEN` must be a token of its own, and it is {holder.name!r} already, with "
-            f"the role {holder.role}. Set another one, or unset it, or revoke that one with "
-            f"`{_pasted(f'drop {holder.name}', store)}`."
-        )
 
 
 def _check_token(token: str) -> None:

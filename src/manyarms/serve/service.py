@@ -6,37 +6,30 @@ import asyncio
 import contextlib
 import ipaddress
 import logging
-import socket
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-import msgspec
-
-from manyarms.errors import ParameterError
-from manyarms.live.databases import Database, ExperimentRow
+from manyarms.errors import ManyarmsError
 from manyarms.serve import messages as m
-from manyarms.serve import tables
-from manyarms.serve.access import LONGEST_TOKEN, Access, Caller, Headers, find_caller, token_in
-from manyarms.serve.batch import Batch, LostError
+from manyarms.serve.access import LONGEST_TOKEN, Access, Caller, Headers, digest_of, token_in
 from manyarms.serve.errors import (
     BrokenError,
+    LostError,
     RefusedError,
     failed,
-    invalid,
+    failure_of,
     unknown,
 )
-from manyarms.serve.experiment import Experiment
-from manyarms.serve.game import phase_of, policy_of
+from manyarms.serve.experiment import ServedExperiment
 from manyarms.serve.leader import Leader
-from manyarms.serve.look import MissingError
 from manyarms.serve.metrics import Metrics
-from manyarms.serve.views import VIEWS
+from manyarms.serve.views import VIEWS, unloaded
+from manyarms.store import EventStore
 
 R = TypeVar("R")
-_LISTED = 50  # experiments of a page of the listing
-_CATCHING_UP = 1.0  # seconds that the list waits for what it does not know yet
+_LISTED = 50  # experiments of a page of the list
+_LOADING = 1.0  # seconds that the list waits for experiments to be loaded
 _logger = logging.getLogger("manyarms.serve")
 
 
@@ -47,11 +40,11 @@ class Settings:
     Attributes
     ----------
     store
-        The database's address.
+        The address of the store.
     host, port
-        Where it listens.
+        The address to listen on.
     root_path
-        What a proxy puts before all paths.
+        The path under which a proxy serves it.
     trusted_proxies
         Addresses whose X-Forwarded headers count.
     connections
@@ -67,11 +60,6 @@ class Settings:
     trusted_proxies: tuple[str, ...] = field(default=())
     connections: int = 10_000
     idle_seconds: int = 75
-
-    @property
-    def name(self) -> str:
-        """What others call this process."""
-        return f"{socket.gethostname()}:{self.port}"
 
 
 def is_wildcard(host: str) -> bool:
@@ -101,19 +89,17 @@ def joined(host: str, port: int) -> str:
 
 
 class Service:
-    """One process of the service: it leads or stands by, and has rules of access."""
+    """One process of the service: it leads or stands by, and answers requests if it leads."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, store: EventStore) -> None:
         self.settings = settings
         self.root_path = settings.root_path
-        self.leader = Leader(settings.store, settings.name)
-        self.leader.before_unloading = self.keep_summary
+        self.store = store
+        self.leader = Leader(store, settings.store)
         self.metrics = Metrics(self)
         self.access = Access()
         self.ending = False
-        self.making_seasons = asyncio.Lock()  # one at a time: each has a process
         self.panels: dict[str, Any] = {}  # of pages that somebody looks at
-        self._summarising: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
         """Begin to lead, or to stand by; return when it is clear which."""
@@ -122,197 +108,99 @@ class Service:
             await asyncio.wait_for(self.leader.settled.wait(), 5)
 
     async def close(self) -> None:
-        """Commit, make snapshots, let others lead."""
-        if self._summarising is not None:
-            self._summarising.cancel()
+        """Commit all changes, and let another process lead."""
         await self.leader.close()
 
     def not_ready(self) -> str:
         """Return why requests are not answered here; empty if they are."""
         if self.leader.closing or self.ending:
-            return "this process is about to end"
+            return "this process is ending"
         return "" if self.leader.leads else self.leader.why_not
 
-    # Who
+    # Callers
 
     async def caller(self, headers: Headers) -> Caller | None:
         """Return who sends a request; None if it has no token, or an unknown one."""
         token, in_cookie = token_in(headers)
-        if token is None or len(token) > LONGEST_TOKEN:
-            return None
-        known = self.access.remembered(token)
-        if known is not None:
-            caller = known[1]
-        else:
-            caller = await self.leader.read(lambda database: find_caller(database, token))
-            self.access.remember(token, caller)
+        caller = await self.owner(token)
         return caller._replace(cookie=True) if caller is not None and in_cookie else caller
 
-    # What
+    async def owner(self, token: str | None) -> Caller | None:
+        """Return the owner of a token; None if it is unknown."""
+        if token is None or len(token) > LONGEST_TOKEN:
+            return None
+        tokens = self.access.tokens()
+        if tokens is None:
+            tokens = self.access.remember(await self.leader.read(self.store.tokens))
+        return tokens.get(digest_of(token))
 
-    async def apply(
-        self, name: str, change: Callable[[Experiment], R]
-    ) -> tuple[Experiment, R, Batch]:
-        """Let a request change its experiment; return when that is committed.
+    # Experiments
 
-        Returns the experiment, what `change` returned, and the batch that holds it. Even a refusal
-        waits for a commit: a process that leads no longer must not say anything.
+    async def apply(self, name: str, change: Callable[[ServedExperiment], R]) -> R:
+        """Let a request change its experiment; return its result after the commit.
+
+        A refusal waits for the commit, too: it may be due to a change that is not committed yet.
         """
-        experiment = self.leader.playing(name) or await self.leader.find(name)
+        one = self.leader.loaded(name) or await self.leader.find(name)
         refusal: RefusedError | None = None
         try:
             try:
-                result = change(experiment)
+                result = change(one)
             except RefusedError as error:
                 refusal = error
-            batch = await experiment.committed()
+            await one.committed_all()
         except BrokenError as error:
-            raise self.leader.broke(experiment, error) from error
+            raise self.leader.broke(one, error) from error
         except LostError as error:
             raise unknown(str(error)) from None
         if refusal is not None:
             raise refusal
-        return experiment, result, batch
+        return result
+
+    async def set_status(self, name: str, **changes: Any) -> ServedExperiment:
+        """Change what the store keeps beside the events."""
+        one = await self.leader.find(name)
+        one.status |= changes
+        await self.leader.write(self.store.set_state, one.id, dict(one.status))
+        return one
 
     async def view(self, what: str, name: str, **chosen: Any) -> Any:
         """Return a view of an experiment: a type of `messages`."""
-        experiment = await self.leader.find(name)
-        experiment.used = time.monotonic()
-        return await self._view(experiment, what, **chosen)
+        return self._view(await self.leader.find(name), what, **chosen)
 
-    async def _view(self, experiment: Experiment, what: str, **chosen: Any) -> Any:
-        look, answers = experiment.look, dict[str, Any]()
-        while True:
-            look.answers = answers  # no other view comes between, because views do not wait
-            try:
-                return VIEWS[what](look, **chosen)
-            except MissingError as missing:
-                answers[missing.key] = await self.leader.read(missing.function)
-            except ParameterError as error:
-                raise invalid(str(error)) from error
-            except Exception:  # of one experiment: it hides no other
-                raise failed(f"the view {what} of {experiment.name}") from None
-
-    async def keep_summary(self, experiment: Experiment) -> None:
-        """Keep what the list shows, because the experiment is about to be unloaded."""
+    def _view(self, one: ServedExperiment, what: str, **chosen: Any) -> Any:
         try:
-            summary: m.ExperimentSummary = await self._view(experiment, "summary")
-            text = msgspec.json.encode(summary).decode()
-            x, head = experiment.id, summary.head
-            await self.leader.store.write(
-                lambda database: tables.keep_summary(database, x, head, text)
-            )
-        except (RefusedError, LostError) as error:
-            _logger.warning("no summary of %s: %s", experiment.name, error)
+            return VIEWS[what](one.look, **chosen)
+        except ManyarmsError as error:
+            raise RefusedError(failure_of(error)) from error
+        except Exception:  # of one experiment: the others are shown all the same
+            raise failed(f"the view {what} of {one.name}") from None
 
-    async def listing(self, caller: Caller, cursor: str = "") -> m.Listing:
-        """Return a page of the experiments that a caller may see: those after a cursor, a name.
+    async def listing(self, cursor: str = "") -> m.Listing:
+        """Return a page of the experiments, sorted by name: those after a cursor, a name.
 
-        Experiments that are not loaded are shown as they were when they were last unloaded. If they
-        have gone on since, they are loaded in the background, and waited for, but not for long.
+        Experiments that are not loaded are loaded now. If that takes longer than a second, they are
+        shown without their numbers.
         """
         self.leader.check_leads()
-        listing, behind = await self._listing(caller, cursor)
-        if behind:
-            if self._summarising is None or self._summarising.done():
-                self._summarising = self.leader.in_background(self._summarise(behind))
-            await asyncio.wait({self._summarising}, timeout=_CATCHING_UP)
-            listing, _ = await self._listing(caller, cursor)
-        return listing
-
-    async def _listing(self, caller: Caller, cursor: str) -> tuple[m.Listing, list[str]]:
-        """Return a page of the list, and the names of those that have gone on since."""
-        rows, kept = await self.leader.read(lambda db: _listed(db, caller.experiment, cursor))
-        page, found, behind = rows[:_LISTED], [], []
-        for row in page:
-            experiment = self.leader.games.get(row.name)
-            with contextlib.suppress(RefusedError, msgspec.MsgspecError):
-                if experiment is not None:
-                    found.append(await self._view(experiment, "summary"))
-                    continue
-                summary, current = _unloaded(row, *kept.get(row.id, (None, None)))
-                summary.alarm = self.leader.trouble(row.name)
-                found.append(summary)
-                if not current and not summary.alarm:
-                    behind.append(row.name)
-        return m.Listing(found, page[-1].name if len(rows) > _LISTED else None), behind
-
-    async def _summarise(self, names: list[str]) -> None:
-        for name in names:
-            if name not in self.leader.games:
-                with contextlib.suppress(RefusedError):
-                    await self.leader.unload(await self.leader.find(name))
+        records = await self.leader.read(self.store.experiments)
+        page = [record for record in records if record.name > cursor][: _LISTED + 1]
+        more, page = len(page) > _LISTED, page[:_LISTED]
+        names = [record.name for record in page]
+        tasks = [self.leader.in_background(self.leader.find(name)) for name in names]
+        if tasks:
+            await asyncio.wait(tasks, timeout=_LOADING)
+        found = []
+        for record in page:
+            one = self.leader.loaded(record.name)
+            with contextlib.suppress(RefusedError):
+                if one is not None:
+                    found.append(self._view(one, "summary"))
+                else:
+                    found.append(unloaded(record, self.leader.trouble(record.name)))
+        return m.Listing(found, names[-1] if more else None)
 
     def note(self, caller: Caller | None, experiment: str, action: str) -> None:
         """Log who changed an experiment."""
         who = "" if caller is None else caller.name
         _logger.info("%s: %s by %s", experiment, action[:500], who)
-
-
-def _listed(
-    database: Database, only: str | None, cursor: str
-) -> tuple[list[ExperimentRow], dict[int, tuple[Any, Any]]]:
-    """Return the experiments after a cursor, one more than a page has, and what is kept of each.
-
-    That is its summary with the head it is of, and the sums of its minutes.
-    """
-    rows = sorted(  # databases may order letters in ways of their own
-        (
-            row
-            for row in database.experiments()
-            if row.spec != "null" and row.name > cursor and only in (None, row.name)
-        ),
-        key=lambda row: row.name,
-    )[: _LISTED + 1]
-    numbers = ", ".join(str(row.id) for row in rows) or "0"
-    summaries = {
-        x: (head, summary)
-        for x, head, summary in database.run(
-            f"SELECT experiment, head, summary FROM summaries WHERE experiment IN ({numbers})"
-        )
-    }
-    sums = {
-        x: counts
-        for x, *counts in database.run(
-            "SELECT experiment, sum(asked), sum(told), sum(abandoned), sum(reward), sum(fresh) "
-            f"FROM minutes WHERE experiment IN ({numbers}) GROUP BY experiment"
-        )
-    }
-    return rows, {row.id: (summaries.get(row.id), sums.get(row.id)) for row in rows}
-
-
-def _unloaded(
-    row: ExperimentRow, kept: tuple[int, str] | None, sums: Any
-) -> tuple[m.ExperimentSummary, bool]:
-    """Return what is known of an experiment that is not loaded, and whether that is all."""
-    spec = msgspec.json.decode(row.spec, type=m.Spec)
-    if kept is not None:
-        summary = msgspec.json.decode(kept[1], type=m.ExperimentSummary)
-    else:
-        try:
-            label = policy_of(spec.policy).label
-        except Exception:  # of one experiment: it hides no other
-            label = "unknown"
-        summary = m.ExperimentSummary(
-            name=row.name, state="empty", policy=label, spec=spec, keyed=bool(row.keyed)
-        )
-    asked, told, abandoned, reward, fresh = sums or (0, 0, 0, 0.0, 0)
-    summary = msgspec.structs.replace(
-        summary,
-        state=phase_of(row.state, int(asked), spec.horizon),
-        spec=spec,
-        horizon=spec.horizon,
-        head=row.head,
-        pulls=int(asked),
-        told=int(told),
-        abandoned=int(abandoned),
-        pending=int(asked - told - abandoned),
-        reward=float(reward),
-        mean_reward=float(reward) / int(told) if told else None,
-        arms_touched=int(fresh),
-        last_hour=None,
-    )
-    if kept is None:
-        summary.n_arms = row.n_arms
-        summary.untried = max(0, row.n_arms - int(fresh))
-    return summary, row.head == 0 or (kept is not None and kept[0] == row.head)

@@ -1,205 +1,249 @@
-"""What panels and pages show: plain answers from an experiment.
+"""Views: what the API and the pages show of an experiment.
 
-A view is a function of a `Look` and of what the asker chose.
+A view is a function of a `Look` and of what the caller chose. It reads memory only.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import math
-from collections import Counter
+from collections.abc import Iterable
 from itertools import islice
 from typing import Any
 
 import numpy as np
 
+from manyarms.errors import ManyarmsError, ParameterError, UnknownArmError
 from manyarms.inference.estimates import ArmEstimate
+from manyarms.inference.late_rewards import DELAYS, late_rewards_warning
+from manyarms.inference.question import CONFIDENCE
+from manyarms.inference.uplift import check_confidence
+from manyarms.live.arms import ArmNames
+from manyarms.live.settings import Settings, settings_from
+from manyarms.protocol.registry import described_policy
 from manyarms.serve import clock
 from manyarms.serve import messages as m
-from manyarms.serve.game import DELAYS
-from manyarms.serve.look import Look, place_of
-from manyarms.serve.uplift import number_or_none, uplift
+from manyarms.serve.look import Look
+from manyarms.store import ExperimentRecord
 
 SORTS = ("low", "estimate", "pulls", "told", "arm")  # of arms
-_POINTS = 300  # of a series, at most
-_MOST_FOUND = 2000  # arms of a search that is sorted by what is known of them
+
+
+def spec_of(settings: Settings, status: dict[str, Any]) -> m.Spec:
+    """Return the settings of an experiment as the API shows them."""
+    described = described_policy(settings.policy)
+    known = {
+        name: getattr(settings, name)
+        for name in m.Spec.__struct_fields__
+        if name not in ("policy", "target", "n_arms")
+    }
+    known["policy"] = m.PolicySpec(described["name"] or "", _plain(described["parameters"]))
+    known["n_arms"] = settings.n_arms if settings.names is None else None
+    known["target"] = status.get("target")
+    if "epsilon" in status:
+        known["epsilon"] = status["epsilon"]
+    return m.Spec(**known)
+
+
+def _plain(parameters: dict[str, Any]) -> dict[str, Any]:
+    """Return parameters without the labels of policies among them."""
+    return {
+        name: {"name": value["name"], "parameters": _plain(value["parameters"])}
+        if isinstance(value, dict)
+        else value
+        for name, value in parameters.items()
+    }
+
+
+def unloaded(record: ExperimentRecord, trouble: str) -> m.ExperimentSummary:
+    """Return what is known of an experiment that is not loaded."""
+    state = record.state.get("state", "running")
+    try:
+        settings = settings_from(record.spec, None, record.name)
+    except ManyarmsError as error:
+        return m.ExperimentSummary(
+            name=record.name, state=state, policy="unknown", spec=m.Spec(), alarm=str(error)
+        )
+    return m.ExperimentSummary(
+        name=record.name,
+        state=state,
+        policy=settings.policy.label,
+        spec=spec_of(settings, record.state),
+        named=settings.names is not None,
+        alarm=trouble,
+    )
 
 
 def summary(look: Look) -> m.ExperimentSummary:
     """Return an experiment at a glance."""
-    game = look.game
+    one, experiment = look.one, look.experiment
     about: dict[str, Any] = {
-        "name": game.name,
-        "state": game.phase,
-        "policy": look.policy,
-        "spec": game.spec,
-        "keyed": game.keyed,
-        "head": game.head,
-        "held": len(game.held),
-        "horizon": game.spec.horizon,
+        "name": one.name,
+        "state": one.phase,
+        "policy": experiment.policy.label,
+        "spec": spec_of(experiment.settings, one.status),
+        "named": one.named,
+        "seq": experiment.seq,
+        "season": experiment.season,
+        "held": len(experiment.held),
     }
-    if game.live is None:
+    if experiment.n_all == 0:
         return m.ExperimentSummary(**about)
-    how, tallies = look.progress(), look.tallies
-    assert tallies is not None
+    how, tallies, verdict = look.progress(), look.tallies, look.verdict()
     best = look.best(1)
-    kept = tallies.at(best[0]) if best else None
-    verdict = look.verdict()
-    told, reward = look.last_hour()
     shown = m.ExperimentSummary.__struct_fields__
     known = {name: value for name, value in dataclasses.asdict(how).items() if name in shown}
     means = {name: number_or_none(getattr(how, name)) for name in ("mean_reward", "control_mean")}
     return m.ExperimentSummary(
         **about | known | means,
-        recommended=None if kept is None else _seen(look, [kept])[0],
+        recommended=_seen(look, best)[0] if best else None,
         rivals=tallies.rivals(best[0]) if best else 0,
         untried=how.n_arms - int((~tallies.retired).sum()),
-        may_stop=None if verdict is None else verdict.stop,
-        outcome="" if verdict is None else verdict.outcome,
-        headline="" if verdict is None else verdict.headline,
-        advice="" if verdict is None else f"{verdict.reasons} {verdict.warning}".strip(),
-        last_hour=reward / told if told else None,
+        may_stop=verdict.stop,
+        outcome=verdict.outcome,
+        headline=verdict.headline,
+        advice=f"{verdict.reasons} {verdict.warning}".strip(),
     )
 
 
 def leaders(look: Look, k: int = 20) -> m.Leaders:
     """Return the best arms."""
-    tallies = look.tallies
-    best = [] if tallies is None else [tallies.at(place) for place in look.best(k)]
-    return m.Leaders(_seen(look, best), look.game.head)
+    return m.Leaders(_seen(look, look.best(k)), look.experiment.seq)
 
 
-def verdict(look: Look, **question: Any) -> m.VerdictView | None:
-    """Return whether the recommended arm is good enough, as `Live.verdict`; None without arms."""
+def verdict(look: Look, **question: Any) -> m.VerdictView:
+    """Return whether the recommended arm is good enough, as `Live.verdict`."""
     said = look.judged(**question)
-    if said is None:
-        return None
-    words = {"headline": said.headline, "why": said.why, "head": look.game.head}
+    words = {"headline": said.headline, "why": said.why, "seq": look.experiment.seq}
     return m.VerdictView(**dataclasses.asdict(said) | {"limit": number_or_none(said.limit)} | words)
 
 
+def uplift(look: Look, confidence: float = CONFIDENCE) -> m.UpliftView:
+    """Return how much better the recommended arm is than the control, as `Live.uplift`."""
+    said = look.uplift(check_confidence(confidence))
+    known = {
+        name: getattr(said, name)
+        for name in m.UpliftView.__struct_fields__
+        if hasattr(said, name) and name not in ("low", "high")
+    }
+    for name in ("mean", "control_mean", "difference", "ratio"):
+        known[name] = number_or_none(known[name])
+    for end, plain, ratio in zip(("low", "high"), said.interval, said.ratio_interval, strict=True):
+        known |= {end: number_or_none(plain), f"ratio_{end}": number_or_none(ratio)}
+    return m.UpliftView(**known, text=str(said), seq=look.experiment.seq)
+
+
 def arms(
-    look: Look,
-    search: str = "",
-    sort: str = "low",
-    cursor: str = "",
-    limit: int = 50,
+    look: Look, search: str = "", sort: str = "low", cursor: str = "", limit: int = 50
 ) -> m.ArmPage:
     """Return a page of arms.
 
     By `low`, `estimate`, `pulls` or `told`, the largest first, only arms that were tried; by `arm`
-    all of them, in the order of their keys or numbers.
+    all of them, in the order in which they were added.
     """
-    game = look.game
-    if game.live is None:
-        return m.ArmPage([], None, 0, game.head)
+    begin, end = _place_of(cursor), _place_of(cursor) + limit
     if sort == "arm":
-        numbers, after = look.listed(search, cursor, limit)
-        shown = [look.of_arm(number) for number in numbers]
-        total = None if search else game.live.n_arms
-        return m.ArmPage(_seen(look, shown), after, total, game.head)
-    tallies, ordered = look.tallies, look.ordered(sort)
-    assert tallies is not None
-    if search:
-        among = look.listed(search, "", _MOST_FOUND)[0]
-        ordered = ordered[np.isin(tallies.arm[ordered], among)]
-    begin = place_of(cursor)
-    page = [tallies.at(place) for place in ordered[begin : begin + limit]]
-    after = str(begin + limit) if begin + limit < len(ordered) else None
-    return m.ArmPage(_seen(look, page), after, len(ordered), game.head)
+        numbers: Any = look.found(search) if search else range(look.experiment.n_all)
+        page = [_view(look, number, look.of_arm(number)) for number in numbers[begin:end]]
+        total = len(numbers)
+    else:
+        ordered = look.ordered(sort)
+        if search:
+            ordered = ordered[np.isin(look.tallies.arm[ordered], look.found(search))]
+        page, total = _seen(look, ordered[begin:end]), len(ordered)
+    return m.ArmPage(page, str(end) if end < total else None, total, look.experiment.seq)
 
 
-def arm(look: Look, key: str) -> m.ArmView | None:
-    """Return one arm; None if there is none of this key."""
-    number = look.number(key)
-    if number is None or look.game.live is None:
-        return None
-    return _seen(look, [look.of_arm(number)])[0]
+def _place_of(cursor: str) -> int:
+    if cursor and not (cursor.isdecimal() and len(cursor) < 19):
+        raise ParameterError(
+            f"`cursor` must be one that an earlier answer gave, got {cursor[:100]!r}."
+        )
+    return int(cursor or 0)
 
 
-def minutes(look: Look) -> m.Minutes:
-    """Return what happened when, in 300 points at most."""
-    step, rows = look.minutes(_POINTS)
-    shown = [
-        m.Minute(60.0 * step * at, int(a), int(t), int(gone), float(reward), int(fresh))
-        for at, a, t, gone, reward, fresh in rows
+def number_of(look: Look, name: str) -> int:
+    """Return the number of an arm that a path or a body names, or raise."""
+    arms = look.one.arena.arms
+    try:
+        return arms.number(name)
+    except UnknownArmError:
+        has_text = isinstance(arms, ArmNames) and arms.kind == "text"
+        if has_text or not name.isdecimal() or len(name) > 18:
+            raise
+        return arms.number(int(name))
+
+
+def arm(look: Look, arm: str) -> m.ArmView:
+    """Return one arm."""
+    number = number_of(look, arm)
+    return _view(look, number, look.of_arm(number))
+
+
+def course(look: Look) -> m.Course:
+    """Return what happened when."""
+    course = look.experiment.course
+    points = [
+        m.Point(float(course.step * at), int(asked), int(told), float(reward), int(fresh))
+        for at, (asked, told, reward, fresh) in sorted(course.points.items())
     ]
-    return m.Minutes(shown, step, look.game.head)
+    return m.Course(points, course.step, look.experiment.seq)
 
 
 def pending(look: Look, limit: int = 20) -> m.PendingView:
     """Return the pending pulls, and how long rewards took."""
-    game, now = look.game, clock.now()
+    experiment, now, name = look.experiment, clock.now(), look.one.arena.name
     ages = [0] * (len(DELAYS) + 1)
-    for at in game.flying.values():
-        ages[sum(now - at >= end for end in DELAYS)] += 1
+    for pull in experiment.pending.values():
+        ages[sum(now - pull.asked >= end for end in DELAYS)] += 1
     ends = [0.0, *DELAYS, None]
     bins = [m.DelayBin(ends[k] or 0.0, ends[k + 1], count, None) for k, count in enumerate(ages)]
     delays = [
         m.DelayBin(ends[k] or 0.0, ends[k + 1], int(count), total / count if count else None)
-        for k, (count, total, _) in enumerate(game.delays)
-    ]
-    oldest = list(islice(game.flying.items(), limit))
-    live = game.live
-    found = ((pull, None if live is None else live.flying(pull)) for pull, _ in oldest)
-    numbers = {pull: arm for pull, arm in found if arm is not None}
-    losses = look.losses()
-    names = look.names([*numbers.values(), *(loss.arm for loss in losses)])
-    shown = [
-        m.PendingPull(pull, names[numbers[pull]], now - at)
-        for pull, at in oldest
-        if pull in numbers
+        for k, (count, total, _) in enumerate(experiment.delays)
     ]
     return m.PendingView(
-        len(game.flying), len(game.held), bins, delays, game.expired, shown,
-        _delay_alarm(game.delays), game.head,
-        [m.UnevenLoss(names[one.arm], *one[1:]) for one in losses],
-    )  # fmt: skip
-
-
-def _delay_alarm(delays: list[list[float]]) -> str:
-    """Say so if rewards that come early differ from those that come late, beyond chance."""
-    seen = [(count, total, squares) for count, total, squares in delays if count >= 30]
-    if len(seen) < 2:
-        return ""
-    count = sum(s[0] for s in seen)
-    mean = sum(s[1] for s in seen) / count
-    spread = sum(s[2] for s in seen) / count - mean * mean
-    if spread <= 0:
-        return ""
-    between = sum(s[0] * (s[1] / s[0] - mean) ** 2 for s in seen) / spread
-    degrees = len(seen) - 1
-    # the chance of a chi-square as large, by Wilson and Hilferty; looked at often, so a small one
-    z = ((between / degrees) ** (1 / 3) - (1 - 2 / (9 * degrees))) / math.sqrt(2 / (9 * degrees))
-    if z < 4.0:
-        return ""
-    return (
-        "The mean reward differs by delay: arms look better or worse while their late rewards are "
-        "missing. Set a window, with early: hold."
+        count=len(experiment.pending),
+        held=len(experiment.held),
+        ages=bins,
+        delays=delays,
+        expired=experiment.expired,
+        oldest=[
+            m.PendingPull(number, name(pull.arm), now - pull.asked)
+            for number, pull in islice(experiment.pending.items(), limit)
+        ],
+        alarm=late_rewards_warning(experiment.delays, hold=experiment.settings.hold),
+        uneven=[m.UnevenLoss(name(loss.arm), *loss[1:]) for loss in look.losses()],
+        seq=experiment.seq,
     )
 
 
-def _seen(look: Look, some: list[ArmEstimate]) -> list[m.ArmView]:
-    names = look.names([a.arm for a in some])
-    recent = Counter(look.game.recent)
-    of = max(1, len(look.game.recent))
-    return [
-        m.ArmView(
-            arm=names[a.arm],
-            number=a.arm,
-            pulls=a.pulls,
-            told=a.told,
-            estimate=number_or_none(a.estimate),
-            low=number_or_none(a.interval[0]),
-            high=number_or_none(a.interval[1]),
-            retired=a.retired,
-            recent=recent[a.arm] / of,
-            rate=a.rate,
-        )
-        for a in some
-    ]
+def _seen(look: Look, places: Iterable[int]) -> list[m.ArmView]:
+    tallies = look.tallies
+    return [_view(look, int(tallies.arm[place]), tallies.at(place)) for place in places]
+
+
+def _view(look: Look, number: int, known: ArmEstimate) -> m.ArmView:
+    recent = look.recent()
+    return m.ArmView(
+        arm=known.arm,
+        number=number,
+        pulls=known.pulls,
+        told=known.told,
+        estimate=number_or_none(known.estimate),
+        low=number_or_none(known.interval[0]),
+        high=number_or_none(known.interval[1]),
+        retired=known.retired,
+        recent=recent[number] / max(1, recent.total()),
+        rate=known.rate,
+    )
+
+
+def number_or_none(value: float) -> float | None:
+    """Return a number; None if it is infinite or not a number, for which JSON has nothing."""
+    return value if math.isfinite(value) else None
 
 
 VIEWS = {
-    view.__name__: view for view in (summary, leaders, verdict, uplift, arms, arm, minutes, pending)
+    view.__name__: view for view in (summary, leaders, verdict, uplift, arms, arm, course, pending)
 }

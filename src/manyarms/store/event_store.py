@@ -95,14 +95,9 @@ class EventStore(Sessions):
             )
 
     def delete(self, experiment: int) -> None:
-        """Delete an experiment. Its name is free at once; its rows are deleted in pieces.
-
-        If the process ends before the last piece, `purge` deletes the rest.
-        """
+        """Delete an experiment: its name is free at once. `purge` deletes its rows in pieces."""
         with self.writing() as link:
             link.run("UPDATE experiments SET name = NULL WHERE id = ?", experiment)
-        while self.purge():
-            pass
 
     def purge(self) -> bool:
         """Delete some rows of a deleted experiment; return False if there are none."""
@@ -324,6 +319,16 @@ class EventStore(Sessions):
                 *(experiment, key),
             )
         return row and Request(*row)
+
+    def last_requests(self, experiment: int, most: int) -> list[Request]:
+        """Return the last requests that were answered, in the order of their answers."""
+        with self.reading() as link:
+            rows = link.run(
+                "SELECT key, digest, answer, at FROM requests WHERE experiment = ? "
+                "ORDER BY at DESC LIMIT ?",
+                *(experiment, most),
+            )
+        return [Request(*row) for row in reversed(rows)]
 
     def prune_requests(self, before: float) -> bool:
         """Forget some requests from before a time; return whether there were any."""

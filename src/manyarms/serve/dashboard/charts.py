@@ -60,7 +60,7 @@ class Plot(NamedTuple):
         return "L".join(map(" ".join, self.line))
 
 
-def reward_plots(points: Sequence[m.Minute], best: m.ArmView | None) -> dict[str, Plot]:
+def reward_plots(points: Sequence[m.Point], best: m.ArmView | None) -> dict[str, Plot]:
     """Return the mean reward over time, and over rewards told; {} before the first reward."""
     told = _gathered([p for p in points if p.told])
     if not told:
@@ -97,13 +97,13 @@ def _even(begin: float, end: float) -> tuple[float, ...]:
     return (begin,) if end <= begin else (begin, (begin + end) / 2, end)
 
 
-def _gathered(points: Sequence[m.Minute]) -> list[m.Minute]:
+def _gathered(points: Sequence[m.Point]) -> list[m.Point]:
     """Return neighbours together, so that a line has some tens of points."""
     size = -(-len(points) // _POINTS) or 1
     groups = [points[k : k + size] for k in range(0, len(points), size)]
-    counts = ("asked", "told", "abandoned", "reward", "fresh")
+    counts = ("asked", "told", "reward", "fresh")
     return [
-        m.Minute(
+        m.Point(
             at=sum(p.at for p in group) / len(group),
             **{name: sum(getattr(p, name) for p in group) for name in counts},
         )

@@ -23,7 +23,6 @@ from manyarms.serve.access import (
     Caller,
     check_same_origin,
     cookie_of,
-    find_caller,
     may,
 )
 from manyarms.serve.dashboard import panels
@@ -102,7 +101,7 @@ def _page(service: Service, name: str, caller: Caller | None, **content: Any) ->
         "root": service.root_path,
         "caller": caller,
         "may_operate": is_admin,
-        "may_create": is_admin and caller is not None and caller.experiment is None,
+        "may_create": is_admin,
         "version": manyarms.__version__,
     }
     return Response(panels.template(name, **shown | content).encode(), kind=_HTML)
@@ -139,19 +138,18 @@ def refused_page(service: Service, request: Request, error: RefusedError) -> Res
 
 
 def _list_panels(service: Service, request: Request) -> PagePanels:
-    caller, cursor = request.caller, request.query.cursor[:100]
-    assert caller is not None
+    cursor = request.query.cursor[:200]
 
     async def draw(kept: dict[str, Any]) -> dict[str, str]:
-        return await panels.draw_list(service, caller, cursor)
+        return await panels.draw_list(service, cursor)
 
-    return _panels_of(service, f"list of {caller.experiment or 'all'} after {cursor}", draw)
+    return _panels_of(service, f"list after {cursor}", draw)
 
 
 async def list_page(service: Service, request: Request) -> Response:
     """Show a page of the experiments."""
     shown = await _list_panels(service, request).now()
-    return _page(service, "list", request.caller, panels=shown, cursor=request.query.cursor[:100])
+    return _page(service, "list", request.caller, panels=shown, cursor=request.query.cursor[:200])
 
 
 async def list_panels(service: Service, request: Request) -> Response:
@@ -204,7 +202,7 @@ async def new_page(service: Service, request: Request) -> Response:
     if query.hold is not None:
         if math.isnan(query.hold):
             raise refuse(422, "invalid", "`hold` must be a number > 0, got nan.")
-        spec = msgspec.structs.replace(spec, early="hold", window=query.hold)
+        spec = msgspec.structs.replace(spec, hold=True, window=query.hold)
     policy = spec.policy if isinstance(spec.policy, str) else spec.policy.name
     shown = {"spec": spec, "policy": policy, "like": query.like}
     return _page(service, "new", request.caller, **shown)
@@ -224,7 +222,7 @@ async def login(service: Service, request: Request) -> Response:
         check_same_origin(request.scope)
     body = await request.whole_body()
     token = parse_qs(body.decode("utf-8", "replace")).get("token", [""])[0].strip()
-    caller = await service.leader.read(lambda database: find_caller(database, token))
+    caller = await service.owner(token)
     if caller is None or caller.expired:
         return _to(service, "/login?wrong=token")
     return _to(service, "/", cookie_of(token, service.root_path, request.scope))

@@ -7,6 +7,7 @@ import math
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
@@ -17,11 +18,9 @@ from manyarms.inference.uneven_losses import ERROR
 from manyarms.serve import messages as m
 from manyarms.serve.dashboard import charts
 from manyarms.serve.dashboard.judgement import Judgement, thousands, verdict
-from manyarms.serve.uplift import UpliftView
 from manyarms.serve.views import SORTS
 
 if TYPE_CHECKING:
-    from manyarms.serve.access import Caller
     from manyarms.serve.service import Service
 
 HERE = Path(__file__).parent
@@ -51,6 +50,7 @@ def _environment() -> Environment:
         "duration": duration,
         "moment": moment,
         "arm": arm_name,
+        "urlencode_all": lambda text: quote(text, safe=""),
     }
     made.globals |= {
         "mark": Markup(theme.MARK),
@@ -72,41 +72,41 @@ def template(name: str, /, **content: Any) -> str:
     return _environment().get_template(f"{name}.html").render(**content)
 
 
-async def draw_list(service: Service, caller: Caller, cursor: str) -> dict[str, str]:
+async def draw_list(service: Service, cursor: str) -> dict[str, str]:
     """Return a page of the list of experiments."""
-    listing = await service.listing(caller, cursor)
+    listing = await service.listing(cursor)
     content = {"listing": listing, "cursor": cursor, "root": service.root_path}
     return {"list": template("panels/list", **content)}
 
 
 async def draw_experiment(service: Service, name: str, kept: dict[str, Any]) -> dict[str, str]:
-    """Return the panels of an experiment; what follows from its log alone is drawn once a head."""
+    """Return the panels of an experiment; those that time alone does not change are kept."""
     summary: m.ExperimentSummary = await service.view("summary", name)
     kept["summary"] = summary
-    if kept.get("head") != (summary.head, summary.n_arms):
+    if kept.get("seq") != (summary.seq, summary.n_arms):
         kept["leaders"] = await service.view("leaders", name, k=_LEADERS)
-        kept["minutes"] = await service.view("minutes", name)
+        kept["course"] = await service.view("course", name)
         kept["uplift"] = await service.view("uplift", name)
-        kept["head"] = summary.head, summary.n_arms
+        kept["seq"] = summary.seq, summary.n_arms
     looked = {
         "summary": summary,
         "leaders": kept["leaders"].arms,
         "pending": await service.view("pending", name),
         "root": service.root_path,
     }
-    looked |= _reckoned(looked, kept["minutes"])
+    looked |= _reckoned(looked, kept["course"])
     looked["uplift"] = uplift_in_words(kept["uplift"])
     drawn = {panel: template(f"panels/{panel}", **looked) for panel in PANELS}
     return drawn | {"state": summary.state}
 
 
-def _reckoned(looked: dict[str, Any], minutes: m.Minutes) -> dict[str, Any]:
+def _reckoned(looked: dict[str, Any], course: m.Course) -> dict[str, Any]:
     """Return what templates show and views do not say."""
     summary, pending = looked["summary"], looked["pending"]
     return {
         "delays": delays_in_words(pending),
         "losses": losses_in_words(pending),
-        "plots": charts.reward_plots(minutes.points, summary.recommended),
+        "plots": charts.reward_plots(course.points, summary.recommended),
         "scale": common_scale(looked["leaders"]),
         "hold": _with_hold(summary, pending),
     }
@@ -267,7 +267,7 @@ def arm_name(arm: str | int, longest: int = _LONGEST) -> str:
     return plain(arm, at_most=longest) if arm.strip() else "(blank)"
 
 
-def uplift_in_words(uplift: UpliftView) -> Judgement | None:
+def uplift_in_words(uplift: m.UpliftView) -> Judgement | None:
     """Return whether the arm to deploy is better than the control; None without a control."""
     if uplift.control is None:
         return None

@@ -164,20 +164,19 @@ const SEND = {
   async new(form) {
     const name = form.get("name"), path = `${page.root}/v1/experiments/${encodeURIComponent(name)}`;
     const [low, high] = [given(form.get("low")), given(form.get("high"))];
-    const missing = form.get("missing").trim();
     const file = hasFile(form);
     await send("PUT", path, {
       policy: form.get("other").trim() || form.get("policy"), horizon: given(form.get("horizon")),
       n_arms: file ? undefined : given(form.get("n_arms")), seed: given(form.get("seed")),
       reward_range: low === undefined || high === undefined ? null : [low, high],
-      window: given(form.get("window")), early: form.get("early"),
-      missing: missing === "abandon" ? missing : Number(missing),
+      window: given(form.get("window")), hold: form.get("hold") === "hold",
+      missing: given(form.get("missing")),
       reward: form.get("reward").trim() || undefined,
       ...(form.get("control") ? { control: form.get("control"), share: given(form.get("share")) } : {}),
       epsilon: slack(form.get("epsilon")), target: slack(form.get("target")),
     });
     if (file) await send("POST", `${path}/arms`, ...await armsOf(form.get("file"), ""));
-    window.location.assign(`${page.root}/experiments/${name}`);
+    window.location.assign(`${page.root}/experiments/${encodeURIComponent(name)}`);
   },
   async settings(form) {
     await send("PATCH", experiment(), {
@@ -186,10 +185,9 @@ const SEND = {
     say("Changed.");
   },
   async season(form) {
-    const name = form.get("name");
     const policy = form.get("policy").trim() || undefined, horizon = given(form.get("horizon"));
-    await send("POST", experiment("season"), { name, policy, horizon });
-    window.location.assign(`${page.root}/experiments/${name}`);
+    await send("POST", experiment("season"), { policy, horizon });
+    say("A season has begun.");
   },
 };
 
