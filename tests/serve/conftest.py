@@ -25,7 +25,7 @@ def _quickly() -> Iterator[None]:
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InThread]:
     """A node on SQLite."""
-    with in_thread(f"sqlite:///{tmp_path_factory.mktemp('serve')}/serve.db?sync=never") as one:
+    with in_thread(f"sqlite:///{tmp_path_factory.mktemp('serve')}/serve.db") as one:
         yield one
 
 
@@ -33,5 +33,5 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InThread]:
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """The address of an empty SQLite, or of the one PostgreSQL of this run."""
     if request.param == "sqlite":
-        return f"sqlite:///{tmp_path}/serve.db?sync=never"
+        return f"sqlite:///{tmp_path}/serve.db"
     return shared_postgres()

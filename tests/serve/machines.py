@@ -21,12 +21,13 @@ import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
-from manyarms.live.databases import Database, ExperimentRow
-from manyarms.serve import local_token, tables
-from manyarms.serve.access import NewToken, add_token, new_token
+from manyarms.serve import clock, local_token
+from manyarms.serve.access import digest_of, new_token
+from manyarms.store import EventStore, ExperimentRecord, Token, open_store
 
 __all__ = [
     "TOKEN",
@@ -60,46 +61,45 @@ def new_name() -> str:
 
 
 def path_of(name: str) -> str:
-    return f"/v1/experiments/{name}"
+    """The path of an experiment; its name may be any text."""
+    return f"/v1/experiments/{quote(name, safe='')}"
 
 
-def wait(true: Callable[[], Any], seconds: float = 20) -> None:
+def wait(true: Callable[[], Any], seconds: float = 60) -> None:
     """Wait until something is true."""
     end = time.monotonic() + seconds
     while not true():
-        assert time.monotonic() < end
+        assert time.monotonic() < end, "it did not become true"
         time.sleep(0.02)
 
 
 @contextlib.contextmanager
-def opened(store: str) -> Iterator[Database]:
-    """A database, opened."""
-    database = tables.opened(store)
-    try:
-        yield database
-    finally:
-        database.close()
+def opened(store: str) -> Iterator[EventStore]:
+    """A store, opened."""
+    with open_store(store) as one:
+        yield one
 
 
-def made_token(store: str, name: str, role: Any, **more: Any) -> str:
-    """A new token of a service."""
-    token = new_token()
-    with opened(store) as database:
-        assert add_token(database, NewToken(name, role, **more), token)
+def made_token(store: str, name: str, role: str, *, expires: float | None = None) -> str:
+    """A new token of a service, which expires after some seconds."""
+    token, now = new_token(), clock.now()
+    until = None if expires is None else now + expires
+    with opened(store) as one:
+        one.add_token(Token(name, role, digest_of(token), now, until))
     return token
 
 
 def drop_token(store: str, name: str) -> None:
     """Revoke a token."""
-    with opened(store) as database:
-        assert local_token.drop_token(database, name)
+    with opened(store) as one:
+        assert local_token.remove_token(one, name)
 
 
-def row_of(database: Database, name: str) -> ExperimentRow:
-    """The row of an experiment that is there."""
-    row = database.find(name)
-    assert row is not None
-    return row
+def row_of(store: EventStore, name: str) -> ExperimentRecord:
+    """The record of an experiment that is there."""
+    found = store.find(name)
+    assert found is not None
+    return found
 
 
 def free_port() -> int:
@@ -116,7 +116,7 @@ def request(
     body: bytes | None = None,
     headers: dict[str, Any] | None = None,
     *,
-    timeout: float = 20,
+    timeout: float = 60,
 ) -> tuple[http.client.HTTPResponse, bytes]:
     """Send one request; return the answer, and its body."""
     with contextlib.closing(http.client.HTTPConnection("127.0.0.1", port, timeout=timeout)) as link:
@@ -132,7 +132,7 @@ def call(
     body: Any = None,
     *,
     token: str | None = TOKEN,
-    timeout: float = 20,
+    timeout: float = 60,
     **headers: Any,
 ) -> tuple[int, Any]:
     """Send one request; return the status and the answer, read as JSON where it is JSON."""
@@ -169,16 +169,16 @@ class Node:
             self.wait()
         return self
 
-    def wait(self, seconds: float = 30) -> None:
+    def wait(self, seconds: float = 60) -> None:
         self.wait_for("/readyz", seconds)
 
-    def wait_for(self, path: str, seconds: float = 30) -> None:
+    def wait_for(self, path: str, seconds: float = 60) -> None:
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             assert self.process is not None
             assert self.process.poll() is None, "the node has ended"
             with contextlib.suppress(OSError, http.client.HTTPException):
-                if call(self.port, "GET", path, timeout=2)[0] == 200:
+                if call(self.port, "GET", path, timeout=5)[0] == 200:
                     return
             time.sleep(0.02)
         raise TimeoutError(f"no node at {self.address} after {seconds} s")
@@ -197,7 +197,7 @@ class Node:
             self.process.send_signal(signal.SIGCONT)
             self.process.terminate()
             try:
-                self.process.wait(20)
+                self.process.wait(60)
             except subprocess.TimeoutExpired:
                 self.kill()
                 raise
@@ -236,22 +236,19 @@ class InThread:
 
     def start(self) -> InThread:
         self._thread.start()
-        assert self._ready.wait(30)
+        assert self._ready.wait(60)
         if self.failure is not None:
             raise self.failure
         return self
 
-    def wait_until_ready(self, seconds: float = 20) -> None:
-        end = time.monotonic() + seconds
-        while call(self.port, "GET", "/readyz", token=None)[0] != 200:
-            assert time.monotonic() < end
-            time.sleep(0.02)
+    def wait_until_ready(self, seconds: float = 60) -> None:
+        wait(lambda: call(self.port, "GET", "/readyz", token=None)[0] == 200, seconds)
 
     def stop(self) -> None:
         end, self._end = self._end, None
         if end is not None:
             end()
-        self._thread.join(30)
+        self._thread.join(60)
 
 
 @contextlib.contextmanager
@@ -334,7 +331,7 @@ class Postgres:
             cwd=self._folder,
             stderr=subprocess.DEVNULL,
         )
-        end = time.monotonic() + 30
+        end = time.monotonic() + 60
         while time.monotonic() < end:
             import psycopg
 
