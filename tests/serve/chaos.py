@@ -27,6 +27,7 @@ from typing import Any
 from manyarms.live.databases import LogRow, database_of
 from manyarms.live.store import EventKind
 from manyarms.serve.game import Game
+
 from tests.serve.machines import TOKEN, Node, Postgres, call, postgres
 
 EXPERIMENT = "chaos"

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from manyarms.serve.stores import SQLiteStore
 
 from manyarms.serve import messages as m
 from manyarms.serve import tables
 from manyarms.serve.experiment import Experiment
-from manyarms.serve.stores import SQLiteStore
 
 HOSTILE = [
     "<script>alert('arm')</script>",

@@ -6,10 +6,10 @@ import random
 from typing import Any
 
 import pytest
+from manyarms.serve.game import Game
 
 import manyarms as ma
 from manyarms.live.control import OF_CONTROL
-from manyarms.serve.game import Game
 from tests.serve.machines import (
     TOKEN,
     InThread,

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-
 from manyarms.live.databases import Database
+
 from manyarms.serve import tables
 from tests.serve.machines import call, in_thread, new_name, opened, row_of
 

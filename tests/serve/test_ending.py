@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from manyarms.live.databases import Database, UnreachableError
-from manyarms.serve import server
 from manyarms.serve.batch import LostError
 from manyarms.serve.forked import forked
-from manyarms.serve.leader import Leader
 from manyarms.serve.stores import Readers, SQLiteStore
+
+from manyarms.serve import server
+from manyarms.serve.leader import Leader
 from tests.serve.machines import call, in_thread, opened, path_of, wait
 
 pytestmark = [pytest.mark.interpreted, pytest.mark.patient]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-
 from manyarms.live.databases import Database
+
 from manyarms.serve import cleaning, importing, tables
 from tests.serve.machines import call, in_thread, new_name, opened, row_of
 

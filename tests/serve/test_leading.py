@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-import manyarms as ma
 from manyarms.live.databases import UnreachableError
-from manyarms.serve import leader, tables
 from manyarms.serve.batch import LostError
 from manyarms.serve.stores import SQLiteStore, postgres
+
+import manyarms as ma
+from manyarms.serve import leader, tables
 from tests.serve.machines import (
     InThread,
     call,

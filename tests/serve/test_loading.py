@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from manyarms.serve.game import Game
 
 import manyarms as ma
 from manyarms.serve import forked as forked_module
 from manyarms.serve import leader as module
 from manyarms.serve import snapshots
-from manyarms.serve.game import Game
 from tests.serve.machines import TOKEN, call, in_thread, new_name, opened, path_of, row_of, wait
 
 pytestmark = [pytest.mark.interpreted, pytest.mark.patient]

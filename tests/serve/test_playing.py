@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from manyarms.live.databases import UnreachableError
+from manyarms.serve.batch import LostError
+from manyarms.serve.game import Game
+
 from manyarms.serve import experiment, look, tables
 from manyarms.serve import leader as leader_module
 from manyarms.serve.access import Caller
-from manyarms.serve.batch import LostError
 from manyarms.serve.errors import RefusedError
-from manyarms.serve.game import Game
 from manyarms.serve.requests import Request
 from manyarms.serve.routes import ROUTES
 from manyarms.serve.service import Service, Settings

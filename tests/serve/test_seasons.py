@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from manyarms.serve.game import Game, ReplayError
 
 import manyarms as ma
 from manyarms.client import AsyncRemote
 from manyarms.serve import experiment
-from manyarms.serve.game import Game, ReplayError
 from manyarms.serve.leader import Leader
 from tests.client.same import plain, play
 from tests.serve.machines import (

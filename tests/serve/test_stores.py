@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from manyarms.live.databases import Database, database_of
+from manyarms.serve.stores import PostgresStore, SQLiteStore
 
 import manyarms as ma
 from manyarms.core.files import FileLock
-from manyarms.live.databases import Database, database_of
 from manyarms.serve import tables
-from manyarms.serve.stores import PostgresStore, SQLiteStore
 from tests.serve.machines import opened, shared_postgres
 
 pytestmark = [pytest.mark.interpreted, pytest.mark.patient]

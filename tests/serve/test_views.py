@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from manyarms.live.databases import Database
+from manyarms.serve.game import Game
 
 import manyarms as ma
-from manyarms.live.databases import Database
 from manyarms.serve import views
-from manyarms.serve.game import Game
 from manyarms.serve.look import Look
 from tests.serve.machines import InThread, call, in_thread, new_name, opened, row_of
 

@@ -223,6 +223,8 @@ def test_a_deleted_experiment_is_gone_for_its_writer(store: EventStore, opened: 
         with pytest.raises(WriteConflictError, match="was deleted"):
             writer.commit([Append(other, 2, asked(3)), append])
     assert store.last_seq(other) == 2
+    while store.purge():
+        pass
     with store.reading() as link:
         for table in PIECES:
             assert not link.run(f"SELECT 1 FROM {table} WHERE experiment = ?", number)

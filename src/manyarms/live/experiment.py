@@ -21,6 +21,19 @@ from manyarms.inference.late_rewards import DELAYS
 from manyarms.live.arms import Seats
 from manyarms.live.checks import ROOM, check_can, exchangeable
 from manyarms.live.course import Course
+from manyarms.live.kinds import (
+    ABANDONED,
+    ADDED,
+    ASKED,
+    EXPIRED,
+    HELD,
+    OBSERVED,
+    RESTORED,
+    RETIRED,
+    SEASON,
+    TOLD,
+    USED,
+)
 from manyarms.live.settings import Settings
 from manyarms.live.tally import ArmTally, ControlTally, PendingPull
 from manyarms.protocol.in_flight import land, launch, lose
@@ -29,17 +42,6 @@ from manyarms.protocol.policy import Policy, arrive, ask, reset, retire, tell
 from manyarms.protocol.registry import described_policy
 from manyarms.store import Event
 
-ASKED = "asked"  # for a pull; `used` known rewards were told to the policy before it
-TOLD = "told"  # a reward
-HELD = "held"  # a reward that counts when the window of its pull ends
-EXPIRED = "expired"  # the window of a pull; it gets the reward for missing ones, if there is one
-ABANDONED = "abandoned"  # a pull
-OBSERVED = "observed"  # a reward of an arm that no pull earned
-USED = "used"  # so many known rewards were told to the policy
-ADDED = "added"  # so many arms
-RETIRED = "retired"  # an arm
-RESTORED = "restored"  # a retired arm
-SEASON = "season"  # another policy or horizon
 _NEVER = -1  # the generation of a pull that teaches the policy nothing
 _new = tuple.__new__  # makes a NamedTuple in half the time of its class
 

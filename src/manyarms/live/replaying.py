@@ -13,7 +13,8 @@ from manyarms.live import calls
 from manyarms.live.arms import ArmNumbers, Arms
 from manyarms.live.calls import Arena
 from manyarms.live.checks import check_reward
-from manyarms.live.experiment import (
+from manyarms.live.experiment import Experiment
+from manyarms.live.kinds import (
     ABANDONED,
     ADDED,
     ASKED,
@@ -25,7 +26,6 @@ from manyarms.live.experiment import (
     SEASON,
     TOLD,
     USED,
-    Experiment,
 )
 from manyarms.live.packing import MALFORMED_ERRORS
 from manyarms.live.settings import recorded_policy

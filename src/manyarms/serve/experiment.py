@@ -19,7 +19,7 @@ from manyarms.errors import ManyarmsError, TurnError
 from manyarms.live import calls
 from manyarms.live.arms import ArmNames
 from manyarms.live.calls import Arena
-from manyarms.live.experiment import ABANDONED, EXPIRED, TOLD
+from manyarms.live.kinds import ABANDONED, EXPIRED, TOLD
 from manyarms.serve import messages as m
 from manyarms.serve.errors import (
     ABANDONED_PULL,
