@@ -24,10 +24,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from manyarms.live.databases import LogRow, database_of
-from manyarms.live.store import EventKind
-from manyarms.serve.game import Game
-
+from manyarms.live.kinds import ASKED, TOLD
+from manyarms.live.opening import continue_experiment, replayed
+from manyarms.live.snapshots import snapshot
+from manyarms.store import EventStore, open_store
 from tests.serve.machines import TOKEN, Node, Postgres, call, postgres
 
 EXPERIMENT = "chaos"
@@ -208,15 +208,13 @@ class Chaos:
 def check(store: str, heard: Heard) -> tuple[list[str], int]:
     """Return everything that is wrong, and the number of events."""
     wrong = list(heard.wrong)
-    database = database_of(store)
-    database.open()
-    row = database.find(EXPERIMENT)
-    assert row is not None
-    rows = list(database.events(row.id, 0))
-    if [one.seq for one in rows] != list(range(1, row.head + 1)):
-        wrong.append(f"the log has a gap: {len(rows)} of {row.head} events")
-    asked = {one.pull: one.arm for one in rows if one.kind == EventKind.ASKED}
-    told = [one for one in rows if one.kind == EventKind.TOLD]
+    with open_store(store) as opened:
+        record = opened.find(EXPERIMENT)
+        assert record is not None
+        rows = list(opened.events(record.id))  # which verifies that there is no gap
+        wrong += different(opened)
+    asked = {one.pull: one.arm for one in rows if one.kind == ASKED}
+    told = [one for one in rows if one.kind == TOLD]
     rewards = {one.pull: one.reward for one in told}
     if len(rewards) != len(told):
         wrong.append(f"{len(told) - len(rewards)} tells are doubled")
@@ -229,18 +227,21 @@ def check(store: str, heard: Heard) -> tuple[list[str], int]:
     for pull, reward in heard.tells.items():
         if rewards.get(pull) != reward:
             wrong.append(f"the tell of pull {pull} was lost: {reward} became {rewards.get(pull)}")
-    wrong += replayed(database, row, rows)
-    database.close()
     return wrong, len(rows)
 
 
-def replayed(database: Any, row: Any, rows: list[LogRow]) -> Iterator[str]:
-    whole = Game(row)
-    whole.begin(row.first_arms)
-    whole.happen(rows)
-    loaded = Game.load(database, row)
-    if loaded.snapshot() != whole.snapshot():
-        yield "snapshot and tail make another game than the whole log"
+def different(store: EventStore, name: str = EXPERIMENT) -> Iterator[str]:
+    """Yield what differs between a replay of the whole log and that of a snapshot with its tail."""
+    if trouble := replayed(store, name):
+        yield trouble
+    loaded, _ = continue_experiment(store, name, None)
+    record = store.find(name)
+    assert record is not None
+    with store.writing() as link:
+        link.run("DELETE FROM snapshots WHERE experiment = ?", record.id)
+    whole, _ = continue_experiment(store, name, None)
+    if snapshot(loaded.experiment) != snapshot(whole.experiment):
+        yield "snapshot and tail make another state than the whole log"
 
 
 def run(

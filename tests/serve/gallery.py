@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 import heapq
-import itertools
 import random
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import msgspec
-from manyarms.serve.stores import SQLiteStore
-
-from manyarms.serve import messages as m
-from manyarms.serve import tables
-from manyarms.serve.experiment import Experiment
+import manyarms as ma
+from manyarms.live.settings import check_settings
+from manyarms.serve.api import policy_of
+from manyarms.store import open_store
 
 HOSTILE = [
     "<script>alert('arm')</script>",
@@ -31,77 +27,35 @@ HOSTILE = [
 ]
 
 
-class _Past(Experiment):
-    """An experiment whose clock is ours."""
-
-    at = 0.0
-
-    @property
-    def now(self) -> float:
-        return self.at
-
-
-async def play(
-    store: SQLiteStore,
+def play(
+    path: Path,
     name: str,
-    spec: m.Spec,
+    policy: ma.Policy,
     *,
-    keys: Iterable[str] = (),
     pulls: int,
     mean: Callable[[int], float],
     delay: Callable[[random.Random, float], float] = lambda dice, reward: 1.0,
     every: float = 1.0,
+    **settings: Any,
 ) -> None:
-    """Create an experiment that was played until now, a pull every so many seconds."""
-    keyed = list(keys)
-    state = "running" if spec.n_arms else "empty"
-    text = msgspec.json.encode(spec).decode()
-    columns = {"keyed": int(spec.n_arms is None), "n_arms": spec.n_arms or 0}
-    await store.write(lambda db: db.create(name, text, state, "secret", **columns))
-    row = await store.write(lambda db: db.find(name))
-    assert row is not None
-    owned = await store.write(lambda db: _Past.load(db, row))
-    owned.start(lambda owned: None)
-    begun = time.time() - pulls * every
-    owned.at = begun
-    if keyed:
-        for some in _pieces(enumerate(keyed), 50_000):
-            await store.write(lambda db, some=some: tables.add_arms(db, row.id, some))  # type: ignore[misc]
-        owned.add_arms(len(keyed))
+    """Record an experiment that was played until now, with one pull every so many seconds."""
+    begun = at = time.time() - pulls * every
+    numbers = {arm: k for k, arm in enumerate(settings.get("arms", ()))}
     dice = random.Random(name)
-    post: list[tuple[float, int, float]] = []  # (when, pull, reward), the earliest first
-    for k in range(pulls):
-        owned.at = begun + k * every
-        while post and post[0][0] <= owned.at:
-            _, pull, reward = heapq.heappop(post)
-            owned.tell(pull, reward)
-        given = owned.ask(1, None)
-        (pull,) = given.pulls[-1:]
-        reward = float(dice.random() < mean(given.arms[pull]))
-        heapq.heappush(post, (owned.at + delay(dice, reward), pull, reward))
-        if k % 5000 == 4999:
-            await store.commit([owned.take()])
-    await store.commit([owned.take()])
-    await store.write(lambda db: db.save(owned.id, owned.head, *owned.snapshot()))
-
-
-def _pieces(rows: Iterable[Any], size: int) -> Iterable[list[Any]]:
-    some = iter(rows)
-    while piece := list(itertools.islice(some, size)):
-        yield piece
+    rewards: list[tuple[float, int, float]] = []  # (when, pull, reward), the earliest first
+    with policy.live(store=path, name=name, now=lambda: at, **settings) as live:
+        for k in range(pulls):
+            at = begun + k * every
+            while rewards and rewards[0][0] <= at:
+                _, number, reward = heapq.heappop(rewards)
+                live.tell(number, reward)
+            pull = live.ask()
+            reward = float(dice.random() < mean(numbers.get(pull.arm, pull.arm)))
+            heapq.heappush(rewards, (at + delay(dice, reward), pull.id, reward))
 
 
 def fill(path: Path, *, arms: int = 20_000, pulls: int = 20_000) -> str:
     """Make a gallery; return the store's address."""
-    url = f"sqlite:///{path}"
-    asyncio.run(_fill(url, arms, pulls))
-    return url
-
-
-async def _fill(url: str, arms: int, pulls: int) -> None:
-    tables.opened(url).close()  # as a process that starts does
-    store = SQLiteStore(url, "gallery")
-    await store.lead(lambda leader: None)
 
     def good(arm: int) -> float:
         return 0.62 if arm % 97 == 0 else 0.1 + 0.35 * (arm * 2654435761 % 1000) / 1000
@@ -112,16 +66,16 @@ async def _fill(url: str, arms: int, pulls: int) -> None:
     def plain(dice: random.Random, reward: float) -> float:
         return dice.expovariate(1 / 20)
 
-    captions = (f"caption {k:06d}" for k in range(arms))
-    spec = m.Spec(policy="prospector", horizon=2 * pulls, seed=3)
-    await play(
-        store, "captions", spec, keys=captions, pulls=pulls, mean=good, delay=plain, every=1.3
-    )
-    spec = m.Spec(policy="moss", horizon=6000)
-    await play(store, "hostile", spec, keys=HOSTILE, pulls=3000, mean=good, delay=slow, every=1.0)
-    await play(store, "buttons", m.Spec(policy="moss", n_arms=4, horizon=2000), pulls=2000,
-               mean=lambda arm: 0.1 + 0.25 * arm, every=20.0)  # fmt: skip
-    text = msgspec.json.encode(m.Spec()).decode()
-    await store.write(lambda db: db.create("new", text, "empty", "secret", keyed=1, n_arms=0))
-    await store.leave()
-    store.close()
+    captions = [f"caption {k:06d}" for k in range(arms)]
+    play(path, "captions", ma.Prospector(), arms=captions, horizon=2 * pulls, seed=3,
+         pulls=pulls, mean=good, delay=plain, every=1.3)  # fmt: skip
+    play(path, "hostile", ma.MOSS(), arms=HOSTILE, horizon=6000, seed=0,
+         pulls=3000, mean=good, delay=slow)  # fmt: skip
+    play(path, "buttons", ma.MOSS(), n_arms=4, horizon=2000, seed=0, pulls=2000,
+         mean=lambda arm: 0.1 + 0.25 * arm, every=20.0)  # fmt: skip
+    with open_store(path) as store:  # as the service creates it: without arms
+        empty = dict.fromkeys(("horizon", "control", "reward", "epsilon", "window", "missing"))
+        given = empty | {"share": 0.05, "hold": False, "reward_range": (0.0, 1.0)}
+        settings = check_settings(policy_of("prospector"), n_arms=0, names="text", seed=0, **given)
+        store.create("new", settings.to_spec())
+    return f"sqlite:///{path}"

@@ -31,7 +31,7 @@ PAGES = ["/", "/new", "/login", "/experiments/captions", "/experiments/hostile",
 @pytest.fixture(scope="module")
 def gallery(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InThread]:
     path = tmp_path_factory.mktemp("gallery") / "serve.db"
-    with in_thread(fill(path, arms=2000, pulls=3000) + "?sync=never") as one:
+    with in_thread(fill(path, arms=2000, pulls=3000) + "") as one:
         yield one
 
 
@@ -102,18 +102,12 @@ def test_pages_are_for_those_who_may(gallery: InThread) -> None:
         )
         assert f"{home}/v1/experiments as `Authorization: Bearer TOKEN`" in answer["message"]
     assert call(gallery.port, "GET", "/experiments/captions/panels", token=None)[0] == 401
-    eve = made_token(gallery.store, "eve", "viewer", experiment="buttons")
+    eve = made_token(gallery.store, "eve", "viewer")
     status, page = get(gallery, "/experiments/buttons", token=eve)
     assert status == 200
     assert "data-call" not in page
-    assert "captions" not in get(gallery, "/", token=eve)[1]
-    for path in ("/experiments/captions", "/new", "/experiments/captions/panels"):
-        assert get(gallery, path, token=eve)[0] == 403
+    assert get(gallery, "/new", token=eve)[0] == 403
     assert 'data-call="POST pause"' in get(gallery, "/experiments/buttons")[1]
-    ann = made_token(gallery.store, "ann", "admin", experiment="buttons")
-    assert 'data-call="POST pause"' in get(gallery, "/experiments/buttons", token=ann)[1]
-    for path in ("/new", "/new?like=captions"):
-        assert get(gallery, path, token=ann)[0] == 403, "an admin of one sees no others"
 
 
 def test_addresses_that_no_page_has(gallery: InThread) -> None:
@@ -230,7 +224,7 @@ def test_panels_are_those_of_the_page(gallery: InThread) -> None:
 
 def test_words_for_verdicts() -> None:
     arm = m.ArmView("a", 0, 10, 10, 0.5, 0.4, 0.6)
-    about: dict[str, Any] = {"name": "x", "policy": "moss", "spec": m.Spec(), "keyed": True}
+    about: dict[str, Any] = {"name": "x", "policy": "moss", "spec": m.Spec()}
     about |= {"state": "running", "recommended": arm}
     words: dict[str, Any] = {"headline": "Do it.", "advice": "Why."}
     for outcome, kind, title in (("stop", "good", "Stop"), ("go on", "open", "Go on"),

@@ -11,8 +11,8 @@ from manyarms.serve import messages as m
 from manyarms.serve.errors import failure_of_body
 
 SPEC = (
-    "Known: control, early, epsilon, horizon, max_pending, missing, n_arms, policy, reward, "
-    "reward_range, season, seed, share, target, window."
+    "Known: control, epsilon, hold, horizon, missing, n_arms, policy, reward, reward_range, "
+    "seed, share, target, window."
 )
 
 
@@ -23,8 +23,8 @@ SPEC = (
         (m.Spec, b'{"zzz": 9}', f"There is no field `zzz`. {SPEC}"),
         (m.Spec, b'{"horizon": 0}', "`horizon` must be an integer >= 1."),
         (m.Spec, b'{"seed": "x"}', "`seed` must be an integer or null, got a string."),
-        (m.Spec, b'{"early": "keep"}', "`early` must be 'hold' or 'tell'."),
-        (m.Spec, b'{"missing": "x"}', "`missing` must be 'abandon' or a number."),
+        (m.Spec, b'{"hold": "keep"}', "`hold` must be true or false, got a string."),
+        (m.Spec, b'{"target": "x"}', "`target` must be 'control' or a number."),
         (m.Spec, b"[]", "The body must be an object, got a list."),
         (
             m.Spec,

@@ -47,7 +47,7 @@ def proxy(tmp_path: Path) -> Iterator[int]:
     """The port of an nginx with the documented block, before a service."""
     program = nginx_program()
     options, block = documented()
-    one = Node(f"sqlite:///{tmp_path}/serve.db?sync=never", *options)
+    one = Node(f"sqlite:///{tmp_path}/serve.db", *options)
     port = free_port()
     lines = [
         f"daemon off; master_process off; pid {tmp_path}/nginx.pid; error_log stderr;",

@@ -25,7 +25,7 @@ class Served(Game):
 
     def _begun(self, folder: Path) -> InThread:
         self._folder = folder
-        return InThread(f"sqlite:///{folder}/serve.db?sync=never").start()
+        return InThread(f"sqlite:///{folder}/serve.db").start()
 
     def _remote(self) -> ma.Remote:
         return ma.Remote(f"http://{self._node.address}", self._name, token=TOKEN)

@@ -69,7 +69,7 @@ def test_targets_over_http(served: InThread) -> None:
     for name in ("green", '"green"', "%22green%22"):
         assert call(served.port, "GET", f"{path}/verdict?target={name}")[1]["target"] == "green"
     assert call(served.port, "GET", f"{path}/verdict?target=%227%22")[1]["target"] == "7"
-    for query in ("target=nobody", "target=7", "target=0.5&epsilon=0.1", "epsilon=x%25"):
+    for query in ("target=7", "target=0.5&epsilon=0.1", "epsilon=x%25"):
         assert call(served.port, "GET", f"{path}/verdict?{query}")[0] == 422
     status, answer = call(served.port, "GET", f"{path}/verdict?epsilon=lots")
     said = "`epsilon` must be a number, or a percentage such as 10%, got 'lots'."

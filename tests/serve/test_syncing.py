@@ -32,10 +32,10 @@ def test_the_whole_list(served: InThread) -> None:
         200,
         {"added": ["green"], "restored": [], "retired": ["red", "black"], "n_arms": 2},
     )
-    head = call(served.port, "GET", path)[1]["head"]
+    head = call(served.port, "GET", path)[1]["seq"]
     status, done = call(served.port, "PUT", f"{path}/arms", {"names": ["green", "blue"]})
     assert (status, done) == (200, {"added": [], "restored": [], "retired": [], "n_arms": 2})
-    assert call(served.port, "GET", path)[1]["head"] == head
+    assert call(served.port, "GET", path)[1]["seq"] == head
     kind: dict[str, Any] = {"Content_Type": "application/x-ndjson"}
     status, done = call(served.port, "PUT", f"{path}/arms", b'"red"\n"blue"\n"red"\n', **kind)
     assert (status, done["restored"], done["retired"]) == (200, ["red"], ["green"])
@@ -47,11 +47,11 @@ def test_the_whole_list(served: InThread) -> None:
 def test_a_preview_changes_nothing(served: InThread) -> None:
     path = begun(served, ["red", "blue", "black"])
     call(served.port, "DELETE", f"{path}/arms/black")
-    head = call(served.port, "GET", path)[1]["head"]
+    head = call(served.port, "GET", path)[1]["seq"]
     wanted = {"names": ["blue", "green", "white", "black"]}
     seen = call(served.port, "PUT", f"{path}/arms?preview=true", wanted)[1]
     assert seen == {"added": 2, "restored": 1, "retired": 1}
-    assert call(served.port, "GET", path)[1]["head"] == head
+    assert call(served.port, "GET", path)[1]["seq"] == head
     assert in_play(served, path) == {"red", "blue"}
     done = call(served.port, "PUT", f"{path}/arms", wanted)[1]
     assert {name: len(done[name]) for name in seen} == seen

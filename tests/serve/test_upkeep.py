@@ -18,7 +18,7 @@ PATH = "/v1/experiments/x"
 
 @pytest.fixture
 def served(tmp_path: Path) -> Iterator[InThread]:
-    with in_thread(f"sqlite:///{tmp_path}/x.db?sync=never") as one:
+    with in_thread(f"sqlite:///{tmp_path}/x.db") as one:
         assert (
             call(one.port, "PUT", PATH, {"policy": "moss", "n_arms": 50, "horizon": 10_000})[0]
             == 201
@@ -65,7 +65,7 @@ def test_a_backup_under_load_ends_and_holds_a_state_that_replays(
         link.close()
     code, said = run("check", f"sqlite:///{target}")
     assert code == 0
-    assert "every arm is the one that was recorded" in said
+    assert "all arms as recorded" in said
 
 
 def test_what_cannot_be_copied_is_refused_and_nothing_is_lost(tmp_path: Path) -> None:
@@ -73,15 +73,12 @@ def test_what_cannot_be_copied_is_refused_and_nothing_is_lost(tmp_path: Path) ->
     there.write_text("mine")
     code, said = run("backup", f"sqlite:///{tmp_path}/none.db", str(tmp_path / "copy.db"))
     assert code != 0
-    assert "There is no database" in said
-    with in_thread(f"sqlite:///{tmp_path}/x.db?sync=never"):
+    assert "There is no store" in said
+    with in_thread(f"sqlite:///{tmp_path}/x.db"):
         code, said = run("backup", f"sqlite:///{tmp_path}/x.db", str(there))
     assert code != 0
     assert "must not exist" in said
     assert there.read_text() == "mine"
-    code, said = run("backup", "postgresql://localhost/shop", str(tmp_path / "copy.db"))
-    assert code != 0
-    assert "pg_dump" in said
 
 
 def test_a_log_with_another_arm_is_found(served: InThread, tmp_path: Path) -> None:
@@ -89,8 +86,8 @@ def test_a_log_with_another_arm_is_found(served: InThread, tmp_path: Path) -> No
     served.stop()
     link = sqlite3.connect(tmp_path / "x.db")
     with link:
-        link.execute("UPDATE events SET arm = (arm + 1) % 50 WHERE kind = 1 AND pull = 7")
+        link.execute("UPDATE events SET arm = (arm + 1) % 50 WHERE kind = 'asked' AND pull = 7")
     link.close()
     code, said = run("check", f"sqlite:///{tmp_path}/x.db")
     assert code == 1
-    assert "pull 7" in said
+    assert "was changed after it was written" in said

@@ -1,146 +1,183 @@
-"""Views agree with what the handle says."""
+"""Views agree with what a handle says, and a served store is that of a handle."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
-from manyarms.live.databases import Database
-from manyarms.serve.game import Game
 
 import manyarms as ma
-from manyarms.serve import views
-from manyarms.serve.look import Look
-from tests.serve.machines import InThread, call, in_thread, new_name, opened, row_of
+from tests.serve.machines import TOKEN, InThread, call, in_thread, new_name, opened, path_of
 
 pytestmark = pytest.mark.interpreted
-KEYS = [f"item {k:03}" for k in range(200)]
+NAMES = [f"item {k:03}" for k in range(200)]
 
 
-class Following(Look):
-    """What the database holds, seen from outside; it answers at once."""
+class Played:
+    """An experiment with names over HTTP, and a handle that has played the same."""
 
-    def __init__(self, database: Database) -> None:
-        self.load(database)
+    def __init__(self, port: int, live: ma.Live) -> None:
+        self.port, self.live = port, live
 
-    def load(self, database: Database) -> None:
-        super().__init__(Game.load(database, row_of(database, "x")))
-        self._database = database
-
-    def _ask(self, key: str, function: Callable[[Database], Any]) -> Any:
-        return function(self._database)
+    def __call__(self, path: str) -> Any:
+        status, answer = call(self.port, "GET", f"{path_of('x')}{path}")
+        assert status == 200, answer
+        return answer
 
 
 @pytest.fixture(scope="module")
-def played(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Following, ma.Live]]:
-    """An experiment with keys, and a handle that has played the same."""
+def played(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Played]:
     folder: Path = tmp_path_factory.mktemp("views")
-    store, path = f"sqlite:///{folder}/x.db?sync=never", "/v1/experiments/x"
-    live = ma.MOSS().live(arms=KEYS, horizon=1000, seed=5)
-    with in_thread(store) as one:
+    live = ma.MOSS().live(arms=NAMES, horizon=1000, seed=5)
+    with in_thread(f"sqlite:///{folder}/x.db") as one:
         spec = {"policy": "moss", "horizon": 1000, "seed": 5}
+        path = path_of("x")
         assert call(one.port, "PUT", path, spec)[0] == 201
-        with opened(store) as database:
-            look = Following(database)
-            chosen: dict[str, Any] = {"arm": {"key": "a"}}
-            for name, view in views.VIEWS.items():  # of nothing
-                view(look, **chosen.get(name, {}))
-            assert call(one.port, "POST", f"{path}/arms", {"names": KEYS})[0] == 200
-            pulls = call(one.port, "POST", f"{path}/asks", {"k": 60})[1]["pulls"]
-            assert [p["arm"] for p in pulls] == [p.arm for p in live.ask(60)]
-            tells = [{"pull": p, "reward": p % 4 / 3} for p in range(40)]
-            call(one.port, "POST", f"{path}/tells", {"tells": tells})
-            live.tell_many((p, p % 4 / 3) for p in range(40))
-            call(one.port, "POST", f"{path}/abandons", {"pulls": [41]})
-            live.abandon(41)
-            retired = pulls[3]["arm"].replace(" ", "%20")
-            assert call(one.port, "DELETE", f"{path}/arms/{retired}")[0] == 200
-            live.retire(pulls[3]["arm"])
-            look.load(database)
-            yield look, live
+        for what in ("", "/leaders", "/uplift", "/arms", "/course", "/pending"):
+            assert call(one.port, "GET", path + what)[0] == 200, what  # of nothing
+        assert call(one.port, "POST", f"{path}/arms", {"names": NAMES})[0] == 200
+        pulls = call(one.port, "POST", f"{path}/asks", {"k": 60})[1]["pulls"]
+        assert [p["arm"] for p in pulls] == [p.arm for p in live.ask(60)]
+        tells = [{"pull": p, "reward": p % 4 / 3} for p in range(40)]
+        call(one.port, "POST", f"{path}/tells", {"tells": tells})
+        live.tell_many((p, p % 4 / 3) for p in range(40))
+        call(one.port, "POST", f"{path}/abandons", {"pulls": [41]})
+        live.abandon(41)
+        assert call(one.port, "DELETE", f"{path}/arms/{quote(pulls[3]['arm'])}")[0] == 200
+        live.retire(pulls[3]["arm"])
+        yield Played(one.port, live)
 
 
-def test_summary(played: tuple[Following, ma.Live]) -> None:
-    look, live = played
-    seen, progress, best = views.summary(look), live.progress(), live.recommend()
-    assert (seen.pulls, seen.told, seen.pending, seen.abandoned) == (60, 40, 19, 1)
-    assert seen.mean_reward == progress.mean_reward
-    assert seen.last_hour == pytest.approx(progress.mean_reward)
-    assert seen.recommended is not None
-    assert seen.recommended.arm == best.arm
-    assert (seen.recommended.low, seen.recommended.high) == best.interval
-    low = best.interval[0]
-    others = [a for a in live.arms() if a.told and not a.retired and a.arm != best.arm]
-    assert seen.rivals == sum(a.interval[1] > low for a in others)
-    assert seen.untried == 200 - 60
-    assert (seen.state, seen.policy, seen.alarm) == ("running", "moss", "")
+def test_summary(played: Played) -> None:
+    seen, progress, best = played(""), played.live.progress(), played.live.recommend()
+    counts = (seen["pulls"], seen["told"], seen["pending"], seen["abandoned"])
+    assert counts == (60, 40, 19, 1)
+    assert seen["mean_reward"] == progress.mean_reward
+    assert seen["recommended"]["arm"] == best.arm
+    assert (seen["recommended"]["low"], seen["recommended"]["high"]) == best.interval
+    others = [a for a in played.live.arms() if a.told and not a.retired and a.arm != best.arm]
+    assert seen["rivals"] == sum(a.interval[1] > best.interval[0] for a in others)
+    assert seen["untried"] == 200 - 60
+    assert (seen["state"], seen["policy"], seen["alarm"]) == ("running", "moss", "")
 
 
-def test_leaders_and_arms(played: tuple[Following, ma.Live]) -> None:
-    look, live = played
-    assert [a.arm for a in views.leaders(look, 7).arms] == [a.arm for a in live.top(7)]
-    assert sum(a.recent or 0 for a in views.arms(look, limit=100).arms) == pytest.approx(1)
+def test_leaders_and_arms(played: Played) -> None:
+    live = played.live
+    assert [a["arm"] for a in played("/leaders?k=7")["arms"]] == [a.arm for a in live.top(7)]
     tried = {a.arm: a for a in live.arms()}
-    page = views.arms(look, sort="arm", limit=150)
-    assert [a.arm for a in page.arms] == KEYS[:150]
-    assert page.cursor == KEYS[149]
-    assert page.total == 199
-    for seen in page.arms:
-        known = tried.get(seen.arm)
-        assert seen.pulls == (0 if known is None else known.pulls)
-        assert seen.retired == (known is not None and known.retired)
-    rest = views.arms(look, sort="arm", cursor=page.cursor, limit=150)
-    assert [a.arm for a in rest.arms] == KEYS[150:]
-    found = views.arms(look, search="item 00", sort="pulls")
-    assert {a.arm for a in found.arms} == {key for key in KEYS[:10] if key in tried}
-    one = views.arm(look, KEYS[0])
-    assert one is not None
-    assert one.arm == KEYS[0]
-    assert views.arm(look, "nobody") is None
+    assert sum(a["recent"] for a in played("/arms?limit=100")["arms"]) == pytest.approx(1)
+    page = played("/arms?sort=arm&limit=150")
+    assert [a["arm"] for a in page["arms"]] == NAMES[:150]
+    assert (page["cursor"], page["total"]) == ("150", 200)
+    for seen in page["arms"]:
+        known = tried.get(seen["arm"])
+        assert seen["pulls"] == (0 if known is None else known.pulls)
+        assert seen["retired"] == (known is not None and known.retired)
+    rest = played(f"/arms?sort=arm&limit=150&cursor={page['cursor']}")
+    assert [a["arm"] for a in rest["arms"]] == NAMES[150:]
+    found = played("/arms?search=item%2000&sort=pulls")
+    assert {a["arm"] for a in found["arms"]} == {name for name in NAMES[:10] if name in tried}
+    assert played(f"/arms/{quote(NAMES[0])}")["arm"] == NAMES[0]
+    assert call(played.port, "GET", f"{path_of('x')}/arms/nobody")[0] == 404
 
 
-def test_minutes_and_pending_pulls(played: tuple[Following, ma.Live]) -> None:
-    look, live = played
-    points = views.minutes(look).points
-    assert sum(p.asked for p in points) == sum(p.fresh for p in points) == 60
-    assert sum(p.told for p in points) == 40
-    assert sum(p.abandoned for p in points) == 1
-    assert sum(p.reward for p in points) == pytest.approx(live.progress().reward)
-    waiting = views.pending(look)
-    assert waiting.count == sum(b.count for b in waiting.ages) == 19
-    assert sum(b.count for b in waiting.delays) == 40
-    assert [p.pull for p in waiting.oldest] == [p.id for p in live.pending][:20]
-
-
-def test_a_long_course_has_few_points(played: tuple[Following, ma.Live]) -> None:
-    look, _ = played
-    now = int(time.time() // 60)
-    rows = [(now - 7 * k, 1, 1, 0, 0.5, 0) for k in range(1, 2000)]
-    for row in rows:
-        look._database.run(
-            f"INSERT INTO minutes VALUES ({look.game.id}, {', '.join(map(str, row))})"
-        )
-    look._cache.clear()
-    course = views.minutes(look)
-    assert len(course.points) <= 300
-    assert sum(p.asked for p in course.points) == 60 + len(rows)
-    assert all(p.at % (60 * course.step) == 0 for p in course.points)
+def test_course_and_pending_pulls(played: Played) -> None:
+    points = played("/course")["points"]
+    assert sum(p["asked"] for p in points) == sum(p["fresh"] for p in points) == 60
+    assert sum(p["told"] for p in points) == 40
+    assert sum(p["reward"] for p in points) == pytest.approx(played.live.progress().reward)
+    waiting = played("/pending")
+    assert waiting["count"] == sum(b["count"] for b in waiting["ages"]) == 19
+    assert sum(b["count"] for b in waiting["delays"]) == 40
+    assert [p["pull"] for p in waiting["oldest"]] == [p.id for p in played.live.pending][:20]
 
 
 def test_the_smallest_reward_breaks_no_view(served: InThread) -> None:
     name = new_name()
-    path = f"/v1/experiments/{name}"
+    path = path_of(name)
     assert call(served.port, "PUT", path, {"policy": "moss", "horizon": 50, "n_arms": 9})[0] < 300
     assert call(served.port, "POST", f"{path}/asks", {})[0] == 200
     told = {"tells": [{"pull": 0, "reward": 5e-324}]}
     assert call(served.port, "POST", f"{path}/tells", told)[0] == 200
     for what in ("", "/leaders", "/verdict", "/arms", "/pending", "/events"):
-        status, _ = call(served.port, "GET", path + what)
-        assert status == 200, what
+        assert call(served.port, "GET", path + what)[0] == 200, what
     listed = call(served.port, "GET", "/v1/experiments")[1]["experiments"]
     (mine,) = [one for one in listed if one["name"] == name]
-    assert mine["recommended"]["low"] == 0.0
-    assert mine["recommended"]["told"] == 1
+    assert (mine["recommended"]["low"], mine["recommended"]["told"]) == (0.0, 1)
+
+
+@pytest.mark.parametrize("name", ["a/b", "my shop", "50 % off?", "naïve ☕"])
+def test_scripts_and_the_service_share_a_store(tmp_path: Path, name: str) -> None:
+    """What a script recorded is served, and the other way round, whatever its name is."""
+    path, twin = tmp_path / "shop.db", ma.Prospector().live(arms=NAMES, control="now", seed=3)
+    rewards = iter(range(10**6))
+
+    def play(*handles: Any) -> None:
+        for _ in range(40):
+            pulls = [handle.ask() for handle in handles]
+            assert pulls[0] == pulls[1]
+            for handle in handles:
+                handle.tell(pulls[0], float(next(rewards) // 2 % 3 == 0))
+
+    with ma.Prospector().live(arms=NAMES, control="now", seed=3, store=path, name=name) as live:
+        play(live, twin)
+        live.observe(NAMES[7], [1.0, 0.0])
+        twin.observe(NAMES[7], [1.0, 0.0])
+        live.retire(NAMES[9])
+        twin.retire(NAMES[9])
+    with in_thread(f"sqlite:///{path}") as one:
+        with ma.Remote(f"http://127.0.0.1:{one.port}", name, token=TOKEN) as remote:
+            play(remote, twin)
+            assert repr(remote.progress()) == repr(twin.progress())
+            events = call(one.port, "GET", f"{path_of(name)}/events?limit=10000")[1]["events"]
+        observed = [event for event in events if event["kind"] == "observed"]
+        assert [(event["arm"], event["reward"]) for event in observed] == [
+            (NAMES[7], 1.0), (NAMES[7], 0.0)]  # fmt: skip
+        page = call(one.port, "GET", f"/experiments/{quote(name, safe='')}", Accept="text/html")
+        assert page[0] == 200
+    with ma.load(path, name=name) as live:
+        play(live, twin)
+        assert repr(live.progress()) == repr(twin.progress())
+
+
+def test_rewards_that_a_window_fills_in_are_no_late_rewards(tmp_path: Path) -> None:
+    """With `window`, `missing=0` and `hold`, clicks are early, and zeros come at the end."""
+    at = 1_000_000.0
+    path = tmp_path / "clicks.db"
+    given: dict[str, Any] = {"window": 600.0, "missing": 0, "hold": True, "seed": 1}
+    with ma.Prospector().live(
+        n_arms=50, store=path, name="clicks", now=lambda: at, **given
+    ) as live:
+        for k in range(400):
+            pull = live.ask()
+            at += 1.0
+            if k % 4 == 0:
+                live.tell(pull, 1.0)
+    with in_thread(f"sqlite:///{path}") as one:
+        seen = call(one.port, "GET", f"{path_of('clicks')}/pending")[1]
+        while seen["count"]:  # all windows ended long ago; they end some at a time
+            seen = call(one.port, "GET", f"{path_of('clicks')}/pending")[1]
+        assert (seen["expired"], seen["alarm"]) == (300, "")
+        summary = call(one.port, "GET", path_of("clicks"))[1]
+        assert (summary["told"], summary["reward"], summary["alarm"]) == (400, 100.0, "")
+        page = call(one.port, "GET", "/experiments/clicks", Accept="text/html")[1].decode()
+        assert "Late rewards differ" not in page
+        assert "<strong>300</strong> windows ended without a reward" in page
+
+
+def test_an_experiment_that_cannot_be_read_hides_no_other(store: str) -> None:
+    good, bad = new_name(), new_name()
+    with in_thread(store) as one:
+        for name in (good, bad):
+            assert call(one.port, "PUT", path_of(name), {"n_arms": 9})[0] == 201
+    with opened(store) as other, other.writing() as link:
+        link.run("UPDATE experiments SET spec = '{}' WHERE name = ?", bad)
+    with in_thread(store) as one:
+        listed = call(one.port, "GET", "/v1/experiments")[1]["experiments"]
+        alarms = {x["name"]: x["alarm"] for x in listed if x["name"] in (good, bad)}
+        assert alarms[good] == ""
+        assert "settings that this version of manyarms cannot use" in alarms[bad]
+        assert call(one.port, "DELETE", path_of(bad))[0] == 200

@@ -115,7 +115,8 @@ def failure_of(error: ManyarmsError) -> Failure:
     if isinstance(error, UnknownArmError):
         return Failure("unknown_arm", str(error), 404)
     if isinstance(error, TurnError):
-        return Failure(error.reason.replace(" ", "_") or "not_due", str(error), 409)
+        code = "not_due" if error.reason in ("", "horizon") else error.reason.replace(" ", "_")
+        return Failure(code, str(error), 409)
     if isinstance(error, ParameterError | UnknownNameError):
         return Failure("invalid", str(error), 422, error.parameter)
     return Failure("failed", str(error), 500)

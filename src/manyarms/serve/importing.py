@@ -39,10 +39,10 @@ async def add_arms(service: Service, request: Request) -> Response:
     wanted = await _read(request)
     if wanted.count and not wanted.names:
         return await _add_count(service, request, wanted.count)
-    names = _checked(wanted.names)
+    names = list(dict.fromkeys(_checked(wanted.names)))
     async with _importing(service, request.experiment) as one:
         arms = _names_of(one)
-        new = [name for name in dict.fromkeys(names) if arms.known(name) is None]
+        new = [name for name in names if arms.known(name) is None]
         if new:
             await service.apply(one.name, partial(_add, one, new))
     added = m.AddedArms(len(new), one.experiment.n_all, len(names) - len(new))

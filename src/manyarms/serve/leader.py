@@ -399,10 +399,11 @@ class Leader:
             await asyncio.wait({self._running})
         self._drop_all()
         self.snapshots.close()
-        for task in list(self._tasks):
-            task.cancel()
-        if self._tasks:
-            await asyncio.wait(set(self._tasks), timeout=2)
+        for _ in range(2):  # a snapshot's process ends by itself now; the rest is cancelled
+            if self._tasks:
+                await asyncio.wait(set(self._tasks), timeout=2)
+            for task in list(self._tasks):
+                task.cancel()
         self._committer.shutdown()
         await asyncio.to_thread(self._leave)
 

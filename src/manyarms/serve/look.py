@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import time
 from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from manyarms.errors import ParameterError, UnknownArmError
 from manyarms.inference.estimates import ArmEstimate, Progress
 from manyarms.inference.missing import SERVICE
 from manyarms.inference.question import asked
@@ -83,14 +85,17 @@ class Look:
     ) -> StopVerdict:
         """Return the answer to a question; what is left out is taken from the settings."""
         status = self.one.status
-        if epsilon is None and target is None:
-            if "quantile" not in others:  # nothing was asked that a target would contradict
-                target = status.get("target")
-            if target is None:
-                epsilon = status.get("epsilon")
+        if epsilon is None and target is None and "quantile" not in others:
+            target = status.get("target")
         if isinstance(target, str):
-            others["rival"] = rival_of(self.one.arena, target)
-        question = asked(self.tallies.facts, epsilon=epsilon, target=target, **others)
+            try:
+                others["rival"] = rival_of(self.one.arena, target)
+            except UnknownArmError as error:
+                raise ParameterError(f"`target` must name an arm. {error}") from error
+        facts = self.tallies.facts
+        if "epsilon" in status:  # it was changed; None is the default
+            facts = dataclasses.replace(facts, epsilon=status["epsilon"])
+        question = asked(facts, epsilon=epsilon, target=target, **others)
         stopped = self.one.state == "stopped"
         return give_verdict(self.tallies, question, stopped=stopped, ways=SERVICE)
 

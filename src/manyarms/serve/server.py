@@ -339,6 +339,9 @@ def _pasted(words: str, store: str) -> str:
     >>> _pasted("drop me", "postgresql://ann:secret@db/arms")
     'manyarms token drop me --store "$MANYARMS_STORE"'
     """
+    if not store.startswith("postgres"):
+        path = store.removeprefix("sqlite:///")
+        store = f"sqlite:///{Path(path).resolve()}"  # it can be pasted in any folder
     has_password = "password=" in store or ":" in urlsplit(store).netloc.rpartition("@")[0]
     where = '"$MANYARMS_STORE"' if has_password else shlex.quote(store)
     return f"manyarms token {words} --store {where}"

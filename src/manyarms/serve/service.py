@@ -129,10 +129,11 @@ class Service:
         """Return the owner of a token; None if it is unknown."""
         if token is None or len(token) > LONGEST_TOKEN:
             return None
+        digest = digest_of(token)
         tokens = self.access.tokens()
-        if tokens is None:
+        if tokens is None or digest not in tokens:  # it may have been made since
             tokens = self.access.remember(await self.leader.read(self.store.tokens))
-        return tokens.get(digest_of(token))
+        return tokens.get(digest)
 
     # Experiments
 

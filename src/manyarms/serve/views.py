@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from manyarms.errors import ManyarmsError, ParameterError, UnknownArmError
+from manyarms.errors import ManyarmsError, ParameterError, TurnError, UnknownArmError
 from manyarms.inference.estimates import ArmEstimate
 from manyarms.inference.late_rewards import DELAYS, late_rewards_warning
 from manyarms.inference.question import CONFIDENCE
@@ -113,6 +113,8 @@ def leaders(look: Look, k: int = 20) -> m.Leaders:
 
 def verdict(look: Look, **question: Any) -> m.VerdictView:
     """Return whether the recommended arm is good enough, as `Live.verdict`."""
+    if look.experiment.n_all == 0:
+        raise TurnError("There are no arms yet. Add some first.", reason="no arms")
     said = look.judged(**question)
     words = {"headline": said.headline, "why": said.why, "seq": look.experiment.seq}
     return m.VerdictView(**dataclasses.asdict(said) | {"limit": number_or_none(said.limit)} | words)
