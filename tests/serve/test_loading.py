@@ -79,7 +79,7 @@ def test_a_log_that_cannot_be_replayed_is_not_continued(store: str, damage: str)
         number = row_of(other, name).id
         if damage == "arm":
             link.run(
-                "UPDATE events SET arm = (arm + 1) % 9 WHERE experiment = ? AND seq = 2", number
+                "UPDATE events SET arm = 8 - arm, reward = 1 WHERE experiment = ? AND seq = 2", number
             )
         else:
             link.run("UPDATE experiments SET spec = '{}' WHERE id = ?", number)

@@ -62,6 +62,9 @@ class Snapshots:
         finally:
             self.close()
             self._busy = False
+            if not self._leader.closing:
+                for one in list(self._leader.experiments.values()):  # one may be due meanwhile
+                    self.save_if_due(one)
 
     def close(self) -> None:
         """End the process if it runs."""
