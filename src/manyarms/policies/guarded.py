@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from manyarms.core.hash_map import HashMap, clear_map, find, hash_map, insert
+from manyarms.core.hash_map import HashMap, add_name, clear_map, contains, find, hash_map, insert
 from manyarms.core.jit import kernel, rare
 from manyarms.core.memory import Ints, Memory, Record, Records, wipe
 from manyarms.core.rng import draw
 from manyarms.errors import ParameterError
 from manyarms.policies.emp_moss_plus_plus import EmpMOSSPlusPlus
 from manyarms.policies.field.sub_sampled import Greedy, on_subset
-from manyarms.policies.parts.fresh import is_retired, strike
 from manyarms.policies.parts.guard import (
     guard_arrive,
     guard_learn,
@@ -131,7 +130,7 @@ def guarded_retire(state: GuardedState, arm: int) -> None:
     """Retire the arm's label; if it has none, one that the policy has not named yet."""
     slot = guard_retire(state.guard, arm)
     label = state.label_of[slot] - 1 if 0 <= slot < state.clock[0].bound else unnamed(state)
-    strike(state.gone, label)
+    add_name(state.gone, label)
     retire(state.inner, label)
 
 
@@ -139,7 +138,7 @@ def guarded_retire(state: GuardedState, arm: int) -> None:
 def unnamed(state: GuardedState) -> int:
     """Return the last label that has no slot and is not gone."""
     label = state.guard.sampler.n[0] - 1  # there are as many labels as arms
-    while state.slot_of.cells[find(state.slot_of, label)] != 0 or is_retired(state.gone, label):
+    while state.slot_of.cells[find(state.slot_of, label)] != 0 or contains(state.gone, label):
         label -= 1
     return label
 

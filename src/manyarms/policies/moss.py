@@ -7,16 +7,18 @@ from functools import partial
 from typing import Annotated, NamedTuple
 
 from manyarms.core.memory import Memory
-from manyarms.policies.parts.fresh import (
-    FreshArms,
+from manyarms.policies.parts.moss_run import (
+    MossRun,
     arrive_now,
     ask_arms,
+    begin,
+    count_late_pulls,
+    credit,
     hold,
     present,
     reset_arms,
     retire_arm,
 )
-from manyarms.policies.parts.moss_slots import begin, count_late_pulls, credit
 from manyarms.policies.parts.parameters import IndexPolicy
 from manyarms.protocol import About, plays
 from manyarms.protocol.parameters import choice
@@ -29,27 +31,27 @@ _NAMES = {"moss": "moss", "kl": "kl-moss", "kl++": "kl-ucb++", "switch": "kl-ucb
 class MossState(NamedTuple):
     """The arms pulled so far, ranked by their index."""
 
-    arms: FreshArms
+    moss: MossRun
 
 
 def moss_reset(state: MossState, key: int, horizon: int) -> None:
-    reset_arms(state.arms, key)
-    begin(state.arms.slots, present(state.arms), horizon)
+    reset_arms(state.moss, key)
+    begin(state.moss, present(state.moss), horizon)
 
 
 def moss_arrive(state: MossState, count: int) -> None:
-    arrive_now(state.arms, count)
-    hold(state.arms, present(state.arms))
+    arrive_now(state.moss, count)
+    hold(state.moss, present(state.moss))
 
 
 plays(
     MossState,
     reset=moss_reset,
-    ask=lambda state: ask_arms(state.arms),
-    tell=lambda state, slot, reward: credit(state.arms.slots, slot, reward),
-    count_late=lambda state, slot, change: count_late_pulls(state.arms.slots, slot, change),
+    ask=lambda state: ask_arms(state.moss),
+    tell=lambda state, slot, reward: credit(state.moss, slot, reward),
+    count_late=lambda state, slot, change: count_late_pulls(state.moss, slot, change),
     arrive=moss_arrive,
-    retire=lambda state, arm: retire_arm(state.arms, arm),
+    retire=lambda state, arm: retire_arm(state.moss, arm),
 )
 
 
@@ -139,7 +141,7 @@ class MOSS(IndexPolicy):
         return 0.5 * self.exploration if self.switch else super().spread
 
     def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> MossState:
-        return MossState(self._arms(memory, n_arms, arms=min(n_arms, pulls)))
+        return MossState(self._moss(memory, n_arms, slots=min(n_arms, pulls)))
 
 
 def _with_index(index: str, /, *, exploration: float = 1.0, count_late: bool = False) -> MOSS:

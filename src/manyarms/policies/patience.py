@@ -6,12 +6,11 @@ import math
 from dataclasses import dataclass
 from typing import Annotated, NamedTuple
 
-from manyarms.core.hash_map import HashMap, hash_map
+from manyarms.core.hash_map import HashMap, add_name, contains, hash_map
 from manyarms.core.jit import kernel, rare
 from manyarms.core.memory import Memory, Record, Records
 from manyarms.core.rng import Stream, draw, next_word, restart, stream
 from manyarms.core.sampler import Sampler, clear_sampler, pick, sampler
-from manyarms.policies.parts.fresh import is_retired, strike
 from manyarms.policies.parts.kl import bernoulli_kl
 from manyarms.policies.parts.parameters import SigmaPolicy, ToldBestMean
 from manyarms.policies.parts.randomness import FRESH
@@ -60,7 +59,7 @@ def next_arm(state: PatienceState) -> None:
     current = state.current[0]
     current.slot += 1
     current.arm = draw_next(state)
-    while is_retired(state.retired, current.arm):
+    while contains(state.retired, current.arm):
         current.arm = draw_next(state)
     current.pulls = 0
     current.total = 0.0
@@ -100,7 +99,7 @@ def patience_arrive(state: PatienceState, count: int) -> None:
 
 
 def patience_retire(state: PatienceState, arm: int) -> None:
-    strike(state.retired, arm)
+    add_name(state.retired, arm)
     if state.current[0].arm == arm:
         next_arm(state)
 

@@ -10,7 +10,7 @@ import pytest
 import manyarms as ma
 from manyarms.core.memory import BOUNDED
 from manyarms.policies.parts.kl import switch_at
-from manyarms.policies.parts.moss_slots import moss_index
+from manyarms.policies.parts.moss_run import moss_index
 from manyarms.protocol import ask, reset, tell
 from manyarms.protocol.registry import described_policy, policy_from
 from tests.reference.field.kl import divergence
@@ -23,7 +23,7 @@ def index_after(policy: ma.Policy, rewards: list[float], horizon: int) -> float:
     for reward in rewards:
         slot, _ = ask(state)
         tell(state, slot, reward)
-    return moss_index(state.arms.slots, 0, 0)
+    return moss_index(state.moss, 0, 0)
 
 
 @pytest.mark.parametrize("rewards", [[0.0], [0.0, 1.0], [1.0, 0.0, 1.0], [0.25] * 5, [0.875] * 9])

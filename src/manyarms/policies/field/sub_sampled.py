@@ -14,8 +14,15 @@ from manyarms.core.memory import Memory
 from manyarms.core.rng import Stream, draw, stream
 from manyarms.core.sampler import Sampler, sampler
 from manyarms.policies.field.scans import UCB
-from manyarms.policies.parts.fresh import FreshArms, ask_arms, present, reset_arms
-from manyarms.policies.parts.moss_slots import begin, count_late_pulls, credit
+from manyarms.policies.parts.moss_run import (
+    MossRun,
+    ask_arms,
+    begin,
+    count_late_pulls,
+    credit,
+    present,
+    reset_arms,
+)
 from manyarms.policies.parts.parameters import AroundPolicy, RankingPolicy
 from manyarms.policies.parts.randomness import SUBSET, draw_fresh, reset_order
 from manyarms.protocol import (
@@ -36,20 +43,20 @@ from manyarms.protocol.registry import Form
 class GreedyState(NamedTuple):
     """The arms pulled so far, ranked by their mean."""
 
-    arms: FreshArms
+    moss: MossRun
 
 
 def greedy_reset(state: GreedyState, key: int, horizon: int) -> None:
-    reset_arms(state.arms, key)
-    begin(state.arms.slots, present(state.arms), 1)  # with H = 1 the MOSS index is the mean
+    reset_arms(state.moss, key)
+    begin(state.moss, present(state.moss), 1)  # with H = 1 the MOSS index is the mean
 
 
 plays(
     GreedyState,
     reset=greedy_reset,
-    ask=lambda state: ask_arms(state.arms),
-    tell=lambda state, slot, reward: credit(state.arms.slots, slot, reward),
-    count_late=lambda state, slot, change: count_late_pulls(state.arms.slots, slot, change),
+    ask=lambda state: ask_arms(state.moss),
+    tell=lambda state, slot, reward: credit(state.moss, slot, reward),
+    count_late=lambda state, slot, change: count_late_pulls(state.moss, slot, change),
 )
 
 
@@ -82,7 +89,7 @@ class Greedy(RankingPolicy):
     anytime = True
 
     def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> GreedyState:
-        return GreedyState(self._arms(memory, n_arms, arms=min(n_arms, pulls)))
+        return GreedyState(self._moss(memory, n_arms, slots=min(n_arms, pulls)))
 
 
 class SubSampledState(NamedTuple):

@@ -9,12 +9,11 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from manyarms.core.hash_map import HashMap, hash_map
+from manyarms.core.hash_map import HashMap, contains, hash_map
 from manyarms.core.jit import kernel, rare
 from manyarms.core.memory import Ints, Memory, Record, Records, place_of_arm, wipe
 from manyarms.core.rng import Stream, stream
 from manyarms.core.sampler import Sampler, sampler
-from manyarms.policies.parts.fresh import is_retired
 from manyarms.policies.parts.randomness import draw_fresh
 
 RETIRED = 1 << 62  # in place of a period: the slot's arm is retired
@@ -160,7 +159,7 @@ def first_newcomer(guard: Guard) -> int:
 @kernel
 def cannot_open(guard: Guard, arm: int) -> bool:
     """Whether an arm that was drawn is retired, or has a slot: both draws may bring a newcomer."""
-    return is_retired(guard.retired, arm) or (arm >= first_newcomer(guard) and has_slot(guard, arm))
+    return contains(guard.retired, arm) or (arm >= first_newcomer(guard) and has_slot(guard, arm))
 
 
 @rare
