@@ -66,7 +66,7 @@ def _check(live: ma.Live, alive: set[int]) -> None:
             in_the_set = [state.chosen.slot[k] for k in range(state.chosen.size[0])]
         assert run.members == len(in_the_set) + run.fresh + run.waiting >= 1
         for k in in_the_set:
-            if slots.slot[k].pulls > 0 and not slots.index.late_counts:
+            if slots.slot[k].pulls > 0 and not slots.rule.late_counts:
                 assert slots.rank.entrant[k].key == moss_index(slots, k, 0)
 
 

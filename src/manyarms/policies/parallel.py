@@ -105,7 +105,7 @@ def run_of(state: ParallelState, i: int) -> MossRun:
         moss.run,
         moss.late,
         moss.log,
-        moss.index,
+        moss.rule,
         moss.ties,
         rank,
         moss.sampler,

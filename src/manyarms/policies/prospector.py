@@ -9,6 +9,17 @@ from typing import Annotated, NamedTuple
 from manyarms.core.jit import kernel, rare
 from manyarms.core.memory import Ints, Memory, Record, Records, wipe
 from manyarms.core.rng import Stream, draw, restart, stream
+from manyarms.core.shrunk_means import (
+    ShrunkMeans,
+    add_reward,
+    clear_means,
+    highest_mean,
+    leading_slot,
+    shrink_to,
+    shrunk_mean,
+    shrunk_means,
+    strike_out,
+)
 from manyarms.core.tournament import Tournament, clear, highest, leader, rekey, tournament
 from manyarms.policies.parts.guard import (
     guard_arrive,
@@ -32,17 +43,6 @@ from manyarms.policies.parts.guard_slots import (
 from manyarms.policies.parts.kl import kl_upper
 from manyarms.policies.parts.parameters import GuardPolicy
 from manyarms.policies.parts.randomness import TIES
-from manyarms.policies.parts.shrunk_means import (
-    ShrunkMeans,
-    add_reward,
-    clear_means,
-    highest_mean,
-    leading_slot,
-    shrink_to,
-    shrunk_mean,
-    shrunk_means,
-    strike_out,
-)
 from manyarms.protocol import About, plays
 from manyarms.protocol.parameters import Flag, number
 

@@ -74,7 +74,7 @@ class MossRun(NamedTuple):
     run: Records[Run]
     late: Ints  # by slot: pulls whose reward was not there when the next pull was asked for
     log: Floats  # log N, where it was needed before; 0 elsewhere
-    index: MossIndex
+    rule: MossIndex
     ties: Stream
     rank: Tournament
     sampler: Sampler  # draws fresh arms
@@ -104,7 +104,7 @@ def moss_run(
         run=memory.records(runs, Run),
         late=memory.ints(slots, most=_MOST_LATE),
         log=memory.logs(),
-        index=index,
+        rule=index,
         ties=stream(memory),
         rank=tournament(memory, slots, tournaments=runs, room=room),
         sampler=sampler(memory, n_arms, draws=slots if draws is None else draws, shuffles=runs),
@@ -148,8 +148,8 @@ def set_scale(moss: MossRun, members: int, horizon: int) -> None:
     run.scale = horizon / members
     run.log_scale = math.log(run.scale)
     run.kl_until = 0
-    if moss.index.kl != 0.0:
-        run.kl_until = switch_at(members, horizon) if moss.index.switch else _ALWAYS
+    if moss.rule.kl != 0.0:
+        run.kl_until = switch_at(members, horizon) if moss.rule.switch else _ALWAYS
 
 
 # Which member is next
@@ -214,7 +214,7 @@ def _free_slot(moss: MossRun) -> int:
 def credit(moss: MossRun, slot: int, reward: float) -> None:
     """Count a pull of `slot` and its reward; compute its index."""
     learn(moss, slot, reward)
-    late = moss.late[slot] if moss.index.late_counts else 0
+    late = moss.late[slot] if moss.rule.late_counts else 0
     rekey(moss.rank, slot, moss_index(moss, slot, late))
 
 
@@ -235,7 +235,7 @@ def moss_index(moss: MossRun, slot: int, late: int) -> float:
     N)))`. It is the mean, too, where the logarithm is not positive. KL-UCB++ adds
     :math:`\log(1 + \log^2(H / (K N)))` to a positive one.
     """
-    run, index = moss.run[moss.rank.number], moss.index
+    run, rule = moss.run[moss.rank.number], moss.rule
     pulls = moss.slot[slot].pulls
     mean = moss.slot[slot].total / pulls
     pulls += late
@@ -243,10 +243,10 @@ def moss_index(moss: MossRun, slot: int, late: int) -> float:
         return mean
     log_ratio = max(0.0, run.log_scale - _log_of(moss, pulls))  # log(H / K) - log(N)
     if pulls <= run.kl_until:
-        if index.plus:
+        if rule.plus:
             log_ratio += math.log1p(log_ratio * log_ratio)
-        return kl_upper(mean, index.kl * log_ratio / pulls)
-    spread = index.spread if moss.slot[slot].member >= 0 else index.mixture_spread
+        return kl_upper(mean, rule.kl * log_ratio / pulls)
+    spread = rule.spread if moss.slot[slot].member >= 0 else rule.mixture_spread
     return mean + math.sqrt(spread * log_ratio / pulls)
 
 
@@ -267,7 +267,7 @@ def refresh(moss: MossRun, slot: int) -> None:
     """Rank a slot anew after K, H or the number of its late pulls changed."""
     late = moss.late[slot]
     if moss.slot[slot].pulls > 0:
-        index = moss_index(moss, slot, late if moss.index.late_counts else 0)
+        index = moss_index(moss, slot, late if moss.rule.late_counts else 0)
     else:  # never observed: above all others, those with fewest pending pulls first
         index = math.inf if late == 0 else _UNSEEN / late
     if moss.slot[slot].member != GONE:
@@ -283,7 +283,7 @@ def count_late_pulls(moss: MossRun, slot: int, change: int) -> None:
     with fewest pending pulls is next.
     """
     moss.late[slot] += change
-    if moss.index.late_counts or moss.slot[slot].pulls == 0:
+    if moss.rule.late_counts or moss.slot[slot].pulls == 0:
         refresh(moss, slot)
 
 

@@ -27,6 +27,8 @@ _SURE = 0.9  # of the way to where two lines cross: what is left is above them, 
 
 
 class ShrunkArm(Record):
+    """The rewards of an arm."""
+
     pulls: int  # N
     total: float  # S
 
@@ -40,6 +42,8 @@ class Match(Record):
 
 
 class ShrunkClock(Record):
+    """Where the tournament stands."""
+
     a: float
     size: int  # slots in the tree
     top: int  # the place of the final; 0 if there is no match
