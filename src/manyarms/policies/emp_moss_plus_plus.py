@@ -22,10 +22,11 @@ from manyarms.policies.parts.mixtures import (
     add_share,
     arrive_later,
     ask_member,
-    choose_member,
     close_mixture,
+    has_unpulled,
     lose_arm,
     mixtures,
+    open_member,
     reset_iterations,
     tried,
     wait_for,
@@ -200,14 +201,15 @@ def _choose_zeros(chosen: Chosen, places: int, zero: int, untouched: int) -> int
 
 
 def emp_moss_plus_plus_ask(state: EmpMossPlusPlusState) -> tuple[int, int]:
-    clock, run = state.clock[0], state.moss.run[0]
+    clock = state.clock[0]
     if clock.left == 0:
         next_emp_iteration(state)
     clock.left -= 1
-    is_new = run.fresh + run.waiting > 0
-    slot = choose_member(state.moss, state.mixtures)
-    if is_new:
+    if has_unpulled(state.moss):
+        slot = open_member(state.moss, state.mixtures)
         choose_slot(state.chosen, slot)
+    else:
+        slot = leader(state.moss.rank, state.moss.ties)
     return ask_member(state.moss, state.mixtures, slot)
 
 

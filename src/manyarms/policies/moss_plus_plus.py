@@ -12,16 +12,18 @@ from typing import Annotated, Any, NamedTuple
 
 from manyarms.core.jit import kernel, rare
 from manyarms.core.memory import Memory, Records
+from manyarms.core.tournament import leader
 from manyarms.policies.parts.mixtures import (
     IterationClock,
     Mixtures,
     add_share,
     arrive_later,
     ask_member,
-    choose_member,
     close_mixture,
+    has_unpulled,
     lose_arm,
     mixtures,
+    open_member,
     reset_iterations,
     wait_for,
 )
@@ -116,7 +118,11 @@ def moss_plus_plus_ask(state: MossPlusPlusState) -> tuple[int, int]:
     if state.clock[0].left == 0:
         next_iteration(state)
     state.clock[0].left -= 1
-    return ask_member(state.moss, state.mixtures, choose_member(state.moss, state.mixtures))
+    if has_unpulled(state.moss):
+        slot = open_member(state.moss, state.mixtures)
+    else:
+        slot = leader(state.moss.rank, state.moss.ties)
+    return ask_member(state.moss, state.mixtures, slot)
 
 
 def moss_plus_plus_retire(state: MossPlusPlusState, arm: int) -> None:

@@ -22,9 +22,9 @@ from manyarms.core.rng import Stream, below, draw, next_word, restart, stream
 from manyarms.policies.parts.moss_run import (
     GONE,
     MossRun,
-    choose,
     close_slot,
     drawable,
+    open_fresh,
     open_slot,
     reset_arms,
 )
@@ -102,8 +102,14 @@ def wait_for(moss: MossRun, mixtures: Mixtures, j: int) -> None:
 
 
 @kernel
-def choose_member(moss: MossRun, mixtures: Mixtures) -> int:
-    """Return the slot to pull: of a fresh or waiting member, at random, else of largest index."""
+def has_unpulled(moss: MossRun) -> bool:
+    """Whether fresh or waiting members are left."""
+    return moss.run[0].fresh + moss.run[0].waiting > 0
+
+
+@kernel
+def open_member(moss: MossRun, mixtures: Mixtures) -> int:
+    """Return the slot of a fresh or waiting member, each with the same probability."""
     run = moss.run[0]
     if run.waiting > 0:
         at = below(next_word(mixtures.order), run.fresh + run.waiting)
@@ -112,7 +118,7 @@ def choose_member(moss: MossRun, mixtures: Mixtures) -> int:
             mixture = mixtures.waiting[at]
             mixtures.waiting[at] = mixtures.waiting[run.waiting]
             return open_slot(moss, -mixture)
-    return choose(moss)
+    return open_fresh(moss)
 
 
 @kernel

@@ -165,21 +165,20 @@ def ask_arms(moss: MossRun) -> tuple[int, int]:
 @kernel
 def choose(moss: MossRun) -> int:
     """Return the slot to pull: of a fresh arm while there are any, else one of largest index."""
-    run = moss.run[moss.rank.number]
-    if run.fresh > 0:
-        run.fresh -= 1
-        return open_slot(moss, draw_arm(moss))
+    if moss.run[moss.rank.number].fresh > 0:
+        return open_fresh(moss)
     return leader(moss.rank, moss.ties)
 
 
 @kernel
-def draw_arm(moss: MossRun) -> int:
-    """Draw an arm that was not drawn before, and is not retired; there must be one."""
+def open_fresh(moss: MossRun) -> int:
+    """Draw a fresh arm, which is not retired, and return its slot; there must be one."""
     which = moss.rank.number
+    moss.run[which].fresh -= 1
     arm = pick(moss.sampler, which, next_word(moss.words))
     while contains(moss.retired, arm):
         arm = pick(moss.sampler, which, next_word(moss.words))
-    return arm
+    return open_slot(moss, arm)
 
 
 @kernel
