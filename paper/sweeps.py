@@ -109,7 +109,7 @@ OF_CLAIMS = {
 
 def _player(policy: Policy, replications: int, **parameters: float) -> Player:
     # the name too: a larger beta is compared with the same policy's usual one
-    return Player(policy, policy.label, replications, {"name": policy.name, **parameters})
+    return Player(policy, str(policy), replications, {"name": policy.name, **parameters})
 
 
 def _planted(

@@ -77,7 +77,7 @@ def test_the_horizon_is_the_end(policy: ma.Policy) -> None:
     play_live(live, 7, _reward)
     with pytest.raises(ma.TurnError, match="all 7 pulls of the horizon are made"):
         live.ask()
-    assert repr(live) == f"<Live {policy.label}: 7 of 7 pulls on 5 arms>"
+    assert repr(live) == f"<Live {policy}: 7 of 7 pulls on 5 arms>"
 
 
 def test_anytime_policies_need_no_horizon() -> None:

@@ -245,7 +245,7 @@ def test_a_policy_that_goes_by_number_gets_random_arms() -> None:
 
 def test_names_and_refusals() -> None:
     policy = ma.Guarded(ma.MOSSPlusPlus(beta=0.75), beta=0.6)
-    assert (policy.name, policy.label) == ("guarded-moss++", "guarded(beta=0.6)-moss++(beta=0.75)")
+    assert (policy.name, str(policy)) == ("guarded-moss++", "guarded(beta=0.6)-moss++(beta=0.75)")
     assert ma.Guarded(ma.Quantile()).anytime
     assert not policy.anytime
     told = ma.Guarded(ma.Patience()).with_best_mean(0.7)

@@ -111,7 +111,7 @@ def spec_of(policy: Policy | str, n_arms: int | None, **others: Any) -> dict[str
         described = described_policy(policy)
         if described["name"] is None:
             raise ParameterError(
-                f"`policy` must be one that the service knows by name, got {policy.label}. "
+                f"`policy` must be one that the service knows by name, got {policy}. "
                 f"Register it there, and give its name."
             )
         spec = _named(described)

@@ -69,7 +69,7 @@ def facts_of(game: LiveGame) -> Facts:
             missing=len(control.flight) + len(control.abandoned),
         )
     return Facts(
-        policy=game.policy.label,
+        policy=str(game.policy),
         scale=scale_of(game.policy, game.reward_range),
         reward_range=game.reward_range,
         n_arms=game.n_arms,

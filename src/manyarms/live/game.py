@@ -85,7 +85,7 @@ class LiveGame:
         arm = launch(self.state, flight, number, before)
         if not 0 <= arm < self.seats.count:
             raise ParameterError(
-                f"{self.policy.label} chose arm {arm!r}, and there are {arms.count}, "
+                f"{self.policy} chose arm {arm!r}, and there are {arms.count}, "
                 f"numbered from 0. Its `ask` must return (slot, arm), in this order."
             )
         if self.drawn_next or self.seats.arm_at:

@@ -51,7 +51,7 @@ def _ask(game: LiveGame, number: int, arm: int, what: str) -> None:
     chosen = game.flight[number].arm
     if chosen != arm:
         raise SavedFileError(
-            f"{what} says that pull {number} was of arm {arm}, and {game.policy.label} now chooses "
+            f"{what} says that pull {number} was of arm {arm}, and {game.policy} now chooses "
             f"arm {chosen}. Open it with the manyarms that wrote it, and call live.close() there: "
             f"that keeps a snapshot, from which this one goes on."
         )

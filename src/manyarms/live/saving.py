@@ -95,7 +95,7 @@ def blame_loaded_state(game: LiveGame, what: str) -> Iterator[None]:
         if not game.from_file:
             raise
         raise SavedFileError(
-            f"{what} ended midway with {error!r}: {game.policy.label} cannot go on from the state "
+            f"{what} ended midway with {error!r}: {game.policy} cannot go on from the state "
             f"that was loaded. The file was not written by manyarms, or the policy has a bug. Use "
             f"another copy of the file."
         ) from error
@@ -137,7 +137,7 @@ def _policy_from(about: dict[str, Any], given: Policy | None, what: str) -> Poli
 def _refuse_unless(same: bool, given: Policy | None, described: dict[str, Any], what: str) -> None:
     if not same and given is not None:
         raise SavedFileError(
-            f"{what} was saved with the policy {described['label']}, not with {given.label}. "
+            f"{what} was saved with the policy {described['label']}, not with {given}. "
             f"Pass that one."
         )
 

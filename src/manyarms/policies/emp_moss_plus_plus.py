@@ -43,7 +43,7 @@ from manyarms.policies.parts.moss_run import (
     set_scale,
 )
 from manyarms.policies.parts.randomness import RANKING
-from manyarms.protocol import About, plays
+from manyarms.protocol import plays
 from manyarms.protocol.parameters import choice
 
 _OUTSIDE = -1  # `asked` of a slot that is not in the set
@@ -308,15 +308,6 @@ class EmpMOSSPlusPlus(MixturePolicy):
     """
 
     name = "empmoss++"
-    about = About(
-        needs="horizon",
-        guarantee="none proven",
-        page="docs/policies/emp_moss_plus_plus.md",
-        scaling="log of arms in the set",
-        good_at="wide gaps, rare best arms",
-        source="Zhu & Nowak 2020",
-        kind="paper",
-    )
 
     rank: Annotated[str, choice("all", "pulled")] = "all"
 

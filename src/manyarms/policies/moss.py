@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 from manyarms.core.memory import Memory
 from manyarms.policies.parts.moss_run import (
@@ -20,9 +19,8 @@ from manyarms.policies.parts.moss_run import (
     retire_arm,
 )
 from manyarms.policies.parts.parameters import IndexPolicy
-from manyarms.protocol import About, plays
+from manyarms.protocol import plays
 from manyarms.protocol.parameters import choice
-from manyarms.protocol.registry import Form
 
 # by index; where the formulas come from, the docstring says
 _NAMES = {"moss": "moss", "kl": "kl-moss", "kl++": "kl-ucb++", "switch": "kl-ucb-switch"}
@@ -114,23 +112,16 @@ class MOSS(IndexPolicy):
     >>> live.tell(pull, reward=1.0)
     """
 
-    in_name = ("index",)
-    about = About(
-        needs="horizon",
-        guarantee="minimax over n arms for T ≥ n",
-        page="docs/policies/moss.md",
-        scaling="log of arms pulled",
-        good_at="few arms, many pulls",
-        source="Audibert & Bubeck 2009",
-        kind="paper",
-    )
-
     index: Annotated[str, choice(*_NAMES)] = "moss"
 
     @property
     def name(self) -> str:  # type: ignore[override]  # it depends on the index
         """What the policy with this index is called."""
         return _NAMES[self.index]
+
+    def _changed(self, known: bool) -> dict[str, Any]:
+        """Leave out the index, which the name says."""
+        return {key: value for key, value in super()._changed(known).items() if key != "index"}
 
     @property
     def switch(self) -> bool:
@@ -142,38 +133,3 @@ class MOSS(IndexPolicy):
 
     def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> MossState:
         return MossState(self._moss(memory, n_arms, slots=min(n_arms, pulls)))
-
-
-def _with_index(index: str, /, *, exploration: float = 1.0, count_late: bool = False) -> MOSS:
-    return MOSS(index=index, exploration=exploration, count_late=count_late)
-
-
-_about_kl = partial(
-    About,
-    needs="horizon",
-    page="docs/policies/few_arms.md",
-    scaling="log of arms pulled",
-    source="Garivier et al. 2022",
-    rewards="[0, 1]",
-)
-KL_FORMS = {
-    "kl-moss": Form(
-        _about_kl(guarantee="none claimed", good_at="few arms, means near 0 or 1"),
-        partial(_with_index, "kl"),
-    ),
-    "kl-ucb++": Form(
-        _about_kl(
-            guarantee="minimax and asymptotically optimal, rewards 0 and 1",
-            good_at="few arms, means near 0 or 1, with a guarantee",
-            source="Ménard & Garivier 2017",
-        ),
-        partial(_with_index, "kl++"),
-    ),
-    "kl-ucb-switch": Form(
-        _about_kl(
-            guarantee="optimal per problem and minimax over n arms",
-            good_at="few arms, best of both guarantees",
-        ),
-        partial(_with_index, "switch"),
-    ),
-}

@@ -22,7 +22,7 @@ from manyarms.policies.parts.moss_run import (
     retire_arm,
 )
 from manyarms.policies.parts.parameters import IndexPolicy
-from manyarms.protocol import About, plays
+from manyarms.protocol import plays
 from manyarms.protocol.parameters import Count, Probability
 
 
@@ -114,15 +114,6 @@ class MOSSOracle(IndexPolicy):
     """
 
     name = "moss-oracle"
-    about = About(
-        needs="horizon, hardness or m",
-        guarantee="minimax up to a logarithm",
-        page="docs/policies/moss_oracle.md",
-        scaling="log of arms pulled",
-        good_at="problems whose share of best arms is known",
-        source="Zhu & Nowak 2020",
-        kind="paper",
-    )
 
     alpha: Probability | None = None
     m: Count | None = None

@@ -38,7 +38,7 @@ from manyarms.policies.parts.moss_run import (
     set_scale,
 )
 from manyarms.policies.parts.parameters import IndexPolicy
-from manyarms.protocol import About, plays
+from manyarms.protocol import plays
 from manyarms.protocol.parameters import Positive, number
 
 
@@ -217,15 +217,6 @@ class MOSSPlusPlus(MixturePolicy):
     """
 
     name = "moss++"
-    about = About(
-        needs="horizon",
-        guarantee="Pareto optimal, every beta in [1/2, 1)",
-        page="docs/policies/moss_plus_plus.md",
-        scaling="log of arms in the set",
-        good_at="a guarantee at every hardness",
-        source="Zhu & Nowak 2020",
-        kind="paper",
-    )
 
     def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> MossPlusPlusState:
         sets = self._sets(n_arms, pulls)

@@ -32,7 +32,7 @@ from manyarms.policies.parts.moss_run import (
 )
 from manyarms.policies.parts.parameters import IndexPolicy, ToldBestMean
 from manyarms.policies.parts.randomness import EPOCHS
-from manyarms.protocol import About, plays
+from manyarms.protocol import plays
 
 _MOST_SUBROUTINES = 64  # log T is smaller for every T
 
@@ -248,22 +248,13 @@ class Parallel(ToldBestMean, IndexPolicy):
     Examples
     --------
     >>> import manyarms as ma
-    >>> ma.Parallel(best_mean=0.9, subset_factor=1).label
+    >>> str(ma.Parallel(best_mean=0.9, subset_factor=1))
     'parallel(best_mean=0.9, subset_factor=1)'
     >>> live = ma.Parallel(best_mean=0.9).live(n_arms=1_000_000, horizon=20_000, seed=1)
     >>> live.tell(live.ask(), reward=1.0)
     """
 
     name = "parallel"
-    about = About(
-        needs="horizon, μ*",
-        guarantee="near minimax at every hardness, (log T)²",
-        page="docs/policies/parallel.md",
-        scaling="log of arms pulled",
-        good_at="a known best mean",
-        source="Zhu & Nowak 2020",
-        kind="paper",
-    )
 
     subset_factor: int = 2
 

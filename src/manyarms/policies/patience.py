@@ -14,7 +14,7 @@ from manyarms.core.sampler import Sampler, clear_sampler, pick, sampler
 from manyarms.policies.parts.kl import bernoulli_kl
 from manyarms.policies.parts.parameters import SigmaPolicy, ToldBestMean
 from manyarms.policies.parts.randomness import FRESH
-from manyarms.protocol import About, plays
+from manyarms.protocol import plays
 from manyarms.protocol.parameters import choice
 
 
@@ -160,20 +160,11 @@ class Patience(ToldBestMean, SigmaPolicy):
     """
 
     name = "patience"
-    about = About(
-        needs="horizon, μ*",
-        guarantee="near minimax at every hardness, √log T",
-        page="docs/policies/patience.md",
-        scaling="constant",
-        good_at="a known best mean; statistics of one arm only",
-        source="ours; the rule as in UCB-TP (2022)",
-        kind="ours",
-    )
 
     bound: Annotated[str, choice("mean", "kl")] = "mean"
 
     @property
-    def unit_rewards(self) -> bool:
+    def unit_rewards(self) -> bool:  # type: ignore[override]  # it depends on the bound
         return self.bound == "kl"
 
     def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> PatienceState:

@@ -43,7 +43,7 @@ from manyarms.policies.parts.guard_slots import (
 from manyarms.policies.parts.kl import kl_upper
 from manyarms.policies.parts.parameters import GuardPolicy
 from manyarms.policies.parts.randomness import TIES
-from manyarms.protocol import About, plays
+from manyarms.protocol import plays
 from manyarms.protocol.parameters import Flag, number
 
 # The constants of the target. The guarantee does not depend on them: they were tuned.
@@ -439,16 +439,7 @@ class Prospector(GuardPolicy):
 
     name = "prospector"
     anytime = True
-    about = About(
-        needs="nothing",
-        guarantee="Pareto optimal, as MOSS++, constant 10",
-        page="docs/policies/prospector.md",
-        scaling="log of arms opened",
-        good_at="little is known about the arms; many best arms or few",
-        source="ours, docs/guard.md",
-        kind="ours",
-        rewards="[0, 1]",
-    )
+    unit_rewards = True
 
     bold: Flag = False
     count_late: Flag = True

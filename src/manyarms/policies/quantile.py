@@ -21,7 +21,7 @@ from manyarms.policies.parts.moss_run import (
     retire_arm,
 )
 from manyarms.policies.parts.parameters import IndexPolicy
-from manyarms.protocol import About, plays
+from manyarms.protocol import plays
 from manyarms.protocol.parameters import Share
 
 
@@ -125,15 +125,6 @@ class Quantile(IndexPolicy):
 
     name = "quantile"
     anytime = True
-    about = About(
-        needs="nothing",
-        guarantee="sublinear below hardness 0.35",
-        page="docs/policies/quantile.md",
-        scaling="log of arms pulled",
-        good_at="many good arms, no horizon",
-        source="Chaudhuri & Kalyanakrishnan 2018 (QRM2)",
-        kind="paper",
-    )
 
     exponent: Share = 0.347
 

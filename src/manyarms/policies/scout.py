@@ -6,13 +6,14 @@ import math
 from dataclasses import dataclass
 from typing import Annotated, NamedTuple
 
+from manyarms.core.beta_function import beta_tail, log_beta
 from manyarms.core.jit import kernel, rare
 from manyarms.core.memory import Floats, Ints, Memory, Record, Records, wipe
 from manyarms.core.rng import Stream, stream
 from manyarms.core.sampler import Sampler, sampler
 from manyarms.core.tournament import Tournament, clear, disband, highest, leader, rekey, tournament
 from manyarms.policies.parts.randomness import draw_fresh, reset_draws
-from manyarms.protocol import About, Policy, plays
+from manyarms.protocol import Policy, plays
 from manyarms.protocol.parameters import number
 
 # Measured on ten problems, from 1000 to 100000 pulls; halves and doubles of these change little.
@@ -29,11 +30,7 @@ _UNSEEN = -1e-9  # the key of an arm whose first reward is late, by pulls in fli
 
 # Of the fitted law
 _STRENGTHS = 12  # 2, 4, 8, …, 4096
-_SHIFT = 8.0  # from here on Stirling's series has 11 digits
-_HALF_LOG_2_PI = 0.5 * math.log(2.0 * math.pi)
 _STEPS = 40  # of a bisection
-_SMALL = 1e-15  # relative; where rounding takes over
-_AWAY = 1e-300  # a denominator is never nearer to 0
 _TINY = 1e-200  # below it, a product is written down as its logarithm
 _LEAST = 4.0  # arms: the target is never below the upper quartile
 
@@ -126,61 +123,6 @@ def fit(prior: Prior) -> None:
     fit.strength = 2.0 * float(1 << best)
 
 
-@kernel
-def log_gamma(x: float) -> float:
-    """Return log Γ(x) for x > 0, with the same bits compiled and not."""
-    shift = 1.0
-    while x < _SHIFT:
-        shift *= x
-        x += 1.0
-    y = 1.0 / (x * x)
-    series = (1.0 / 12.0 - y * (1.0 / 360.0 - y * (1.0 / 1260.0 - y / 1680.0))) / x
-    return (x - 0.5) * math.log(x) - x + _HALF_LOG_2_PI + series - math.log(shift)
-
-
-@kernel
-def log_beta(a: float, b: float) -> float:
-    """Return log B(a, b)."""
-    return log_gamma(a) + log_gamma(b) - log_gamma(a + b)
-
-
-@kernel
-def incomplete_beta(a: float, b: float, x: float) -> float:
-    """Return the continued fraction of the incomplete beta function, by Lentz's method.
-
-    It converges fast for x < (a + 1) / (a + b + 2): in at most O(sqrt(a + b)) steps.
-    """
-    c = 1.0
-    d = 1.0 / _away(1.0 - (a + b) * x / (a + 1.0))
-    value = d
-    change = 0.0
-    m = 1.0
-    while abs(change - 1.0) > _SMALL and m < 1e6:
-        even = m * (b - m) * x / ((a + 2.0 * m - 1.0) * (a + 2.0 * m))
-        d = 1.0 / _away(1.0 + even * d)
-        c = _away(1.0 + even / c)
-        value *= d * c
-        odd = -(a + m) * (a + b + m) * x / ((a + 2.0 * m) * (a + 2.0 * m + 1.0))
-        d = 1.0 / _away(1.0 + odd * d)
-        c = _away(1.0 + odd / c)
-        change = d * c
-        value *= change
-        m += 1.0
-    return value
-
-
-@kernel
-def _away(number: float) -> float:
-    return number if abs(number) > _AWAY else _AWAY
-
-
-@rare
-def _tail(a: float, b: float, x: float) -> float:
-    """Return the chance that a Beta(a, b) number is above x, x being above its mean."""
-    weight = math.exp(b * math.log(1.0 - x) + a * math.log(x) - log_beta(a, b))
-    return weight / b * incomplete_beta(b, a, 1.0 - x)
-
-
 @rare
 def target_mean(mean: float, strength: float, n_arms: int, pulls: int, price: float) -> float:
     r"""Return the mean that the best of the arms is expected to have that `pulls` can screen.
@@ -198,7 +140,7 @@ def target_mean(mean: float, strength: float, n_arms: int, pulls: int, price: fl
         apart = mean * math.log(mean / v) + (1.0 - mean) * math.log((1.0 - mean) / (1.0 - v))
         screened = min(float(n_arms), pulls / (1.0 + price / max(apart, 1e-12)))
         screened = max(screened, _LEAST)
-        if _tail(a, b, v) * screened > 1.0:
+        if beta_tail(a, b, v) * screened > 1.0:
             low = v
         else:
             high = v
@@ -505,15 +447,7 @@ class Scout(Policy):
     """
 
     name = "scout"
-    about = About(
-        kind="ours",
-        needs="horizon",
-        guarantee="none: measured only",
-        page="docs/policies/scout.md",
-        scaling="log of arms opened",
-        good_at="keeping one good arm of very many; many pending pulls",
-        rewards="[0, 1]",
-    )
+    unit_rewards = True
 
     search: Share = 0.75
 

@@ -105,7 +105,7 @@ def check_spec(spec: Spec) -> None:
     policy = policy_of(spec.policy)
     if spec.horizon is None and not policy.anytime:
         raise ParameterError(
-            f"`horizon` must be given to {policy.label}: the number of pulls there will be. A "
+            f"`horizon` must be given to {policy}: the number of pulls there will be. A "
             f"policy that needs none is prospector.",
             parameter="horizon",
         )

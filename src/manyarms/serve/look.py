@@ -62,7 +62,7 @@ class Look:
         self.game = game
         self._names: dict[int, str] = {}  # keys of arms, as far as they are known
         self.answers: dict[str, Any] = {}
-        self.policy = policy_of(game.spec.policy).label
+        self.policy = str(policy_of(game.spec.policy))
         self._cache: dict[str, tuple[int, Any]] = {}
         self._losses: tuple[float, list[Loss]] = (0.0, [])
         self._judged: tuple[float, int | None, StopVerdict] | None = None

@@ -290,7 +290,7 @@ def _unloaded(
         summary = msgspec.json.decode(kept[1], type=m.ExperimentSummary)
     else:
         try:
-            label = policy_of(spec.policy).label
+            label = str(policy_of(spec.policy))
         except Exception:  # of one experiment: it hides no other
             label = "unknown"
         summary = m.ExperimentSummary(

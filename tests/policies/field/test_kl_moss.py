@@ -77,19 +77,16 @@ def test_moss_has_a_name_for_each_index() -> None:
     for name, index in names.items():
         policy = ma.policy(name, exploration=2.0)
         assert policy == ma.MOSS(index=index, exploration=2.0)
-        assert policy.label == f"{name}(exploration=2.0)"
+        assert str(policy) == f"{name}(exploration=2.0)"
     with pytest.raises(ma.UnknownNameError, match="parameter of 'kl-moss': 'index'"):
         ma.policy("kl-moss", index="kl")
 
 
-def test_files_that_say_kl_moss_open() -> None:
-    """Once it was a class of its own, without `sigma` and `index`."""
-    said = {"name": "kl-moss", "label": "kl-moss", "parameters": {"exploration": 1.0}}
-    assert policy_from(said) == ma.MOSS(index="kl")
+def test_kl_moss_is_stored_as_moss() -> None:
     assert policy_from(described_policy(ma.MOSS(index="kl"))) == ma.MOSS(index="kl")
 
 
-def test_labels_name_the_index() -> None:
-    assert ma.EmpMOSSPlusPlus(index="kl", beta=0.6).label == "empmoss++(kl, beta=0.6)"
-    assert ma.Doubling(ma.MOSSPlusPlus(index="kl++")).label == "anytime-moss++(kl++)"
-    assert ma.policy("guarded-empmoss++", index="kl").label == "guarded-empmoss++(kl)"
+def test_names_say_the_index() -> None:
+    assert str(ma.EmpMOSSPlusPlus(index="kl", beta=0.6)) == "empmoss++(index='kl', beta=0.6)"
+    assert str(ma.Doubling(ma.MOSSPlusPlus(index="kl++"))) == "anytime-moss++(index='kl++')"
+    assert str(ma.policy("guarded-empmoss++", index="kl")) == "guarded-empmoss++(index='kl')"

@@ -11,9 +11,7 @@ from manyarms.policies.parts.guard_slots import Guard, guard
 from manyarms.policies.parts.moss_run import MossIndex, MossRun, moss_run
 from manyarms.protocol import Policy
 from manyarms.protocol.parameters import Flag, Number, Positive, choice, number
-from manyarms.protocol.plain_classes import is_plain
 
-A = TypeVar("A", bound="AroundPolicy")
 B = TypeVar("B", bound="ToldBestMean")
 S = TypeVar("S", bound="SigmaPolicy")
 G = TypeVar("G", bound="GuardPolicy")
@@ -95,8 +93,8 @@ class IndexPolicy(SigmaPolicy, RankingPolicy):
     index: Annotated[str, choice("moss", "kl", "kl++")] = "moss"
 
     @property
-    def unit_rewards(self) -> bool:
-        return self.index != "moss" or super().unit_rewards
+    def unit_rewards(self) -> bool:  # type: ignore[override]  # it depends on the index
+        return self.index != "moss"
 
     @property
     def kl(self) -> float:
@@ -130,33 +128,6 @@ class ToldBestMean(Policy):
                 f"estimate rounded down: {kind}(best_mean=0.9)."
             )
         return self.best_mean
-
-
-@dataclass(frozen=True)
-class AroundPolicy(Policy):
-    """A policy around another one, to which it passes on what it is told."""
-
-    policy: Policy
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not isinstance(self.policy, Policy):
-            fix = " Wrap your class: ma.plain_policy(...)." if is_plain(self.policy) else ""
-            raise ParameterError(
-                f"`policy` must be a policy such as MOSS(), got {self.policy!r}.{fix}"
-            )
-
-    def first_draws(self, *, n_arms: int, pulls: int) -> int:
-        return self.policy.first_draws(n_arms=n_arms, pulls=pulls)
-
-    def with_best_mean(self: A, best_mean: float) -> A:
-        return replace(self, policy=self.policy.with_best_mean(best_mean))
-
-    def with_reward_range(self: A, reward_range: tuple[float, float] | None) -> A:
-        return replace(self, policy=self.policy.with_reward_range(reward_range))
-
-    def check_rewards(self, reward_range: tuple[float, float] | None) -> None:
-        self.policy.check_rewards(reward_range)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -202,7 +173,7 @@ class GuardPolicy(Policy):
         other = self.bound == "mean" and (self.bottom, self.top) != (0.0, 1.0)
         if not other and not 0.0 <= low <= high <= 1.0:
             raise ParameterError(
-                f"`reward_range` must lie in [0, 1] for {self.label}, got {reward_range}. Scale "
+                f"`reward_range` must lie in [0, 1] for {self}, got {reward_range}. Scale "
                 f"rewards, or give the policy bound='mean', `sigma`, and the `bottom` and `top` of "
                 f"the means."
             )
