@@ -12,7 +12,7 @@ from functools import partial
 
 import manyarms as ma
 from manyarms.policies import CATALOGUE, field
-from manyarms.policies.field import SubSampled
+from manyarms.policies import SubSampled
 from tests.reference.doubling import Doubling
 from tests.reference.emp_moss_plus_plus import EmpMossPlusPlus
 from tests.reference.field import dropping, finding, scans

@@ -15,7 +15,7 @@ import pytest
 import manyarms as ma
 from manyarms.core.memory import SPARSE
 from manyarms.kit import Memory, Record, Records, ask, choice, kernel, plays, reset
-from manyarms.policies.field import SubSampled
+from manyarms.policies import SubSampled
 from manyarms.protocol.in_flight import InFlight, land, launch, lose
 from manyarms.protocol.keys import policy_key
 from manyarms.theory import Problem, guarded_steps_bound
