@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 
 import manyarms as ma
-from manyarms.policies import CATALOGUE, field
-from manyarms.policies import SubSampled
+from manyarms.policies import CATALOGUE, SubSampled, field
 from tests.reference.doubling import Doubling
 from tests.reference.emp_moss_plus_plus import EmpMossPlusPlus
 from tests.reference.field import dropping, finding, scans

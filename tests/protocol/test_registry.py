@@ -58,6 +58,7 @@ def test_names_of_layers_and_parameters(text: str) -> None:
         ("anytime", "'anytime' needs `policy`"),
         ("moss(", "Unknown policy"),
         ("", "Unknown policy ''"),
+        ("ss-" * 10 + "moss", "Unknown policy"),  # nested too deeply
     ],
 )
 def test_texts_that_are_no_names(text: str, message: str) -> None:

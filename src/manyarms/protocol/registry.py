@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import ast
 import inspect
 import numbers
 import re
 from collections.abc import Callable
 from dataclasses import fields
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from manyarms.errors import DuplicateNameError, ParameterError, UnknownNameError
@@ -19,6 +17,7 @@ _makers: dict[str, Callable[..., Policy]] = {}
 _unlisted: set[str] = set()
 _combined: set[str] = set()  # names of several layers that are listed
 _DEEPEST = 8  # policies within policies
+_WORDS = {"True": True, "False": False, "None": None}
 
 M = TypeVar("M", bound=Callable[..., Policy])
 
@@ -162,7 +161,7 @@ def _layers_of(text: str) -> list[tuple[str, dict[str, Any]]]:
     _load_ours()
     layers: list[tuple[str, dict[str, Any]]] = []
     rest = text if isinstance(text, str) else ""
-    while rest:
+    while rest and len(layers) <= _DEEPEST:
         split = re.fullmatch(r"([^()]*)(?:\(([^()]*)\))?", rest)
         if split and split[1] in _makers:
             return [*layers, (split[1], _parameters_in(text, split[2] or ""))]
@@ -190,12 +189,21 @@ def _parameters_in(text: str, pairs: str) -> dict[str, Any]:
 
 
 def _value_of(text: str) -> Any:
-    for read in (ast.literal_eval, lambda text: float(Fraction(text))):
+    """Return the value that a text stands for; a text may come from a client of the service.
+
+    >>> [_value_of(text) for text in ("7", "0.5", "2/3", "True", "'kl'", "kl")]
+    [7, 0.5, 0.6666666666666666, True, 'kl', 'kl']
+    """
+    if text in _WORDS:
+        return _WORDS[text]
+    if ratio := re.fullmatch(r"(\d{1,9})/([1-9]\d{0,8})", text):
+        return int(ratio[1]) / int(ratio[2])
+    for kind in (int, float):
         try:
-            return read(text)
-        except (ValueError, SyntaxError, ZeroDivisionError):
+            return kind(text)
+        except ValueError:
             pass
-    return text  # a word, such as index=kl
+    return text.strip("'")  # a word, such as index='kl'
 
 
 def _is_wrapper(make: Callable[..., Policy]) -> bool:
