@@ -37,7 +37,7 @@ class LabelClock(Record):
     asked: int  # of the policy
     told: int  # to the policy
     bound: int  # slots up to here have labels, or are gone
-    last: int  # the note of the policy's last pull while that is in flight, else -1
+    last: int  # the note of the policy's last pull while that is pending, else -1
 
 
 class GuardedState(NamedTuple):
@@ -151,7 +151,7 @@ plays(
 
 @dataclass(frozen=True)
 class Guarded(Wrapper, GuardPolicy):
-    r"""Let a policy play, test arms in stages, and take over if it loses too much.
+    r"""Run a policy, test arms in stages, and take over if the policy loses too much.
 
     The guard draws a random order of the arms. The r-th arm that the policy names for the first
     time is the r-th of this order, so the policy does not choose which fresh arm comes next. In
@@ -186,7 +186,7 @@ class Guarded(Wrapper, GuardPolicy):
     it would alone, and a policy whose own regret is below :math:`2 T^\beta \log T` is hardly ever
     dropped. Names of arms are given out at random, so a policy that relies on them loses that.
 
-    Rewards may be late: the guard never has two pulls of an arm in flight at a time. Arms may come
+    Rewards may be late: the guard never has two pending pulls of an arm. Arms may come
     and go if the policy can take it; nothing is proved about that. Cost per pull: the policy's own,
     a look-up, and O(1).
 

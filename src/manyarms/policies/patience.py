@@ -94,7 +94,7 @@ def patience_tell(state: PatienceState, slot: int, reward: float) -> None:
 
 
 def patience_arrive(state: PatienceState, count: int) -> None:
-    """Let new arms join those still to come."""
+    """Add new arms to those still to come."""
     state.sampler.n[0] += count
 
 
@@ -116,7 +116,7 @@ plays(
 
 @dataclass(frozen=True, kw_only=True)
 class Patience(ToldBestMean, SigmaPolicy):
-    r"""Pull an arm until it cannot be a best one, then discard it for good and take the next.
+    r"""Pull an arm until it cannot be a best one, then discard it and take the next.
 
     Arms come in random order. The current one stays while
 

@@ -26,7 +26,7 @@ _PART = 100  # … or T / 100, where so many tell arms of mean v from better one
 _MORE = 16  # the search ends when candidates have as many pulls left again, and 16 more, each
 _DONE = -1e200  # the key of an arm that was pulled as often
 _TABLE = 32  # keys of arms with fewer pulls are computed once for each (N, S)
-_UNSEEN = -1e-9  # the key of an arm whose first reward is late, by pulls in flight
+_UNSEEN = -1e-9  # the key of an arm whose first reward is late, by pending pulls
 
 # Of the fitted law
 _STRENGTHS = 12  # 2, 4, 8, …, 4096
@@ -429,7 +429,7 @@ class Scout(Policy):
     -----
     Ours; nothing is proved of it. Where arms are as many as one likes, one that promises less than
     a fresh arm need not be pulled again: it is the argument of Gittins' index, with a simpler one
-    in its place. Rewards are meant to lie in [0, 1], and are cut to it. Pulls in flight count as
+    in its place. Rewards are meant to lie in [0, 1], and are cut to it. Pending pulls count as
     rewards that are as expected, so that hundreds may be. Cost per pull: O(log) for the ranking,
     and some ten arms ranked anew in the mean, because the fitted law changes; memory of the arms
     opened.
@@ -440,7 +440,7 @@ class Scout(Policy):
     --------
     >>> import manyarms as ma
     >>> live = ma.Scout().live(n_arms=200_000, horizon=10_000, seed=1)
-    >>> for pull in live.ask(256):  # many may be in flight
+    >>> for pull in live.ask(256):  # many may be pending
     ...     live.tell(pull, reward=float(pull.arm % 2))
     >>> live.recommend().arm % 2
     1

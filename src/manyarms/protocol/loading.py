@@ -1,4 +1,4 @@
-"""Policies by names that nobody registered yet: "module:Class", and entry points.
+"""Load policies that are not registered yet: "module:Class", and entry points.
 
 Loading a policy runs its code. Only the command line does it, and only for names that it was given.
 Opening a store never does.

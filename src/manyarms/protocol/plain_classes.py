@@ -130,7 +130,7 @@ def is_plain(make: Any) -> bool:
 
 
 def plain_policy(make: type, **parameters: Any) -> PlainPolicy:
-    """Let a plain Python class play beside the others: `ask()` returns an arm.
+    """Make a policy of a plain Python class whose `ask()` returns an arm.
 
     Parameters
     ----------

@@ -48,10 +48,9 @@ class Schedule(NamedTuple):
 
 
 def moss_plus_plus_schedule(horizon: int, *, beta: float, n: int = MOST) -> Schedule:
-    r"""Return the schedule of MOSS++ (Algorithm 1).
+    r"""Return the schedule of MOSS++ (Algorithm 1): p, and :math:`K_i` and :math:`\Delta T_i`.
 
-    .. math:: p = \lceil \log_2 T^\beta \rceil, \quad K_i = 2^{p+2-i}, \quad
-              \Delta T_i = \min(2^{p+i}, T)
+    `MOSSPlusPlus` has the formulas, and plays by them.
 
     Parameters
     ----------

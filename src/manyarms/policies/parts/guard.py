@@ -309,7 +309,7 @@ def guard_learn(guard: Guard, note: int, reward: float) -> int:
 
 @kernel
 def guard_arrive(guard: Guard, count: int) -> None:
-    """Let new arms join those that have no slot yet.
+    """Add new arms to those that have no slot yet.
 
     They are newcomers; those before them are none any more if too many would wait for a trial.
     """
@@ -325,7 +325,7 @@ def guard_arrive(guard: Guard, count: int) -> None:
 
 @rare
 def guard_retire(guard: Guard, arm: int) -> int:
-    """Never open the arm, or let its slot be out for good; return the slot, -1 if it has none.
+    """Never open the arm, or rule its slot out; return the slot, -1 if it has none.
 
     If it is the keeper's, the floor is made anew of all other slots.
     """

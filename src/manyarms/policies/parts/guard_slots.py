@@ -1,7 +1,7 @@
 """What the guard keeps: slots in random order, and pulls until their rewards are counted.
 
-The bounds of a slot are made of the longest complete beginning of its rewards, in the order of its
-pulls: so it does no harm that good rewards may come sooner than bad ones.
+The bounds of a slot use the longest prefix of its pulls whose rewards have arrived, so that early
+good rewards cannot bias them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class GuardSlot(Record):
     """What the guard knows of a slot."""
 
     arm: int
-    pulls: int  # N, of the complete beginning
+    pulls: int  # N, of the prefix
     total: float  # of its rewards
     out: int  # the period in which it was ruled out
     late: int  # pulls whose reward was not there when the next pull was asked for
@@ -114,7 +114,7 @@ def guard(
         bottom,
         top,
         slot=memory.records(room, GuardSlot),
-        flight=memory.records(pulls + 1, GuardPull),  # place 0 is nobody's
+        flight=memory.records(pulls + 1, GuardPull),  # place 0 is not used
         notes=memory.ints(pulls),
         clock=memory.records(1, GuardClock),
         sampler=sampler(memory, n_arms, draws=room),
