@@ -26,7 +26,7 @@ import numpy as np
 import manyarms as ma
 from manyarms.core import rng
 from manyarms.core.memory import ARRAYS
-from manyarms.protocol import described
+from manyarms.policies import CATALOGUE
 from manyarms.report.text import Table
 from run import ALPHA, HORIZON, N_ARMS, TOLD, best_of, live_seconds
 
@@ -41,7 +41,7 @@ _HEAD = ["policy", "cost grows with", "µs a live pull", "memory", "random words
 
 def policies() -> dict[str, ma.Policy]:
     """Return every listed policy; those that must know something know it."""
-    return {name: ma.policy(name, **TOLD.get(name, {})) for name in described()}
+    return {name: ma.policy(name, **TOLD.get(name, {})) for name in CATALOGUE}
 
 
 def memory(policy: ma.Policy) -> int:
@@ -98,7 +98,7 @@ def measure(names: list[str]) -> None:
         if names and name not in names:
             continue
         begun = time.perf_counter()
-        scans = described()[name].scaling == "arms tried"
+        scans = CATALOGUE[name].scaling == "arms tried"
         live_arms, n_arms = (FEW_ARMS, FEW_ARMS) if scans else (LIVE_ARMS, N_ARMS)
         (seconds,) = best_of(3, partial(live_seconds, policy, live_arms, LIVE_PULLS))
         found[name] = {
@@ -107,7 +107,7 @@ def measure(names: list[str]) -> None:
             "words": round(words(policy, n_arms), 2),
         }
         print(f"{name:<22}{found[name]}  {time.perf_counter() - begun:.0f} s", flush=True)
-    kept = {name: found[name] for name in described()}
+    kept = {name: found[name] for name in CATALOGUE}
     COSTS.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
 
 
@@ -115,7 +115,7 @@ def table(page: str) -> str:
     """Return the table of a page: a row for each policy that it is about."""
     measured = json.loads(COSTS.read_text(encoding="utf-8"))
     rows = []
-    for name, about in described().items():
+    for name, about in CATALOGUE.items():
         if about.page == page:
             own = measured[name]
             cells = [about.scaling, f"{own['live']:.0f}"]
@@ -144,7 +144,7 @@ def main() -> None:
     options = parser.parse_args()
     if options.what == "measure":
         measure(options.names)
-    for name in sorted({about.page for about in described().values()}):
+    for name in sorted({about.page for about in CATALOGUE.values()}):
         path = ROOT / name
         path.write_text(with_table(path.read_text(encoding="utf-8"), name), encoding="utf-8")
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import manyarms as ma
 from manyarms.kit import Floats, Ints, Memory, Positive, plays
-from manyarms.policies.field import SubSampled
+from manyarms.policies import SubSampled
 
 
 class OwnUCBState(NamedTuple):  # no other state may have this name

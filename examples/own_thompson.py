@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import manyarms as ma
 from manyarms.kit import Floats, Memory, Positive, Stream, normal, plays, restart, stream
-from manyarms.policies.field import SubSampled
+from manyarms.policies import SubSampled
 
 
 class OwnThompsonState(NamedTuple):

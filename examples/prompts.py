@@ -81,7 +81,7 @@ def main() -> None:
             else:
                 outcomes.append(search(policy, truth, evaluate, run))
         tried, right, found = np.mean(outcomes, axis=0)
-        name = "random search" if policy is None else policy.label
+        name = "random search" if policy is None else str(policy)
         print(f"{name:14} {tried:14.0f} {right:20.2f} {found:15.2f}")
     print(
         "\nMOSS tries a new prompt every time, and can only guess in the end. Random search finds"

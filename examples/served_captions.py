@@ -84,7 +84,7 @@ def main() -> None:
         "horizon": SERVERS * VISITORS,
         "window": WINDOW,
         "missing": 0.0,
-        "early": "hold",
+        "hold": True,
     }
     with service() as url:
         contest = ma.Remote.create(

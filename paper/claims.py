@@ -25,8 +25,9 @@ from typing import NamedTuple
 import numpy as np
 
 from manyarms.instances import Instance, contest_652
+from manyarms.policies.moss_oracle import subset_size
+from manyarms.policies.parallel import subroutines
 from manyarms.simulation import Result
-from manyarms.theory.schedules import subroutines, subset_size
 from paper.verdicts import (
     Ask,
     Claim,

@@ -14,6 +14,7 @@ from manyarms.errors import ParameterError
 from manyarms.instances import Gaussian, Instance, grouped, planted
 from manyarms.instances.means import lower_bound_instance
 from manyarms.policies import MOSSOracle, MOSSPlusPlus, Quantile
+from manyarms.policies.moss_oracle import subset_size
 from manyarms.protocol import Policy
 from manyarms.report import save_figure
 from manyarms.report.drawing import Axes, Figure, Line2D, MultipleLocator, drawing
@@ -31,7 +32,6 @@ from manyarms.report.text import write_text
 from manyarms.simulation import Player, ResultsFolder, Sweep, cell
 from manyarms.theory.hardness import best_arms
 from manyarms.theory.lower_bound_family import LowerBoundFamily
-from manyarms.theory.schedules import subset_size
 from paper.exponents import MODEL, MeasuredExponent, measured_exponents, table_of
 
 ALPHAS = (0.1, 0.3, 0.5)

@@ -9,9 +9,9 @@ from typing import Any
 
 from manyarms.instances import contest_652, planted
 from manyarms.policies import MOSS, EmpMOSSPlusPlus, MOSSOracle, MOSSPlusPlus, Parallel, Quantile
+from manyarms.policies.moss_oracle import subset_size
 from manyarms.protocol import Policy
 from manyarms.simulation import Cell, Player, Sweep, cell
-from manyarms.theory.schedules import subset_size
 
 ALPHAS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 BETA = 0.5
@@ -109,7 +109,7 @@ OF_CLAIMS = {
 
 def _player(policy: Policy, replications: int, **parameters: float) -> Player:
     # the name too: a larger beta is compared with the same policy's usual one
-    return Player(policy, policy.label, replications, {"name": policy.name, **parameters})
+    return Player(policy, str(policy), replications, {"name": policy.name, **parameters})
 
 
 def _planted(

@@ -13,7 +13,7 @@ import numpy as np
 import manyarms as ma
 from manyarms.core.memory import SPARSE
 from manyarms.core.theme import LIGHT
-from manyarms.policies.field import SubSampled
+from manyarms.policies import SubSampled
 from manyarms.protocol import ask, reset, tell
 from manyarms.protocol.colours import POLICY_COLOURS
 

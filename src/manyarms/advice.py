@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,9 +14,10 @@ from numpy.typing import NDArray
 from manyarms.core.checks import check_int, check_number, check_one, refusal
 from manyarms.core.tabular import aligned
 from manyarms.instances import Instance, from_means, planted
-from manyarms.protocol import Policy, described, policy
+from manyarms.policies import CATALOGUE
+from manyarms.protocol import Policy, policy
 from manyarms.protocol.policy import MOST_ARMS
-from manyarms.protocol.registry import maker
+from manyarms.protocol.registry import makers_of, parameters_of
 from manyarms.simulation.players import players_of
 from manyarms.simulation.progress import ProgressCallback
 from manyarms.simulation.results import Result
@@ -319,7 +319,7 @@ def _usual(
         wanted["patience"] = {"best_mean": best_mean} | ({"bound": "kl"} if unit else {})
     found = {}
     for name, parameters in wanted.items():
-        late = inspect.signature(maker(name)).parameters.get("count_late")
+        late = parameters_of(name).get("count_late")
         if pending and late is not None and late.default is False:
             parameters["count_late"] = True
         made = policy(name, **parameters)
@@ -334,10 +334,9 @@ def _code(name: str, parameters: dict[str, Any]) -> str:
     >>> _code("moss++", {"beta": 0.6}), _code("ss-greedy", {})
     ('ma.MOSSPlusPlus(beta=0.6)', 'ma.policy("ss-greedy")')
     """
-    make: Any = maker(name)
+    make: Any = makers_of(name)[0]
     words = [f"{key}={value!r}" for key, value in parameters.items()]
-    about = described().get(name)
-    if inspect.isclass(make) and about is not None and about.kind != "field":
+    if name in CATALOGUE and CATALOGUE[name].kind != "field" and len(makers_of(name)) == 1:
         return f"ma.{make.__name__}({', '.join(words)})"
     return f"ma.policy({', '.join([json.dumps(name), *words])})"
 

@@ -28,14 +28,12 @@ from manyarms.protocol import (
     retire,
     tell,
 )
-from manyarms.protocol.about import About
 from manyarms.protocol.parameters import Count, Positive, Probability, choice, number, whole
 from manyarms.protocol.policy import recommend
 
 __all__ = [
     "ARRAYS",
     "SPARSE",
-    "About",
     "Count",
     "Floats",
     "Ints",

@@ -154,8 +154,7 @@ def floods(arena: Arena) -> Iterator[Attempt]:
 BODIES: dict[str, Any] = {
     "PUT /v1/experiments/made": {
         "policy": {"name": "moss", "parameters": {}}, "n_arms": 9, "horizon": 100, "seed": 1,
-        "reward_range": [0.0, 1.0], "window": 5.0, "missing": 0.0, "early": "hold",
-        "max_pending": 9,
+        "reward_range": [0.0, 1.0], "window": 5.0, "missing": 0.0, "hold": True,
     },
     f"POST {SHOP}/asks": {"k": 2},
     f"POST {SHOP}/tells": {"tells": [{"pull": 0, "reward": 0.5}, {"pull": 1, "reward": 1}]},

@@ -59,11 +59,11 @@ def crafted_handles(arena: Arena) -> Iterator[Attempt]:
 def _craft(policy: ma.Policy, seed: int) -> Iterator[Attempt]:
     live = played(policy)
     same = partial(opened, live, known(live))
-    yield f"{policy.label}, unchanged", opened_and_played(same) == "played"
+    yield f"{policy}, unchanged", opened_and_played(same) == "played"
     for number, crafted in enumerate(crafted_bytes(known(live), one_in=6, seed=seed)):
         make = partial(opened, live, crafted)
         ends = partial(opened_and_played, make, seconds=1.0)  # it may play for ever
-        yield f"{policy.label}, snapshot {number}", survives(ends)
+        yield f"{policy}, snapshot {number}", survives(ends)
 
 
 @attack("snapshot: crafted, of more than memory holds")
@@ -87,7 +87,7 @@ def _craft_events(policy: ma.Policy, seed: int) -> Iterator[Attempt]:
     in_turn(live, 60)
     for number in range(200):
         make = partial(replayed, before, crafted_events(chance, live._experiment.log))
-        yield f"{policy.label}, log {number}", opened_and_played(make) != "hung"
+        yield f"{policy}, log {number}", opened_and_played(make) != "hung"
 
 
 # Calls that are broken into

@@ -42,7 +42,7 @@ def _run(policy: ma.Policy, instance: Instance) -> dict[str, Any]:
 
 def _runs() -> dict[str, dict[str, Any]]:
     return {
-        f"{policy.label} on {name}": _run(policy, instance)
+        f"{policy} on {name}": _run(policy, instance)
         for policy in ALL_POLICIES
         for name, instance in INSTANCES.items()
     }
@@ -52,7 +52,7 @@ def _runs() -> dict[str, dict[str, Any]]:
 def test_runs_are_as_recorded(name: str) -> None:
     recorded = json.loads(RECORD.read_text())
     for policy in ALL_POLICIES:
-        key = f"{policy.label} on {name}"
+        key = f"{policy} on {name}"
         assert _run(policy, INSTANCES[name]) == recorded[key], key
 
 

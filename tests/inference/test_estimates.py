@@ -9,7 +9,7 @@ import pytest
 
 import manyarms as ma
 from manyarms.inference.confidence_sequences import uniform_half_width
-from manyarms.policies.field.sub_sampled import SubSampled
+from manyarms.policies import SubSampled
 from tests.helpers import ALL_POLICIES, label, play_live
 from tests.live.stores import copied
 

@@ -31,7 +31,7 @@ _ALL = [
     *(ma.Parallel(best_mean=0.9), ma.Doubling(ma.MOSSPlusPlus())),
     *(ma.Guarded(ma.MOSS()), ma.Patience(best_mean=0.9), ma.MOSSOracle(size=3)),
 ]
-POLICIES = {policy.label: policy for policy in _ALL}
+POLICIES = {str(policy): policy for policy in _ALL}
 WINDOWS = [None, None, (10.0, None, False), (10.0, 0.0, False), (10.0, 0.0, True)]
 WHICH = st.integers(0, 999)
 REWARD = st.sampled_from([0.0, 1.0, 0.25])

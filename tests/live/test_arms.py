@@ -12,8 +12,8 @@ import pytest
 import manyarms as ma
 from manyarms.policies.emp_moss_plus_plus import EmpMossPlusPlusState
 from manyarms.policies.guarded import GuardedState
-from manyarms.policies.parts.moss_slots import GONE, Slots, moss_index
-from manyarms.policies.parts.subroutines import slots_of
+from manyarms.policies.parallel import run_of
+from manyarms.policies.parts.moss_run import GONE, MossRun, moss_index
 from tests.helpers import ALL_POLICIES, label, play_live
 
 MORE_POLICIES = [
@@ -32,14 +32,14 @@ MORE_POLICIES = [
 ]
 
 
-def _runs(state: Any) -> list[Slots]:
+def _runs(state: Any) -> list[MossRun]:
     """Return the slots of each MOSS run that a state holds; Patience and Prospector have none."""
     if isinstance(state, GuardedState):
         return []  # arms have other names within
     state = getattr(state, "inner", state)
     if hasattr(state, "subroutine"):
-        return [slots_of(state, i) for i in range(state.clock[0].subroutines)]
-    return [state.arms.slots] if hasattr(state, "arms") else []
+        return [run_of(state, i) for i in range(state.clock[0].subroutines)]
+    return [state.moss] if hasattr(state, "moss") else []
 
 
 def _check(live: ma.Live, alive: set[int]) -> None:
@@ -63,14 +63,10 @@ def _check(live: ma.Live, alive: set[int]) -> None:
         if isinstance(state, EmpMossPlusPlusState):
             if state.clock[0].iteration == 0:
                 continue
-            assert state.clock[0].touched == len(real)
             in_the_set = [state.chosen.slot[k] for k in range(state.chosen.size[0])]
-            waiting = state.clock[0].fresh + state.clock[0].newest
-            assert run.members == len(in_the_set) + waiting >= 1
-        else:
-            assert run.members >= max(1, len(in_the_set))
+        assert run.members == len(in_the_set) + run.fresh + run.waiting >= 1
         for k in in_the_set:
-            if slots.slot[k].pulls > 0 and not slots.late_counts:
+            if slots.slot[k].pulls > 0 and not slots.rule.late_counts:
                 assert slots.rank.entrant[k].key == moss_index(slots, k, 0)
 
 
@@ -194,7 +190,7 @@ def test_quantile_takes_new_arms_with_its_next_round() -> None:
 
 def test_the_number_of_arms_in_the_index_follows() -> None:
     live = ma.MOSS().live(n_arms=10, horizon=500, seed=1)
-    run = live._experiment.state.arms.slots.run[0]
+    run = live._experiment.state.moss.run[0]
     play_live(live, 30, lambda arm, k: arm / 10)
     assert (run.members, run.scale) == (10, 50.0)
     live.add_arms(10)
@@ -209,7 +205,7 @@ def test_the_number_of_arms_in_the_index_follows() -> None:
 def test_a_fresh_arm_takes_the_place_of_a_retired_one(policy: ma.Policy) -> None:
     live = policy.live(n_arms=100, horizon=500, seed=1)
     asked = set(play_live(live, 50, lambda arm, k: 0.5))
-    run = live._experiment.state.arms.slots.run[0]
+    run = live._experiment.state.moss.run[0]
     size = run.members
     for arm in asked:
         live.retire(arm)

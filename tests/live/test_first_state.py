@@ -70,7 +70,7 @@ def test_every_policy_begins_soon_or_is_refused(name: str, horizon: int | None) 
         field.SubSampled(field.SequentialHalving(), size=1 << 30),
         ma.Guarded(field.SubSampled(field.SequentialHalving(), exponent=0.9)),
     ],
-    ids=lambda policy: policy.label,
+    ids=lambda policy: str(policy),
 )
 def test_policies_around_others_say_what_those_draw(policy: ma.Policy) -> None:
     with bounded_work(), pytest.raises(ma.ParameterError, match="would draw .* Choose a shorter"):
@@ -83,7 +83,7 @@ def test_policies_around_others_say_what_those_draw(policy: ma.Policy) -> None:
         field.SequentialHalving(size=64),
         field.SubSampled(field.SequentialHalving(), size=1000),
     ],
-    ids=lambda policy: policy.label,
+    ids=lambda policy: str(policy),
 )
 def test_what_draws_few_arms_ahead_may_have_any_horizon(policy: ma.Policy) -> None:
     with bounded_work():

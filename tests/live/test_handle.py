@@ -77,7 +77,7 @@ def test_the_horizon_is_the_end(policy: ma.Policy) -> None:
     play_live(live, 7, _reward)
     with pytest.raises(ma.TurnError, match="all 7 pulls of the horizon are made"):
         live.ask()
-    assert repr(live) == f"<Live {policy.label}: 7 of 7 pulls on 5 arms>"
+    assert repr(live) == f"<Live {policy}: 7 of 7 pulls on 5 arms>"
 
 
 def test_anytime_policies_need_no_horizon() -> None:
@@ -97,7 +97,7 @@ def test_quantile_plays_alike_with_a_horizon_that_ends_with_a_round() -> None:
 def test_memory_grows_with_the_arms_touched() -> None:
     live = ma.MOSSPlusPlus().live(n_arms=10**9, horizon=10**9, seed=1)
     play_live(live, 200, _reward)
-    slots = live._experiment.state.arms.slots.slot
+    slots = live._experiment.state.moss.slot
     assert len(slots) == 200
     assert sys.getsizeof(slots) < 100_000
 

@@ -26,7 +26,7 @@ def test_it_is_well_formed_at_every_stage(policy: ma.Policy) -> None:
     live.tell(pull, 1.0)
     play_live(live, 39, lambda arm, k: arm / 12)
     page = _parsed(live)
-    assert policy.label in "".join(page.itertext())
+    assert str(policy) in "".join(page.itertext())
     assert 1 <= len(page.findall(f".//{SVG}circle")) <= MOST_ARMS_SHOWN
 
 

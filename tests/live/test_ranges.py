@@ -25,7 +25,7 @@ def _coin(arm: int, count: int) -> float:
         (ma.Prospector(), ma.Prospector(bound="mean")),
         (ma.Guarded(ma.MOSS()), ma.Guarded(ma.MOSS(), bound="mean")),
     ],
-    ids=lambda policy: policy.label,
+    ids=lambda policy: str(policy),
 )
 def test_arms_do_not_depend_on_the_unit(policy: ma.Policy, unit: ma.Policy) -> None:
     wide = policy.live(n_arms=50, horizon=400, seed=3, reward_range=(0.0, SCALE))

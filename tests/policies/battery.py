@@ -11,9 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 
 import manyarms as ma
-from manyarms.policies import field
-from manyarms.policies.field import SubSampled
-from manyarms.protocol import described
+from manyarms.policies import CATALOGUE, SubSampled, field
 from tests.reference.doubling import Doubling
 from tests.reference.emp_moss_plus_plus import EmpMossPlusPlus
 from tests.reference.field import dropping, finding, scans
@@ -56,7 +54,7 @@ class Pair:
 
     @property
     def label(self) -> str:
-        return self.policy.label
+        return str(self.policy)
 
 
 Large = partial(Pair, arms=(1, 2, 3, 5, 17, 60, 300), horizons=(1, 2, 3, 4, 7, 16, 50, 257, 1000))
@@ -65,7 +63,7 @@ LiveOnly = partial(Pair, simulated=False)
 
 
 def label(what: ma.Policy | Pair) -> str:
-    return what.label
+    return str(what.policy if isinstance(what, Pair) else what)
 
 
 EVERYWHERE = [
@@ -195,4 +193,4 @@ PAIRS: list[Pair] = [
 
 ALL_POLICIES = [pair.policy for pair in EVERYWHERE]
 _by_name = {pair.policy.name: pair.policy for pair in reversed(PAIRS)}  # the first of each name
-EVERY_POLICY = [_by_name[name] for name in described()]
+EVERY_POLICY = [_by_name[name] for name in CATALOGUE]

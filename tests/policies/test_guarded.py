@@ -15,7 +15,7 @@ import pytest
 import manyarms as ma
 from manyarms.core.memory import SPARSE
 from manyarms.kit import Memory, Record, Records, ask, choice, kernel, plays, reset
-from manyarms.policies.field import SubSampled
+from manyarms.policies import SubSampled
 from manyarms.protocol.in_flight import InFlight, land, launch, lose
 from manyarms.protocol.keys import policy_key
 from manyarms.theory import Problem, guarded_steps_bound
@@ -245,7 +245,7 @@ def test_a_policy_that_goes_by_number_gets_random_arms() -> None:
 
 def test_names_and_refusals() -> None:
     policy = ma.Guarded(ma.MOSSPlusPlus(beta=0.75), beta=0.6)
-    assert (policy.name, policy.label) == ("guarded-moss++", "guarded(beta=0.6)-moss++(beta=0.75)")
+    assert (policy.name, str(policy)) == ("guarded-moss++", "guarded(beta=0.6)-moss++(beta=0.75)")
     assert ma.Guarded(ma.Quantile()).anytime
     assert not policy.anytime
     told = ma.Guarded(ma.Patience()).with_best_mean(0.7)

@@ -63,7 +63,7 @@ def check_games(pair: Pair, traffic: str, count_late: bool) -> None:
     assert isinstance(pair.policy, IndexPolicy)
     policy = replace(pair.policy, count_late=count_late)
     for n, horizon, world in product((1, 2, 7, 40), (1, 7, 50, 200), WORLDS):
-        seed = seed_for(policy.label, traffic, n, horizon, world)
+        seed = seed_for(str(policy), traffic, n, horizon, world)
         live = policy.live(n_arms=n, horizon=horizon, seed=seed)
         game = pair.late(n, horizon, policy_key(seed, 0), count_late=count_late)
         rewards = rewards_of(world, n, seed)

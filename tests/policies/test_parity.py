@@ -61,7 +61,7 @@ def test_compiled_code_picks_the_arms_of_the_same_loop_in_cpython() -> None:
         "import json, warnings\n"
         "warnings.simplefilter('ignore')\n"
         "from tests.policies.test_parity import *\n"
-        "arms = {f'{p.label}/{w}': simulated_arms(p, i, 1)\n"
+        "arms = {f'{p}/{w}': simulated_arms(p, i, 1)\n"
         "        for p in ALL_POLICIES for w, i in INSTANCES.items()}\n"
         "import sys; assert 'numba' not in sys.modules\n"
         "print(json.dumps(arms))"
@@ -69,8 +69,8 @@ def test_compiled_code_picks_the_arms_of_the_same_loop_in_cpython() -> None:
     by_python = json.loads(run_python(code, NUMBA_DISABLE_JIT="1").stdout)
     for policy in ALL_POLICIES:
         for world, instance in INSTANCES.items():
-            expected = by_python[f"{policy.label}/{world}"]
-            assert simulated_arms(policy, instance, 1) == expected, (policy.label, world)
+            expected = by_python[f"{policy}/{world}"]
+            assert simulated_arms(policy, instance, 1) == expected, (str(policy), world)
 
 
 @pytest.mark.compiled

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import manyarms as ma
-from manyarms.policies.field import SubSampled
+from manyarms.policies import SubSampled
 from tests.helpers import play_live
 
 ROOT = Path(__file__).parents[2]

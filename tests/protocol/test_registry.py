@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 import manyarms as ma
+from manyarms.protocol.registry import makers_of
+from tests.policies.battery import PAIRS
 
 NAMES = {
     "moss": {},
@@ -23,7 +25,54 @@ def test_every_name_makes_a_policy_that_carries_it(name: str) -> None:
     policy = ma.policy(name, **NAMES[name])  # type: ignore[arg-type]
     assert policy.name == name
     assert name in ma.policy_names()
-    assert all(f"{key}={value!r}" in policy.label for key, value in NAMES[name].items())  # type: ignore[attr-defined]
+    assert all(f"{key}={value!r}" in str(policy) for key, value in NAMES[name].items())  # type: ignore[attr-defined]
+    assert ma.policy(str(policy)) == policy
+    assert ma.policy("moss++(index=kl)") == ma.policy("moss++(index='kl')")
+
+
+@pytest.mark.parametrize("policy", [pair.policy for pair in PAIRS], ids=str)
+def test_every_policy_is_made_again_from_its_name(policy: ma.Policy) -> None:
+    assert ma.policy(str(policy)) == policy
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "guarded(beta=0.6, bound='mean', top=4.0)-anytime-ss(size=9)-moss(count_late=True)",
+        "ss(exponent=1/3)-kl-ucb++(exploration=0.5)",
+        "prospector(bold=True, trials=0.0)",
+    ],
+)
+def test_names_of_layers_and_parameters(text: str) -> None:
+    assert str(ma.policy(text)) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("moss++(0.6)", r"`name` must have parameters as key=value, .* got 'moss\+\+\(0.6\)'"),
+        ("moss++(betta=0.6)", "'betta'. Did you mean 'beta'"),
+        ("moss++(beta=half)", "`beta` must be a number .* got 'half'"),
+        ("moss++(beta=1/0)", "`beta` must be a number .* got '1/0'"),
+        ("ss-", "Unknown policy 'ss-'"),
+        ("anytime", "'anytime' needs `policy`"),
+        ("moss(", "Unknown policy"),
+        ("", "Unknown policy ''"),
+        ("ss-" * 10 + "moss", "Unknown policy"),  # nested too deeply
+    ],
+)
+def test_texts_that_are_no_names(text: str, message: str) -> None:
+    with pytest.raises(ma.ManyarmsError, match=message):
+        ma.policy(text)
+
+
+def test_every_class_is_in_policies() -> None:
+    for name in ma.policy_names():
+        for make in makers_of(name):
+            kind = getattr(make, "func", make)  # a KL form is MOSS with an index
+            if kind.__module__.startswith("manyarms."):
+                assert getattr(ma.policies, kind.__name__) is kind
+    assert ma.policies.UCB1() == ma.policy("ucb1")
 
 
 def test_a_wrong_name_suggests_the_nearest() -> None:

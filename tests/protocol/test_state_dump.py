@@ -88,8 +88,8 @@ def test_a_restored_tournament_has_the_same_leaders() -> None:
             leader(kept, stream(SPARSE))
     for _ in range(300):
         state = ma.MOSS().new_state(SPARSE, n_arms=64, pulls=64)
-        other = state.arms.slots.rank
-        whole = state._replace(arms=state.arms._replace(slots=state.arms.slots._replace(rank=kept)))
+        other = state.moss.rank
+        whole = state._replace(moss=state.moss._replace(rank=kept))
         restore_state(state, dump_state(whole))
         slot, key = int(rng.integers(0, 40)), float(rng.integers(0, 4))
         for rank in (kept, other):

@@ -11,7 +11,6 @@ from typing import Any
 
 import manyarms as ma
 from manyarms.live.settings import check_settings
-from manyarms.serve.api import policy_of
 from manyarms.store import open_store
 
 HOSTILE = [
@@ -76,6 +75,6 @@ def fill(path: Path, *, arms: int = 20_000, pulls: int = 20_000) -> str:
     with open_store(path) as store:  # as the service creates it: without arms
         empty = dict.fromkeys(("horizon", "control", "reward", "epsilon", "window", "missing"))
         given = empty | {"share": 0.05, "hold": False, "reward_range": (0.0, 1.0)}
-        settings = check_settings(policy_of("prospector"), n_arms=0, names="text", seed=0, **given)
+        settings = check_settings(ma.Prospector(), n_arms=0, names="text", seed=0, **given)
         store.create("new", settings.to_spec())
     return f"sqlite:///{path}"

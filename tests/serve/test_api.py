@@ -282,7 +282,7 @@ def test_pages_of_events(served: InThread) -> None:
     ("spec", "message"),
     [
         ({"policy": "mos"}, "Unknown policy 'mos'. Did you mean 'moss'?"),
-        ({"policy": {"name": "moss++", "parameters": {"betta": 1}}}, "betta"),
+        ({"policy": "moss++(betta=1)"}, "betta"),
         ({"policy": "moss"}, "`horizon` must be given to moss, got None."),
         ({"horizon": 0}, "`horizon` must be an integer >= 1"),
         ({"reward_range": [1, 0]}, "reward_range"),

@@ -26,11 +26,7 @@ SPEC = (
         (m.Spec, b'{"hold": "keep"}', "`hold` must be true or false, got a string."),
         (m.Spec, b'{"target": "x"}', "`target` must be 'control' or a number."),
         (m.Spec, b"[]", "The body must be an object, got a list."),
-        (
-            m.Spec,
-            b'{"policy": {"nam": "moss"}}',
-            "There is no field `nam` in `policy`. Did you mean 'name'? Known: name, parameters.",
-        ),
+        (m.Spec, b'{"policy": {"name": "moss"}}', "`policy` must be a string, got an object."),
         (
             m.Tells,
             b'{"tells": [{"pull": 1, "reward": 1}, {"pull": 2}]}',

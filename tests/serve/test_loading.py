@@ -78,9 +78,8 @@ def test_a_log_that_cannot_be_replayed_is_not_continued(store: str, damage: str)
     with opened(store) as other, other.writing() as link:
         number = row_of(other, name).id
         if damage == "arm":
-            link.run(
-                "UPDATE events SET arm = 8 - arm, reward = 1 WHERE experiment = ? AND seq = 2", number
-            )
+            changed = "UPDATE events SET arm = 8 - arm, reward = 1 "
+            link.run(f"{changed} WHERE experiment = ? AND seq = 2", number)
         else:
             link.run("UPDATE experiments SET spec = '{}' WHERE id = ?", number)
     with in_thread(store) as one:

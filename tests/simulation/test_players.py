@@ -17,11 +17,11 @@ def _labels(*policies: ma.Policy) -> list[str]:
 def test_labels_show_what_is_not_the_default() -> None:
     assert _labels(ma.MOSSPlusPlus(), ma.EmpMOSSPlusPlus(beta=0.6, count_late=True)) == [
         "moss++",
-        "empmoss++(count_late, beta=0.6)",
+        "empmoss++(count_late=True, beta=0.6)",
     ]
-    assert _labels(ma.MOSSPlusPlus(index="kl")) == ["moss++(kl)"]
-    assert _labels(ma.Patience(best_mean=0.9, bound="kl")) == ["patience(kl)"]
-    assert _labels(ma.Doubling(ma.MOSSPlusPlus(index="kl++"))) == ["anytime-moss++(kl++)"]
+    assert _labels(ma.MOSSPlusPlus(index="kl")) == ["moss++(index='kl')"]
+    assert _labels(ma.Patience(best_mean=0.9, bound="kl")) == ["patience(bound='kl')"]
+    assert _labels(ma.Doubling(ma.MOSSPlusPlus(index="kl++"))) == ["anytime-moss++(index='kl++')"]
     assert _labels(ma.Guarded(ma.MOSSPlusPlus(beta=0.6))) == ["guarded-moss++(beta=0.6)"]
 
 
@@ -36,7 +36,7 @@ def test_policies_are_found_by_label_name_and_value() -> None:
     result = ma.simulate([oracle, wide], COINS, horizon=40, replications=2)
     summary = result.summary()
     for policy, label in ((oracle, "moss-oracle"), (wide, "moss++(beta=0.6)")):
-        for name in (policy, policy.label, policy.name, label):
+        for name in (policy, str(policy), policy.name, label):
             assert summary[name].policy == label
             assert result.interval(name).estimate == summary[label].mean
     with pytest.raises(ma.UnknownNameError, match="Unknown policy of this result"):

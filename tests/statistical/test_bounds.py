@@ -29,7 +29,8 @@ from manyarms import theory
 from manyarms.instances import Bernoulli, BetaRewards, Gaussian
 from manyarms.instances.instance import Instance
 from manyarms.instances.rewards import RewardModel
-from manyarms.theory.schedules import iteration_arms, iteration_pulls, iterations, subset_size
+from manyarms.policies.moss_oracle import subset_size
+from manyarms.policies.moss_plus_plus import iteration_arms, iteration_pulls, iterations
 from tests.helpers import Stepper
 from tests.students import student_quantile
 
@@ -216,8 +217,8 @@ def learning_errors(setting: Setting, beta: float, seed: int) -> Iterator[Compar
         for i in whole:
             pulls = lengths[i - 1]
             regret = game.play(run, start, start + pulls)
-            slots = game.state.arms.slots
-            table = slots.slot[: slots.run["opened"][0]]
+            moss = game.state.moss
+            table = moss.slot[: moss.run["opened"][0]]
             assert len(table) == iteration_arms(p, i, n) + i - 1  # every member was pulled
             assert table["asked"].sum() == pulls
             # member -j is mixture-arm j

@@ -21,7 +21,7 @@ import numpy as np
 import pytest
 
 import manyarms as ma
-from manyarms.policies.field import SubSampled, Uniform
+from manyarms.policies import SubSampled, Uniform
 
 pytestmark = [pytest.mark.compiled, pytest.mark.long, pytest.mark.slow]
 

@@ -12,6 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from manyarms.errors import ParameterError
+from manyarms.policies.moss_oracle import subset_size
+from manyarms.policies.moss_plus_plus import iteration_arms, iteration_pulls, iterations
 from manyarms.theory import (
     anytime_moss_plus_plus_bound,
     hardness,
@@ -25,7 +27,6 @@ from manyarms.theory import (
     share_of_horizon,
     subroutine_bound,
 )
-from manyarms.theory.schedules import iteration_arms, iteration_pulls, iterations, subset_size
 
 DIGITS = 1e-8
 

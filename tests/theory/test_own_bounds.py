@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from manyarms.errors import ParameterError
+from manyarms.policies.parts.guard import guard_lower_level, guard_upper_level
 from manyarms.theory import (
     Problem,
     anytime_guarded_bound,
@@ -21,7 +22,6 @@ from manyarms.theory import (
     moss_plus_plus_rate,
     patience_bound,
 )
-from manyarms.theory.schedules import guard_lower_level, guard_upper_level
 
 BETAS = (0.5, 0.55, 0.6, 0.75, 0.9, 1.0)
 HORIZONS = [round(2 ** (j / 2)) for j in range(2, 124)]

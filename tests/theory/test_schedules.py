@@ -10,16 +10,11 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from manyarms.errors import ParameterError
+from manyarms.policies.moss_oracle import subset_size
+from manyarms.policies.moss_plus_plus import iteration_arms, iteration_pulls, iterations
+from manyarms.policies.parallel import epoch_length, subroutines
+from manyarms.policies.quantile import quantile_arms
 from manyarms.theory import hardness, miss_probability, moss_plus_plus_schedule
-from manyarms.theory.schedules import (
-    epoch_length,
-    iteration_arms,
-    iteration_pulls,
-    iterations,
-    quantile_arms,
-    subroutines,
-    subset_size,
-)
 
 HORIZONS = st.one_of(
     st.integers(1, 2**22),

@@ -45,11 +45,11 @@ def policy_from(text: str, instance: Instance, alpha: float | None) -> Policy:
     """Make a policy from "name" or "name:key=value,key=value"; a name may be "module:Class"."""
     from manyarms.protocol import policy
     from manyarms.protocol.loading import load_policy
-    from manyarms.protocol.registry import is_registered
+    from manyarms.protocol.registry import is_known
 
     name, _, rest = text.partition(":")
     second, _, after = rest.partition(":")
-    if second and "=" not in second and not is_registered(name):
+    if second and "=" not in second and not is_known(name):
         name, rest = f"{name}:{second}", after
     load_policy(name)
     parameters: dict[str, Any] = {}

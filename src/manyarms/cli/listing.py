@@ -9,15 +9,16 @@ import inspect
 import json
 import sys
 import textwrap
-from dataclasses import asdict
 from pathlib import Path
 
 from manyarms.cli.screen import WIDTH, show
 from manyarms.core.tabular import markdown_table
 from manyarms.errors import ParameterError
-from manyarms.protocol import About, described, policy_names
+from manyarms.policies import CATALOGUE
+from manyarms.policies.catalogue import Entry
+from manyarms.protocol import policy_names
 from manyarms.protocol.loading import load_installed
-from manyarms.protocol.registry import maker
+from manyarms.protocol.registry import makers_of, parameters_of
 
 BEGIN = "<!-- made by `python -m manyarms.cli.listing docs/policies/index.md` -->"
 END = "<!-- end of what is made -->"
@@ -28,14 +29,15 @@ _TITLES = {"paper": "The paper's", "ours": "Our own", "field": "The field"}
 def list_policies(*, as_json: bool = False) -> None:
     """Print what each policy is good at, what it needs to know, its guarantee and its cost."""
     load_installed()
-    about = described()
-    others = [name for name in policy_names() if name not in about]  # registered by users
+    others = [name for name in policy_names() if name not in CATALOGUE]  # registered by users
     if as_json:
-        facts = {name: asdict(one) for name, one in about.items()} | {name: {} for name in others}
+        facts = {name: one._asdict() for name, one in CATALOGUE.items()} | {
+            name: {} for name in others
+        }
         rows = [{"name": n, **known, "parameters": _parameters(n)} for n, known in facts.items()]
         sys.stdout.write(json.dumps(rows, indent=1, ensure_ascii=False) + "\n")
         return
-    for name, one in about.items():
+    for name, one in CATALOGUE.items():
         show(name)
         for title, text in (
             ("good at", one.good_at),
@@ -46,7 +48,7 @@ def list_policies(*, as_json: bool = False) -> None:
             show(_item(title, text))
     for name in others:
         show(name)
-        if line := (inspect.getdoc(maker(name)) or "").split("\n")[0]:
+        if line := (inspect.getdoc(makers_of(name)[0]) or "").split("\n")[0]:
             show(_item("about", line))
 
 
@@ -65,7 +67,7 @@ def policies_as_markdown() -> str:
                 about.guarantee,
                 about.good_at,
             ]
-            for name, about in described().items()
+            for name, about in CATALOGUE.items()
             if about.kind == kind
         ]
         head = ["policy", "needs to know", "guarantee", "good at"]
@@ -82,13 +84,13 @@ def with_table(page: str) -> str:
     return f"{before}{BEGIN}\n\n{policies_as_markdown()}\n\n{END}{after}"
 
 
-def _needs(about: About) -> str:
+def _needs(about: Entry) -> str:
     return about.needs + (" (rewards in [0, 1])" if about.rewards != "any" else "")
 
 
 def _parameters(name: str) -> dict[str, str]:
     """Return a policy's parameters with their defaults; "…" stands for one that has none."""
-    known = inspect.signature(maker(name)).parameters.values()
+    known = parameters_of(name).values()
     return {p.name: "…" if p.default is p.empty else repr(p.default) for p in known}
 
 

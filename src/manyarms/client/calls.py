@@ -11,8 +11,8 @@ from urllib.parse import quote, urlencode
 from manyarms.client.answers import Answer, read_arm
 from manyarms.errors import ParameterError, TurnError
 from manyarms.inference.estimates import ArmEstimate
-from manyarms.protocol.policy import Policy
-from manyarms.protocol.registry import described_policy
+from manyarms.protocol.policy import Policy, layers
+from manyarms.protocol.registry import name_of
 
 T = TypeVar("T")
 _ALL = "/v1/experiments"
@@ -106,21 +106,9 @@ def _query(given: dict[str, Any]) -> str:
 
 def spec_of(policy: Policy | str, n_arms: int | None, **others: Any) -> dict[str, Any]:
     """Return an experiment's settings as JSON."""
-    spec: Any = policy
-    if isinstance(policy, Policy):
-        described = described_policy(policy)
-        if described["name"] is None:
-            raise ParameterError(
-                f"`policy` must be one that the service knows by name, got {policy.label}. "
-                f"Register it there, and give its name."
-            )
-        spec = _named(described)
-    return {"policy": spec, "n_arms": n_arms} | others
-
-
-def _named(described: dict[str, Any]) -> dict[str, Any]:
-    parameters = {
-        name: _named(value) if isinstance(value, dict) else value
-        for name, value in described["parameters"].items()
-    }
-    return {"name": described["name"], "parameters": parameters}
+    if isinstance(policy, Policy) and not all(name_of(type(one)) for one in layers(policy)):
+        raise ParameterError(
+            f"`policy` must be one that the service knows by name, got {policy}. Register it "
+            f"there, and give its name."
+        )
+    return {"policy": str(policy), "n_arms": n_arms} | others

@@ -207,7 +207,7 @@ class FileLock:
             if error.errno not in _TAKEN:
                 raise OSError(error.errno, error.strerror, str(self._path)) from error
             raise LockedError(_holder(file)) from error
-        if is_file(file, self._path):  # whoever held it before us may have removed it
+        if is_file(file, self._path):  # the process that held it before may have removed it
             os.lseek(file, 0, os.SEEK_SET)
             os.write(file, f" {os.getpid():19}\n".encode())  # byte 0 is the locked one
             self._file = file

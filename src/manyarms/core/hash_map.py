@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from manyarms.core.jit import kernel
+from manyarms.core.jit import kernel, rare
 from manyarms.core.memory import Ints, Memory, power_of_two, release
 from manyarms.core.rng import hashed
 
@@ -81,3 +81,15 @@ def insert(hash_map: HashMap, at: int, name: int, value: int) -> None:
     hash_map.cells[at + 1] = value
     hash_map.used[hash_map.filled[0]] = at
     hash_map.filled[0] += 1
+
+
+@kernel
+def contains(hash_map: HashMap, name: int) -> bool:
+    """Whether the map has an entry of `name`."""
+    return hash_map.filled[0] > 0 and hash_map.cells[find(hash_map, name)] != 0
+
+
+@rare
+def add_name(hash_map: HashMap, name: int) -> None:
+    """Add a name without a value, for maps that are used as sets."""
+    insert(hash_map, find(hash_map, name), name, 0)

@@ -93,7 +93,7 @@ def twin(
 
 
 def on_gpu(function: Callable[..., Any]) -> Callable[[F], F]:
-    """Let the decorated function stand for `function` on a GPU: the same results, another way."""
+    """Register the decorated function as the body of `function` on a GPU, with the same results."""
 
     def decorate(body: F) -> F:
         setattr(function, "on_gpu", body)  # noqa: B010  functions have no such attribute

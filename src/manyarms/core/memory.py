@@ -165,7 +165,7 @@ def logarithms(count: int) -> NDArray[np.float64]:
 
 
 def is_shared(array: NDArray[Any]) -> bool:
-    """Whether all states share the array, because nobody changes it."""
+    """Whether all states share the array. It is never changed."""
     return array is logarithms(_LOGS)
 
 

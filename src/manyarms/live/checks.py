@@ -24,7 +24,7 @@ def check_can(policy: Policy, state: Any, function: Dispatched[..., Any]) -> Non
         if ours and type(state) not in function.bodies:
             what = "come" if function is arrive else "go"
             raise ParameterError(
-                f"{policy.label} cannot let arms {what} while it plays. Begin with a policy that "
+                f"{policy} cannot let arms {what} while it plays. Begin with a policy that "
                 f"can, such as prospector.",
                 parameter="policy",
             )
@@ -47,7 +47,7 @@ def check_horizon(policy: Policy, horizon: Any) -> int | None:
         return None
     if horizon is None:
         raise ParameterError(
-            f"`horizon` must be given to {policy.label}, got None. Pass the number of pulls "
+            f"`horizon` must be given to {policy}, got None. Pass the number of pulls "
             f"there will be, or use an anytime policy such as Prospector() or Doubling(...)."
         )
     return check_int("horizon", horizon, at_least=1, at_most=ROOM)
@@ -60,7 +60,7 @@ def check_first_draws(policy: Policy, n_arms: int, horizon: Any) -> None:
     if draws > MOST_FIRST_DRAWS:
         raise ParameterError(
             f"`policy` must draw at most {MOST_FIRST_DRAWS} arms before the first pull, and "
-            f"{policy.label} would draw {draws} of {n_arms}, with {pulls} pulls ahead. Choose a "
+            f"{policy} would draw {draws} of {n_arms}, with {pulls} pulls ahead. Choose a "
             f"shorter `horizon`, or a policy that draws arms one by one, such as prospector.",
             parameter="policy",
         )

@@ -158,7 +158,7 @@ class Experiment:
             arm = launch(self.state, pending, number, before)
             if not 0 <= arm < self.seats.count:
                 raise ParameterError(
-                    f"{self.policy.label} chose arm {arm!r}, and there are {self.n_all}, numbered "
+                    f"{self.policy} chose arm {arm!r}, and there are {self.n_all}, numbered "
                     f"from 0. Its `ask` must return (slot, arm), in this order."
                 )
             if self.drawn_next or self.seats.arm_at:
@@ -174,7 +174,7 @@ class Experiment:
                 self._note(USED, detail={"count": used})
                 return None
         if exactly is not None and used != exactly:
-            raise ParameterError(f"{self.policy.label} chose arm {arm}, of which none is left.")
+            raise ParameterError(f"{self.policy} chose arm {arm}, of which none is left.")
         self._hand_out(number, arm, used)
         return number
 
@@ -250,7 +250,7 @@ class Experiment:
     def use(self, count: int) -> None:
         """Replay that the policy was told so many known rewards."""
         if self.ask(most=count) is not None:
-            raise ParameterError(f"{self.policy.label} was told fewer than {count} known rewards.")
+            raise ParameterError(f"{self.policy} was told fewer than {count} known rewards.")
 
     def ask_control(self) -> int:
         """Give the next pull to the control; return its number."""

@@ -554,17 +554,17 @@ class Live:
         pending = f", {len(experiment.pending)} pending" if experiment.pending else ""
         kept = "" if recording is None else f", recorded in {recording}"
         arms = f"{estimates.count(experiment.n_arms, 'arm')}{pending}{kept}"
-        return f"<Live {experiment.policy.label}: {experiment.pulls}{of} pulls on {arms}>"
+        return f"<Live {experiment.policy}: {experiment.pulls}{of} pulls on {arms}>"
 
     def __str__(self) -> str:
         with self._recorder.looking():
-            return estimates.summary(self.policy.label, self._progress(), self._tallies().top(5))
+            return estimates.summary(str(self.policy), self._progress(), self._tallies().top(5))
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows."""
         with self._recorder.looking():
             best = self._tallies().top(MOST_ARMS_SHOWN)
-            return handle_html(self.policy.label, self._progress(), best, self.reward_range)
+            return handle_html(str(self.policy), self._progress(), best, self.reward_range)
 
     # Seasons, files and the end
 

@@ -100,7 +100,7 @@ class _Replay:
         if chosen != event.arm:
             raise SavedFileError(
                 f"{self._what} says that pull {event.pull} was of arm {event.arm}, and "
-                f"{experiment.policy.label} now chooses arm {chosen}: its code has changed since. "
+                f"{experiment.policy} now chooses arm {chosen}: its code has changed since. "
                 f"Install the version of manyarms (and of the policy) that wrote it, or begin "
                 f"another experiment and report the rewards with observe()."
             )
@@ -197,7 +197,7 @@ def blame_loaded_state(experiment: Experiment, what: str) -> Iterator[None]:
         if not experiment.from_file:
             raise
         raise SavedFileError(
-            f"{what} ended midway with {error!r}: {experiment.policy.label} cannot go on from the "
+            f"{what} ended midway with {error!r}: {experiment.policy} cannot go on from the "
             f"state that was loaded. The file was not written by manyarms, or the policy has a "
             f"bug. Use another copy of the file."
         ) from error

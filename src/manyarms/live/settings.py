@@ -135,6 +135,6 @@ def differences(given: Settings, recorded: Settings, *, ignore_seed: bool) -> li
             continue
         if ours != theirs:
             if field.name == "policy":
-                ours, theirs = ours.label, theirs.label
+                ours, theirs = str(ours), str(theirs)
             found.append(f"{field.name} is {shown(theirs, 80)} there, and {shown(ours, 80)} here")
     return found

@@ -1,13 +1,25 @@
-"""One policy, one file. The names here are the ones the registry knows."""
+"""One policy, one file; `CATALOGUE` lists them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 
-from manyarms.policies.doubling import ANYTIME, Doubling
+from manyarms.policies.catalogue import CATALOGUE
+from manyarms.policies.doubling import Doubling
 from manyarms.policies.emp_moss_plus_plus import EmpMOSSPlusPlus
-from manyarms.policies.field import FIELD, Greedy, SubSampled
-from manyarms.policies.guarded import GUARDED_FORMS, Guarded
+from manyarms.policies.field import (
+    CBT,
+    KLUCB,
+    UCB,
+    UCB1,
+    EmpiricalCBT,
+    Greedy,
+    SequentialHalving,
+    SubSampled,
+    Thompson,
+    Uniform,
+)
+from manyarms.policies.guarded import Guarded
 from manyarms.policies.moss import MOSS
 from manyarms.policies.moss_oracle import MOSSOracle
 from manyarms.policies.moss_plus_plus import MOSSPlusPlus
@@ -16,13 +28,20 @@ from manyarms.policies.patience import Patience
 from manyarms.policies.prospector import Prospector
 from manyarms.policies.quantile import Quantile
 from manyarms.policies.scout import Scout
-from manyarms.protocol import Policy, register
+from manyarms.protocol.registry import list_combined, register
 
 __all__ = [
+    "CATALOGUE",
+    "CBT",
+    "KLUCB",
     "MOSS",
     "PAPER_POLICIES",
+    "UCB",
+    "UCB1",
     "Doubling",
     "EmpMOSSPlusPlus",
+    "EmpiricalCBT",
+    "Greedy",
     "Guarded",
     "MOSSOracle",
     "MOSSPlusPlus",
@@ -31,8 +50,11 @@ __all__ = [
     "Prospector",
     "Quantile",
     "Scout",
+    "SequentialHalving",
+    "SubSampled",
+    "Thompson",
+    "Uniform",
 ]
-
 
 PAPER_POLICIES = (
     MOSS(),
@@ -45,24 +67,16 @@ PAPER_POLICIES = (
     Doubling(Parallel()),
 )
 
-# By name; lists show them in this order.
-_NAMED: dict[str, Callable[..., Policy]] = {
-    "moss": MOSS,
-    "moss-oracle": MOSSOracle,
-    "quantile": Quantile,
-    "moss++": MOSSPlusPlus,
-    "empmoss++": EmpMOSSPlusPlus,
-    "parallel": Parallel,
-    **ANYTIME,
-    "prospector": Prospector,
-    **GUARDED_FORMS,
-    "patience": Patience,
-    "scout": Scout,
-    **FIELD,
-}
-for _name, _make in _NAMED.items():
-    register(_name, _make)
-register("doubling", Doubling, listed=False)
+for _make in (Doubling, Guarded, SubSampled):
+    register(_make.prefix, _make)
+for _kind in (
+    *(MOSSOracle, Quantile, MOSSPlusPlus, EmpMOSSPlusPlus, Parallel, Prospector, Patience, Scout),
+    *(UCB1, UCB, KLUCB, Thompson, CBT, EmpiricalCBT, SequentialHalving, Uniform),
+):
+    register(_kind.name, _kind)
+register("moss", MOSS)
 register("greedy", Greedy, listed=False)
-register("guarded", Guarded, listed=False)
-register("sub-sampled", SubSampled, listed=False)
+for _name, _index in (("kl-moss", "kl"), ("kl-ucb++", "kl++"), ("kl-ucb-switch", "switch")):
+    register(_name, partial(MOSS, index=_index))
+for _name in CATALOGUE:
+    list_combined(_name)

@@ -8,12 +8,18 @@ from typing import Any, NamedTuple
 from manyarms.core.memory import Memory, Record, Records, Word, wipe
 from manyarms.core.rng import draw
 from manyarms.errors import ParameterError
-from manyarms.policies.moss_plus_plus import MOSSPlusPlus
-from manyarms.policies.parallel import Parallel
-from manyarms.policies.parts.parameters import AroundPolicy
 from manyarms.policies.parts.randomness import PHASES
-from manyarms.protocol import About, arrive, ask, count_late, generation, plays, reset, retire, tell
-from manyarms.protocol.registry import Form
+from manyarms.protocol import (
+    Wrapper,
+    arrive,
+    ask,
+    count_late,
+    generation,
+    plays,
+    reset,
+    retire,
+    tell,
+)
 
 _MOST_ITERATIONS = 64
 
@@ -63,7 +69,7 @@ plays(
 
 
 @dataclass(frozen=True)
-class Doubling(AroundPolicy):
+class Doubling(Wrapper):
     r"""Play a policy afresh with horizon 1, 2, 4, 8, …: anytime, at the price of a constant.
 
     Parameters
@@ -83,35 +89,27 @@ class Doubling(AroundPolicy):
     --------
     >>> import manyarms as ma
     >>> policy = ma.Doubling(ma.MOSSPlusPlus(beta=0.5))
-    >>> policy.name
+    >>> str(policy)
     'anytime-moss++'
     >>> live = policy.live(n_arms=1_000_000, seed=1)  # no horizon needed
     >>> live.tell(live.ask(), reward=1.0)
     """
 
+    prefix = "anytime"
     anytime = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.policy.anytime:
             raise ParameterError(
-                f"`policy` must be one that needs a horizon, got {self.policy.label}, which is "
+                f"`policy` must be one that needs a horizon, got {self.policy}, which is "
                 f"anytime already. Use it as it is."
             )
         if getattr(self.policy, "sized_by_horizon", False):
             raise ParameterError(
                 f"`policy` must be one that another horizon leaves as it is, got "
-                f"{self.policy.label}, whose set of arms is made for one horizon. Give it `size`."
+                f"{self.policy}, whose set of arms is made for one horizon. Give it `size`."
             )
-
-    @property
-    def name(self) -> str:  # type: ignore[override]  # it depends on the policy within
-        """The policy's name, with "anytime-" before it."""
-        return f"anytime-{self.policy.name}"
-
-    @property
-    def label(self) -> str:
-        return f"anytime-{self.policy.label}"
 
     def stage(self, state: DoublingState) -> str:
         if state.clock[0].phase == 0:
@@ -127,33 +125,3 @@ class Doubling(AroundPolicy):
         longest = 1 << (pulls.bit_length() - 1)  # phase i begins after 2^i - 1 pulls
         inner = self.policy.new_state(memory, n_arms=n_arms, pulls=longest)
         return DoublingState(inner, memory.records(1, DoublingClock))
-
-
-ANYTIME = {
-    "anytime-moss++": Form(
-        About(
-            needs="nothing",
-            guarantee="as MOSS++, larger constant",
-            page="docs/policies/doubling.md",
-            scaling="log of arms in the set",
-            good_at="MOSS++ without a horizon",
-            source="Zhu & Nowak 2020",
-            kind="paper",
-        ),
-        MOSSPlusPlus,
-        Doubling,
-    ),
-    "anytime-parallel": Form(
-        About(
-            needs="μ*",
-            guarantee="as Parallel, larger constant",
-            page="docs/policies/doubling.md",
-            scaling="log of arms pulled",
-            good_at="Parallel without a horizon",
-            source="Zhu & Nowak 2020",
-            kind="paper",
-        ),
-        Parallel,
-        Doubling,
-    ),
-}

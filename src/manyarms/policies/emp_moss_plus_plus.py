@@ -7,49 +7,76 @@ from dataclasses import dataclass
 from typing import Annotated, NamedTuple
 
 from manyarms.core.jit import kernel, rare
-from manyarms.core.memory import Memory, Records
+from manyarms.core.memory import Ints, Memory, Records
 from manyarms.core.rng import Stream, below, draw, next_word, restart, stream
-from manyarms.core.tournament import clear, enter, leader
-from manyarms.policies.parts.best_means import Chosen, best_means, choose_slot, chosen
-from manyarms.policies.parts.fresh import FreshArms, draw_arm, drawable, present
-from manyarms.policies.parts.iterations import (
-    IterationClock,
-    arrive_later,
-    ask_member,
-    lose_arm,
-    reset_iterations,
+from manyarms.core.tournament import Tournament, clear, enter, leader, rekey
+from manyarms.policies.moss_plus_plus import (
+    MixturePolicy,
+    iteration_arms,
+    iteration_pulls,
+    iterations,
 )
 from manyarms.policies.parts.mixtures import (
+    IterationClock,
     Mixtures,
     add_share,
+    arrive_later,
+    ask_member,
     close_mixture,
-    mixture_pulls,
+    has_unpulled,
+    lose_arm,
     mixtures,
+    open_member,
+    reset_iterations,
+    tried,
+    wait_for,
 )
-from manyarms.policies.parts.moss_slots import (
+from manyarms.policies.parts.moss_run import (
     GONE,
+    MossRun,
     begin,
     count_late_pulls,
     credit,
     learn,
-    open_slot,
+    present,
     refresh,
     set_scale,
 )
-from manyarms.policies.parts.parameters import MixturePolicy
 from manyarms.policies.parts.randomness import RANKING
-from manyarms.protocol import About, plays
+from manyarms.protocol import plays
 from manyarms.protocol.parameters import choice
-from manyarms.theory.schedules import iteration_arms, iteration_pulls, iterations
 
 _OUTSIDE = -1  # `asked` of a slot that is not in the set
 
 
+class Chosen(NamedTuple):
+    """The set of an iteration, as far as its members have slots."""
+
+    slot: Ints
+    size: Ints  # [number of slots]
+    zeros: Ints  # while choosing: the slots of mean 0
+    words: Stream
+
+
+def chosen(memory: Memory, slots: int) -> Chosen:
+    """Make room for a set of at most `slots` slots."""
+    return Chosen(
+        memory.ints(slots, most=slots),
+        memory.ints(1),
+        memory.ints(slots, most=slots),
+        stream(memory),
+    )
+
+
+@kernel
+def choose_slot(chosen: Chosen, slot: int) -> None:
+    """Add a slot to the set."""
+    chosen.slot[chosen.size[0]] = slot
+    chosen.size[0] += 1
+
+
 class EmpMossPlusPlusClock(IterationClock):
     end: int  # H: the pull with which the iteration ends
-    fresh: int  # arms of the set that are still to be drawn
-    touched: int  # arms drawn so far
-    newest: int  # 1 while the newest mixture-arm waits for its first pull
 
 
 class EmpMossPlusPlusState(NamedTuple):
@@ -58,15 +85,14 @@ class EmpMossPlusPlusState(NamedTuple):
     beta: float
     rank_all: bool  # rank the arms never pulled too
     clock: Records[EmpMossPlusPlusClock]  # [clock]
-    arms: FreshArms
+    moss: MossRun
     chosen: Chosen
-    order: Stream
     mixtures: Mixtures
 
 
 def emp_moss_plus_plus_reset(state: EmpMossPlusPlusState, key: int, horizon: int) -> None:
     reset_iterations(state, key, horizon)
-    begin(state.arms.slots, 1, 1)  # K and H come with the first iteration
+    begin(state.moss, 1, 1)  # K and H come with the first iteration
     restart(state.chosen.words, draw(key, RANKING))
     state.chosen.size[0] = 0
 
@@ -74,54 +100,104 @@ def emp_moss_plus_plus_reset(state: EmpMossPlusPlusState, key: int, horizon: int
 @rare
 def next_emp_iteration(state: EmpMossPlusPlusState) -> None:
     """Make a mixture-arm of the iteration that ended, choose a set, compute all its indices."""
-    slots, clock = state.arms.slots, state.clock[0]
+    moss, clock, run = state.moss, state.clock[0], state.moss.run[0]
     clock.iteration += 1
-    p = iterations(clock.horizon, state.beta)
-    real = iteration_arms(p, clock.iteration, present(state.arms))
-    clock.left = iteration_pulls(p, clock.iteration, clock.horizon)
+    p, i = iterations(clock.horizon, state.beta), clock.iteration
+    clock.left = iteration_pulls(p, i, clock.horizon)
     clock.end = min(clock.end + clock.left, clock.horizon)
-    clock.fresh = real
-    if clock.iteration > 1:
-        close_iteration(state)
-        untouched = present(state.arms) - clock.touched if state.rank_all else 0
-        clock.fresh = best_means(state.chosen, slots, real, untouched)
-        clock.newest = min(1, mixture_pulls(state.mixtures, clock.iteration - 1))
-    state.arms.sampler.n[0] = state.arms.pool[0]
-    clear(slots.rank)
-    for number in range(slots.run[0].opened):
-        enter(slots.rank, -math.inf)  # no member, unless it is chosen
-        slots.slot[number].asked = _OUTSIDE
-        if GONE < slots.slot[number].member < 0:
-            choose_slot(state.chosen, number)
-    if state.chosen.size[0] + clock.fresh + clock.newest == 0:  # all arms pulled are retired
-        clock.fresh = 1
-    set_scale(slots, state.chosen.size[0] + clock.fresh + clock.newest, clock.end)
+    run.fresh = iteration_arms(p, i, present(moss))
+    run.waiting = 0
+    if i > 1:
+        become_mixture(state)
+        wait_for(moss, state.mixtures, i - 1)
+        untouched = present(moss) - tried(moss) if state.rank_all else 0
+        run.fresh = best_means(state.chosen, moss, run.fresh, untouched)
+    moss.sampler.n[0] = moss.pool[0]
+    clear(moss.rank)
+    for slot in range(run.opened):
+        enter(moss.rank, -math.inf)  # no member, unless it is chosen
+        moss.slot[slot].asked = _OUTSIDE
+        if GONE < moss.slot[slot].member < 0:
+            choose_slot(state.chosen, slot)
+    if state.chosen.size[0] + run.fresh + run.waiting == 0:  # all arms pulled are retired
+        run.fresh = 1
     for k in range(state.chosen.size[0]):
-        slots.slot[state.chosen.slot[k]].asked = 0
-        refresh(slots, state.chosen.slot[k])
+        moss.slot[state.chosen.slot[k]].asked = 0
+    compute_indices(state, clock.end)
 
 
 @kernel
-def close_iteration(state: EmpMossPlusPlusState) -> None:
+def become_mixture(state: EmpMossPlusPlusState) -> None:
+    """Turn the iteration that ended into a mixture-arm, with the pulls that its members got."""
     for k in range(state.chosen.size[0]):
-        slot = state.arms.slots.slot[state.chosen.slot[k]]
+        slot = state.moss.slot[state.chosen.slot[k]]
         add_share(state.mixtures, slot.member, slot.asked)
     close_mixture(state.mixtures)
 
 
-@kernel
-def open_member(state: EmpMossPlusPlusState) -> int:
-    """Open a member that was never pulled: an untouched arm, or the newest mixture-arm."""
-    clock, arms = state.clock[0], state.arms
-    if clock.newest == 1 and below(next_word(state.order), clock.fresh + 1) == 0:
-        clock.newest = 0
-        slot = open_slot(arms.slots, 1 - clock.iteration)
-    else:
-        clock.fresh -= 1
-        clock.touched += 1
-        slot = open_slot(arms.slots, draw_arm(arms))
-    choose_slot(state.chosen, slot)
-    return slot
+@rare
+def compute_indices(state: EmpMossPlusPlusState, horizon: int) -> None:
+    """Compute all indices with the size of the set and this H."""
+    run, chosen = state.moss.run[0], state.chosen
+    set_scale(state.moss, chosen.size[0] + run.fresh + run.waiting, horizon)
+    for k in range(chosen.size[0]):
+        refresh(state.moss, chosen.slot[k])
+
+
+@rare
+def best_means(chosen: Chosen, moss: MossRun, arms: int, untouched: int) -> int:
+    """Choose the arms of highest mean; return how many of them are untouched.
+
+    An arm never pulled counts as mean 0, and ties are broken uniformly at random. So three groups
+    follow each other: arms of positive mean, by their mean; arms of mean 0, failed and never
+    pulled alike, in random order; and, where rewards may be negative, the rest by their mean.
+    """
+    chosen.size[0] = 0
+    zero = 0
+    positive = 0
+    negative = 0
+    clear(moss.rank)
+    for slot in range(moss.run[0].opened):
+        mean = -math.inf  # mixture-arms, and arms of mean 0, take no part in the ranking
+        if moss.slot[slot].member >= 0:
+            pulls = moss.slot[slot].pulls  # none while the reward of the first is late
+            mean = moss.slot[slot].total / pulls if pulls > 0 else 0.0
+            if mean == 0.0:
+                chosen.zeros[zero] = slot
+                zero += 1
+                mean = -math.inf
+            elif mean > 0.0:
+                positive += 1
+            else:
+                negative += 1
+        enter(moss.rank, mean)
+    _choose_leaders(chosen, moss.rank, min(arms, positive))
+    fresh = _choose_zeros(chosen, arms - chosen.size[0], zero, untouched)
+    _choose_leaders(chosen, moss.rank, min(arms - chosen.size[0] - fresh, negative))
+    return fresh
+
+
+@rare
+def _choose_leaders(chosen: Chosen, rank: Tournament, count: int) -> None:
+    for _ in range(count):
+        slot = leader(rank, chosen.words)
+        choose_slot(chosen, slot)
+        rekey(rank, slot, -math.inf)
+
+
+@rare
+def _choose_zeros(chosen: Chosen, places: int, zero: int, untouched: int) -> int:
+    """Fill places with random arms of mean 0; return how many of these are untouched."""
+    fresh = 0
+    for _ in range(min(places, zero + untouched)):
+        at = below(next_word(chosen.words), zero + untouched - fresh)
+        if at < zero:
+            choose_slot(chosen, chosen.zeros[at])
+            zero -= 1
+            chosen.zeros[at] = chosen.zeros[zero]
+        else:
+            fresh += 1
+    return fresh
 
 
 def emp_moss_plus_plus_ask(state: EmpMossPlusPlusState) -> tuple[int, int]:
@@ -129,62 +205,58 @@ def emp_moss_plus_plus_ask(state: EmpMossPlusPlusState) -> tuple[int, int]:
     if clock.left == 0:
         next_emp_iteration(state)
     clock.left -= 1
-    if clock.fresh + clock.newest > 0:
-        number = open_member(state)
+    if has_unpulled(state.moss):
+        slot = open_member(state.moss, state.mixtures)
+        choose_slot(state.chosen, slot)
     else:
-        number = leader(state.arms.slots.rank, state.arms.slots.ties)
-    return ask_member(state.mixtures, state.arms.slots, number)
+        slot = leader(state.moss.rank, state.moss.ties)
+    return ask_member(state.moss, state.mixtures, slot)
 
 
 @kernel
 def in_the_set(state: EmpMossPlusPlusState, slot: int) -> bool:
-    return state.arms.slots.slot[slot].asked != _OUTSIDE
+    return state.moss.slot[slot].asked != _OUTSIDE
 
 
 def emp_moss_plus_plus_tell(state: EmpMossPlusPlusState, slot: int, reward: float) -> None:
     if in_the_set(state, slot):
-        credit(state.arms.slots, slot, reward)
+        credit(state.moss, slot, reward)
     else:  # late: it left the set in the meantime
-        learn(state.arms.slots, slot, reward)
+        learn(state.moss, slot, reward)
 
 
 def emp_moss_plus_plus_count_late(state: EmpMossPlusPlusState, slot: int, change: int) -> None:
     if in_the_set(state, slot):
-        count_late_pulls(state.arms.slots, slot, change)
+        count_late_pulls(state.moss, slot, change)
     else:
-        state.arms.slots.late[slot] += change
+        state.moss.late[slot] += change
 
 
 def emp_moss_plus_plus_retire(state: EmpMossPlusPlusState, arm: int) -> None:
-    slots, clock, chosen = state.arms.slots, state.clock[0], state.chosen
-    clock.touched -= lose_arm(state, arm)
-    if clock.iteration == 0:
+    moss, run, chosen = state.moss, state.moss.run[0], state.chosen
+    lose_arm(state, arm)
+    if state.clock[0].iteration == 0:
         return
-    if clock.newest == 1 and mixture_pulls(state.mixtures, clock.iteration - 1) == 0:
-        clock.newest = 0
-    clock.fresh = min(clock.fresh, drawable(state.arms) - clock.touched)
     before, chosen.size[0] = chosen.size[0], 0
     for k in range(before):
-        if slots.slot[chosen.slot[k]].member != GONE:
+        if moss.slot[chosen.slot[k]].member != GONE:
             choose_slot(chosen, chosen.slot[k])
-    if chosen.size[0] + clock.newest + clock.fresh == 0:
+    if chosen.size[0] + run.waiting + run.fresh == 0:
         choose_again(state)
-    set_scale(slots, chosen.size[0] + clock.newest + clock.fresh, slots.run[0].horizon)
-    for k in range(chosen.size[0]):
-        refresh(slots, chosen.slot[k])
+    compute_indices(state, run.horizon)
 
 
 @rare
 def choose_again(state: EmpMossPlusPlusState) -> None:
     """Refill a set that lost all its arms: with all arms pulled before, or a fresh one."""
-    slots, clock = state.arms.slots, state.clock[0]
-    if clock.touched == 0:
-        state.arms.sampler.n[0] = state.arms.pool[0]
-        clock.fresh = 1
-    for slot in range(slots.run[0].opened):
-        if slots.slot[slot].member >= 0:
+    moss = state.moss
+    for slot in range(moss.run[0].opened):
+        if moss.slot[slot].member >= 0:
             choose_slot(state.chosen, slot)
-            slots.slot[slot].asked = 0
+            moss.slot[slot].asked = 0
+    if state.chosen.size[0] == 0:
+        moss.sampler.n[0] = moss.pool[0]
+        moss.run[0].fresh = 1
 
 
 plays(
@@ -236,27 +308,18 @@ class EmpMOSSPlusPlus(MixturePolicy):
     """
 
     name = "empmoss++"
-    about = About(
-        needs="horizon",
-        guarantee="none proven",
-        page="docs/policies/emp_moss_plus_plus.md",
-        scaling="log of arms in the set",
-        good_at="wide gaps, rare best arms",
-        source="Zhu & Nowak 2020",
-        kind="paper",
-    )
 
     rank: Annotated[str, choice("all", "pulled")] = "all"
 
     def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> EmpMossPlusPlusState:
-        sets = [real + i for i, real in enumerate(self._sets(n_arms, pulls))]
+        sets = self._sets(n_arms, pulls)
         slots = min(sum(sets), n_arms + len(sets), pulls)  # a slot is opened by a pull
+        shares, most = sum(sets), max(n_arms, pulls)
         return EmpMossPlusPlusState(
             beta=self.beta,
             rank_all=self.rank == "all",
             clock=memory.records(1, EmpMossPlusPlusClock),
-            arms=self._arms(memory, n_arms, arms=slots),
+            moss=self._moss(memory, n_arms, slots=slots),
             chosen=chosen(memory, slots),
-            order=stream(memory),
-            mixtures=mixtures(memory, shares=sum(sets), arms=len(sets), most=max(n_arms, pulls)),
+            mixtures=mixtures(memory, shares=shares, arms=len(sets), most=most),
         )

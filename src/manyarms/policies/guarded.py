@@ -5,14 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from manyarms.core.hash_map import HashMap, clear_map, find, hash_map, insert
+from manyarms.core.hash_map import HashMap, add_name, clear_map, contains, find, hash_map, insert
 from manyarms.core.jit import kernel, rare
 from manyarms.core.memory import Ints, Memory, Record, Records, wipe
 from manyarms.core.rng import draw
 from manyarms.errors import ParameterError
-from manyarms.policies.emp_moss_plus_plus import EmpMOSSPlusPlus
-from manyarms.policies.field.sub_sampled import Greedy, on_subset
-from manyarms.policies.parts.fresh import is_retired, strike
 from manyarms.policies.parts.guard import (
     guard_arrive,
     guard_learn,
@@ -30,20 +27,17 @@ from manyarms.policies.parts.guard_slots import (
     open_next,
     stage_words,
 )
-from manyarms.policies.parts.parameters import AroundPolicy, GuardPolicy
+from manyarms.policies.parts.parameters import GuardPolicy
 from manyarms.policies.parts.randomness import GUARDED
-from manyarms.protocol import Policy, arrive, plays, reset, retire
-from manyarms.protocol.about import About
+from manyarms.protocol import Policy, Wrapper, arrive, plays, reset, retire
 from manyarms.protocol.in_flight import InFlight, land, launch, lose
-from manyarms.protocol.policy import in_brackets
-from manyarms.protocol.registry import Form
 
 
 class LabelClock(Record):
     asked: int  # of the policy
     told: int  # to the policy
     bound: int  # slots up to here have labels, or are gone
-    last: int  # the note of the policy's last pull while that is in flight, else -1
+    last: int  # the note of the policy's last pull while that is pending, else -1
 
 
 class GuardedState(NamedTuple):
@@ -131,7 +125,7 @@ def guarded_retire(state: GuardedState, arm: int) -> None:
     """Retire the arm's label; if it has none, one that the policy has not named yet."""
     slot = guard_retire(state.guard, arm)
     label = state.label_of[slot] - 1 if 0 <= slot < state.clock[0].bound else unnamed(state)
-    strike(state.gone, label)
+    add_name(state.gone, label)
     retire(state.inner, label)
 
 
@@ -139,7 +133,7 @@ def guarded_retire(state: GuardedState, arm: int) -> None:
 def unnamed(state: GuardedState) -> int:
     """Return the last label that has no slot and is not gone."""
     label = state.guard.sampler.n[0] - 1  # there are as many labels as arms
-    while state.slot_of.cells[find(state.slot_of, label)] != 0 or is_retired(state.gone, label):
+    while state.slot_of.cells[find(state.slot_of, label)] != 0 or contains(state.gone, label):
         label -= 1
     return label
 
@@ -156,8 +150,8 @@ plays(
 
 
 @dataclass(frozen=True)
-class Guarded(AroundPolicy, GuardPolicy):
-    r"""Let a policy play, test arms in stages, and take over if it loses too much.
+class Guarded(Wrapper, GuardPolicy):
+    r"""Run a policy, test arms in stages, and take over if the policy loses too much.
 
     The guard draws a random order of the arms. The r-th arm that the policy names for the first
     time is the r-th of this order, so the policy does not choose which fresh arm comes next. In
@@ -192,7 +186,7 @@ class Guarded(AroundPolicy, GuardPolicy):
     it would alone, and a policy whose own regret is below :math:`2 T^\beta \log T` is hardly ever
     dropped. Names of arms are given out at random, so a policy that relies on them loses that.
 
-    Rewards may be late: the guard never has two pulls of an arm in flight at a time. Arms may come
+    Rewards may be late: the guard never has two pending pulls of an arm. Arms may come
     and go if the policy can take it; nothing is proved about that. Cost per pull: the policy's own,
     a look-up, and O(1).
 
@@ -202,11 +196,13 @@ class Guarded(AroundPolicy, GuardPolicy):
     --------
     >>> import manyarms as ma
     >>> policy = ma.Guarded(ma.EmpMOSSPlusPlus(), beta=0.6)
-    >>> policy.label
+    >>> str(policy)
     'guarded(beta=0.6)-empmoss++'
     >>> live = policy.live(n_arms=1_000_000, horizon=20_000, seed=1)
     >>> live.tell(live.ask(), reward=1.0)
     """
+
+    prefix = "guarded"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -214,29 +210,19 @@ class Guarded(AroundPolicy, GuardPolicy):
         while isinstance(within, Policy):
             if isinstance(within, GuardPolicy):
                 raise ParameterError(
-                    f"`policy` must be one without a guard, got {self.policy.label}. Use it as it "
-                    f"is."
+                    f"`policy` must be one without a guard, got {self.policy}. Use it as it is."
                 )
             if self.bound == "kl" and getattr(within, "sigma", 0.5) > 0.5:
                 raise ParameterError(
                     f"`bound` must be 'mean' where rewards may leave [0, 1], got 'kl' with "
-                    f"{within.label}. Give `sigma`, `bottom` and `top`, too."
+                    f"{within}. Give `sigma`, `bottom` and `top`, too."
                 )
             within = getattr(within, "policy", None)
-
-    @property
-    def name(self) -> str:  # type: ignore[override]  # it depends on the policy within
-        """The policy's name, with "guarded-" before it."""
-        return f"guarded-{self.policy.name}"
 
     @property
     def anytime(self) -> bool:  # type: ignore[override]  # as the policy within is
         """Whether it works without a horizon: if the inner policy does."""
         return self.policy.anytime
-
-    @property
-    def label(self) -> str:
-        return f"guarded{in_brackets(self.changed())}-{self.policy.label}"
 
     @property
     def sized_by_horizon(self) -> bool:
@@ -267,47 +253,3 @@ class Guarded(AroundPolicy, GuardPolicy):
             gone=hash_map(memory, names=n_arms, entries=0),  # a simulation retires no arm
             flight=memory.records(pulls + 1, InFlight),
         )
-
-
-def _guarded_subset(
-    policy: Policy, *, size: int | None = None, exponent: float | None = None, beta: float = 0.5
-) -> Guarded:
-    """Return `policy` on T^(1/2) random arms, unless another size is given, under the guard."""
-    return Guarded(on_subset(policy, size=size, exponent=exponent), beta=beta)
-
-
-def _guarded_alike(policy: EmpMOSSPlusPlus) -> Guarded:
-    """Return `policy` under a guard of the same beta."""
-    return Guarded(policy, beta=policy.beta)
-
-
-GUARDED_FORMS = {
-    "guarded-ss-greedy": Form(
-        About(
-            needs="horizon",
-            guarantee="Pareto optimal, as MOSS++, constant 10",
-            page="docs/policies/guarded.md",
-            scaling="log of arms in the subset",
-            good_at="SS-Greedy with a guarantee",
-            source="ours, docs/guard.md",
-            kind="ours",
-            rewards="[0, 1]",
-        ),
-        Greedy,
-        _guarded_subset,
-    ),
-    "guarded-empmoss++": Form(
-        About(
-            needs="horizon",
-            guarantee="Pareto optimal, as MOSS++, constant 10",
-            page="docs/policies/guarded.md",
-            scaling="log of arms in the set",
-            good_at="empMOSS++ with a guarantee",
-            source="ours, docs/guard.md",
-            kind="ours",
-            rewards="[0, 1]",
-        ),
-        EmpMOSSPlusPlus,
-        _guarded_alike,
-    ),
-}

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 from manyarms.core.memory import Memory
-from manyarms.policies.parts.fresh import (
-    FreshArms,
+from manyarms.policies.parts.moss_run import (
+    MossRun,
     arrive_now,
     ask_arms,
+    begin,
+    count_late_pulls,
+    credit,
     hold,
     present,
     reset_arms,
     retire_arm,
 )
-from manyarms.policies.parts.moss_slots import begin, count_late_pulls, credit
 from manyarms.policies.parts.parameters import IndexPolicy
-from manyarms.protocol import About, plays
+from manyarms.protocol import plays
 from manyarms.protocol.parameters import choice
-from manyarms.protocol.registry import Form
 
 # by index; where the formulas come from, the docstring says
 _NAMES = {"moss": "moss", "kl": "kl-moss", "kl++": "kl-ucb++", "switch": "kl-ucb-switch"}
@@ -29,27 +29,27 @@ _NAMES = {"moss": "moss", "kl": "kl-moss", "kl++": "kl-ucb++", "switch": "kl-ucb
 class MossState(NamedTuple):
     """The arms pulled so far, ranked by their index."""
 
-    arms: FreshArms
+    moss: MossRun
 
 
 def moss_reset(state: MossState, key: int, horizon: int) -> None:
-    reset_arms(state.arms, key)
-    begin(state.arms.slots, present(state.arms), horizon)
+    reset_arms(state.moss, key)
+    begin(state.moss, present(state.moss), horizon)
 
 
 def moss_arrive(state: MossState, count: int) -> None:
-    arrive_now(state.arms, count)
-    hold(state.arms, present(state.arms))
+    arrive_now(state.moss, count)
+    hold(state.moss, present(state.moss))
 
 
 plays(
     MossState,
     reset=moss_reset,
-    ask=lambda state: ask_arms(state.arms),
-    tell=lambda state, slot, reward: credit(state.arms.slots, slot, reward),
-    count_late=lambda state, slot, change: count_late_pulls(state.arms.slots, slot, change),
+    ask=lambda state: ask_arms(state.moss),
+    tell=lambda state, slot, reward: credit(state.moss, slot, reward),
+    count_late=lambda state, slot, change: count_late_pulls(state.moss, slot, change),
     arrive=moss_arrive,
-    retire=lambda state, arm: retire_arm(state.arms, arm),
+    retire=lambda state, arm: retire_arm(state.moss, arm),
 )
 
 
@@ -112,23 +112,16 @@ class MOSS(IndexPolicy):
     >>> live.tell(pull, reward=1.0)
     """
 
-    in_name = ("index",)
-    about = About(
-        needs="horizon",
-        guarantee="minimax over n arms for T ≥ n",
-        page="docs/policies/moss.md",
-        scaling="log of arms pulled",
-        good_at="few arms, many pulls",
-        source="Audibert & Bubeck 2009",
-        kind="paper",
-    )
-
     index: Annotated[str, choice(*_NAMES)] = "moss"
 
     @property
     def name(self) -> str:  # type: ignore[override]  # it depends on the index
         """What the policy with this index is called."""
         return _NAMES[self.index]
+
+    def _changed(self, known: bool) -> dict[str, Any]:
+        """Leave out the index, which the name says."""
+        return {key: value for key, value in super()._changed(known).items() if key != "index"}
 
     @property
     def switch(self) -> bool:
@@ -139,39 +132,4 @@ class MOSS(IndexPolicy):
         return 0.5 * self.exploration if self.switch else super().spread
 
     def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> MossState:
-        return MossState(self._arms(memory, n_arms, arms=min(n_arms, pulls)))
-
-
-def _with_index(index: str, /, *, exploration: float = 1.0, count_late: bool = False) -> MOSS:
-    return MOSS(index=index, exploration=exploration, count_late=count_late)
-
-
-_about_kl = partial(
-    About,
-    needs="horizon",
-    page="docs/policies/few_arms.md",
-    scaling="log of arms pulled",
-    source="Garivier et al. 2022",
-    rewards="[0, 1]",
-)
-KL_FORMS = {
-    "kl-moss": Form(
-        _about_kl(guarantee="none claimed", good_at="few arms, means near 0 or 1"),
-        partial(_with_index, "kl"),
-    ),
-    "kl-ucb++": Form(
-        _about_kl(
-            guarantee="minimax and asymptotically optimal, rewards 0 and 1",
-            good_at="few arms, means near 0 or 1, with a guarantee",
-            source="Ménard & Garivier 2017",
-        ),
-        partial(_with_index, "kl++"),
-    ),
-    "kl-ucb-switch": Form(
-        _about_kl(
-            guarantee="optimal per problem and minimax over n arms",
-            good_at="few arms, best of both guarantees",
-        ),
-        partial(_with_index, "switch"),
-    ),
-}
+        return MossState(self._moss(memory, n_arms, slots=min(n_arms, pulls)))

@@ -2,26 +2,43 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from manyarms.core.checks import check_int, check_one
 from manyarms.core.jit import kernel
 from manyarms.core.memory import Memory
-from manyarms.policies.parts.fresh import (
-    FreshArms,
+from manyarms.policies.parts.moss_run import (
+    MossRun,
     arrive_now,
     ask_arms,
+    begin,
+    count_late_pulls,
+    credit,
     hold,
     present,
     reset_arms,
     retire_arm,
 )
-from manyarms.policies.parts.moss_slots import begin, count_late_pulls, credit
 from manyarms.policies.parts.parameters import IndexPolicy
-from manyarms.protocol import About, plays
+from manyarms.protocol import plays
 from manyarms.protocol.parameters import Count, Probability
-from manyarms.theory.schedules import subset_size
+
+
+@kernel
+def subset_size(horizon: int, alpha: float, factor: float, n_arms: int) -> int:
+    r"""Return the number of arms that the subroutine SR draws for hardness `alpha`.
+
+    .. math:: \min(\lceil 2 T^\alpha \log\sqrt T \rceil, T)
+
+    with 2 = `factor`; never more than there are arms, never none.
+
+    >>> subset_size(50_000, 0.4, 2.0, 20_000)
+    820
+    """
+    wanted = math.ceil(factor * math.pow(horizon, alpha) * 0.5 * math.log(horizon))
+    return max(1, min(wanted, horizon, n_arms))
 
 
 class MossOracleState(NamedTuple):
@@ -30,37 +47,37 @@ class MossOracleState(NamedTuple):
     alpha: float
     factor: float  # of T^alpha log sqrt(T): 2, or n/m with alpha = 0
     size: int  # of the set, or 0: then alpha and factor decide
-    arms: FreshArms
+    moss: MossRun
 
 
 def moss_oracle_reset(state: MossOracleState, key: int, horizon: int) -> None:
-    reset_arms(state.arms, key)
-    begin(state.arms.slots, oracle_arms(state, horizon), horizon)
+    reset_arms(state.moss, key)
+    begin(state.moss, oracle_arms(state, horizon), horizon)
 
 
 @kernel
 def oracle_arms(state: MossOracleState, horizon: int) -> int:
     """Return the size of the set: never more than there are arms."""
     if state.size > 0:
-        return min(state.size, present(state.arms))
-    return subset_size(horizon, state.alpha, state.factor, present(state.arms))
+        return min(state.size, present(state.moss))
+    return subset_size(horizon, state.alpha, state.factor, present(state.moss))
 
 
 def moss_oracle_arrive(state: MossOracleState, count: int) -> None:
-    arrive_now(state.arms, count)
-    horizon = state.arms.slots.run[0].horizon
-    if horizon > 0:  # else the game has not begun
-        hold(state.arms, oracle_arms(state, horizon))
+    arrive_now(state.moss, count)
+    horizon = state.moss.run[0].horizon
+    if horizon > 0:  # else the run has not begun
+        hold(state.moss, oracle_arms(state, horizon))
 
 
 plays(
     MossOracleState,
     reset=moss_oracle_reset,
-    ask=lambda state: ask_arms(state.arms),
-    tell=lambda state, slot, reward: credit(state.arms.slots, slot, reward),
-    count_late=lambda state, slot, change: count_late_pulls(state.arms.slots, slot, change),
+    ask=lambda state: ask_arms(state.moss),
+    tell=lambda state, slot, reward: credit(state.moss, slot, reward),
+    count_late=lambda state, slot, change: count_late_pulls(state.moss, slot, change),
     arrive=moss_oracle_arrive,
-    retire=lambda state, arm: retire_arm(state.arms, arm),
+    retire=lambda state, arm: retire_arm(state.moss, arm),
 )
 
 
@@ -97,15 +114,6 @@ class MOSSOracle(IndexPolicy):
     """
 
     name = "moss-oracle"
-    about = About(
-        needs="horizon, hardness or m",
-        guarantee="minimax up to a logarithm",
-        page="docs/policies/moss_oracle.md",
-        scaling="log of arms pulled",
-        good_at="problems whose share of best arms is known",
-        source="Zhu & Nowak 2020",
-        kind="paper",
-    )
 
     alpha: Probability | None = None
     m: Count | None = None
@@ -125,4 +133,4 @@ class MOSSOracle(IndexPolicy):
             size, room = 0, subset_size(pulls, alpha, factor, n_arms)
         else:
             size, room = self.size, min(self.size, n_arms, pulls)
-        return MossOracleState(alpha, factor, size, self._arms(memory, n_arms, arms=room))
+        return MossOracleState(alpha, factor, size, self._moss(memory, n_arms, slots=room))

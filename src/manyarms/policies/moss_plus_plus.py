@@ -1,114 +1,178 @@
-"""MOSS++ (Algorithm 1): Pareto optimal without knowing the hardness."""
+"""MOSS++ (Algorithm 1): Pareto optimal without knowing the hardness.
+
+The schedule and the iterations are here; `parts/moss_run.py` has MOSS on a random set (its index,
+the credit of a reward), and `parts/mixtures.py` the mixture-arms.
+"""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 from manyarms.core.jit import kernel, rare
-from manyarms.core.memory import Ints, Memory, Records
-from manyarms.core.rng import Stream, below, next_word, stream
-from manyarms.policies.parts.fresh import FreshArms, choose, drawable, hold, present, put_back
-from manyarms.policies.parts.iterations import (
-    WaitingClock,
+from manyarms.core.memory import Memory, Records
+from manyarms.core.tournament import leader
+from manyarms.policies.parts.mixtures import (
+    IterationClock,
+    Mixtures,
+    add_share,
     arrive_later,
     ask_member,
-    become_mixture,
-    iteration_of,
+    close_mixture,
+    has_unpulled,
     lose_arm,
+    mixtures,
+    open_member,
     reset_iterations,
+    wait_for,
 )
-from manyarms.policies.parts.mixtures import Mixtures, mixture_pulls, mixtures
-from manyarms.policies.parts.moss_slots import begin, count_late_pulls, credit, open_slot, unopened
-from manyarms.policies.parts.parameters import MixturePolicy
-from manyarms.protocol import About, plays
-from manyarms.theory.schedules import iteration_arms, iteration_pulls, iterations
+from manyarms.policies.parts.moss_run import (
+    MossRun,
+    begin,
+    count_late_pulls,
+    credit,
+    hold,
+    present,
+    put_back,
+    set_scale,
+)
+from manyarms.policies.parts.parameters import IndexPolicy
+from manyarms.protocol import plays
+from manyarms.protocol.parameters import Positive, number
+
+
+@kernel
+def iterations(horizon: int, beta: float) -> int:
+    r"""Return p, the number of iterations.
+
+    .. math:: p = \lceil \log_2 T^\beta \rceil
+
+    >>> iterations(50_000, 0.5), iterations(2**20, 0.55), iterations(1, 0.5)
+    (8, 11, 0)
+    """
+    # 0.55 * 20 is 11.000000000000002 in floating point: the guard is wider than such errors,
+    # and narrower than the step from T = 2^k to 2^k + 1 for every T below 2^38
+    return math.ceil(beta * math.log2(horizon) - 1e-12)
+
+
+@kernel
+def iteration_arms(p: int, i: int, n_arms: int) -> int:
+    r"""Return the number of real arms in iteration i.
+
+    .. math:: \min(K_i, n), \quad K_i = 2^{p+2-i}
+
+    >>> [iteration_arms(8, i, 20_000) for i in (1, 2, 8)]
+    [512, 256, 4]
+    """
+    return min(1 << (p + 2 - i), n_arms)
+
+
+@kernel
+def iteration_pulls(p: int, i: int, horizon: int) -> int:
+    r"""Return the length of iteration i.
+
+    .. math:: \Delta T_i = \min(2^{p+i}, T)
+
+    >>> [iteration_pulls(8, i, 50_000) for i in (1, 2, 8)]
+    [512, 1024, 50000]
+    """
+    return horizon if p + i >= 62 else min(1 << (p + i), horizon)
 
 
 class MossPlusPlusState(NamedTuple):
-    """The set of this iteration, and the earlier sets as mixture-arms."""
+    """The MOSS run of this iteration, and the earlier iterations as mixture-arms."""
 
     beta: float
-    clock: Records[WaitingClock]  # [clock]
-    waiting: Ints  # the mixture-arms without a pull in this iteration
-    arms: FreshArms
-    order: Stream
+    clock: Records[IterationClock]  # [clock]
+    moss: MossRun
     mixtures: Mixtures
 
 
 @rare
 def next_iteration(state: MossPlusPlusState) -> None:
-    """Turn the iteration that ended into a mixture-arm, and start MOSS on a new set."""
-    slots, clock = state.arms.slots, state.clock[0]
+    """Start MOSS on a new set: K_i arms drawn afresh, and the mixture-arms so far."""
+    moss, clock = state.moss, state.clock[0]
     clock.iteration += 1
     i = clock.iteration
     if i > 1:
         become_mixture(state)
     p = iterations(clock.horizon, state.beta)
     clock.left = iteration_pulls(p, i, clock.horizon)
-    clock.waiting = 0
+    put_back(moss)
+    begin(moss, iteration_arms(p, i, present(moss)), clock.left)
     for j in range(1, i):
-        if mixture_pulls(state.mixtures, j) > 0:  # else all its arms are retired
-            state.waiting[clock.waiting] = j
-            clock.waiting += 1
-    put_back(state.arms)
-    real = iteration_arms(p, i, present(state.arms))
-    begin(slots, real + clock.waiting, clock.left)
+        wait_for(moss, state.mixtures, j)
+    set_scale(moss, moss.run[0].fresh + moss.run[0].waiting, clock.left)
 
 
-@kernel
-def choose_member(state: MossPlusPlusState) -> int:
-    """Return the next member: those without a pull first, in random order."""
-    clock = state.clock[0]
-    if clock.waiting > 0:
-        at = below(next_word(state.order), unopened(state.arms.slots))
-        if at < clock.waiting:
-            clock.waiting -= 1
-            mixture = state.waiting[at]
-            state.waiting[at] = state.waiting[clock.waiting]
-            return open_slot(state.arms.slots, -mixture)
-    return choose(state.arms)
+@rare
+def become_mixture(state: MossPlusPlusState) -> None:
+    """Turn the iteration that ended into a mixture-arm, with the pulls that its members got."""
+    for k in range(state.moss.run[0].opened):
+        add_share(state.mixtures, state.moss.slot[k].member, state.moss.slot[k].asked)
+    close_mixture(state.mixtures)
 
 
 def moss_plus_plus_ask(state: MossPlusPlusState) -> tuple[int, int]:
     if state.clock[0].left == 0:
         next_iteration(state)
     state.clock[0].left -= 1
-    return ask_member(state.mixtures, state.arms.slots, choose_member(state))
+    if has_unpulled(state.moss):
+        slot = open_member(state.moss, state.mixtures)
+    else:
+        slot = leader(state.moss.rank, state.moss.ties)
+    return ask_member(state.moss, state.mixtures, slot)
 
 
 def moss_plus_plus_retire(state: MossPlusPlusState, arm: int) -> None:
-    arms, slots, clock = state.arms, state.arms.slots, state.clock[0]
-    fresh = unopened(slots) - clock.waiting
+    """Retire an arm: the set shrinks, but not to nothing."""
+    moss, run = state.moss, state.moss.run[0]
     lose_arm(state, arm)
-    if clock.iteration == 0:
+    if state.clock[0].iteration == 0:
         return
-    waiting, clock.waiting = clock.waiting, 0
-    for k in range(waiting):
-        if mixture_pulls(state.mixtures, state.waiting[k]) > 0:
-            state.waiting[clock.waiting] = state.waiting[k]
-            clock.waiting += 1
-    real = 0
-    for slot in range(slots.run[0].opened):
-        real += int(slots.slot[slot].member >= 0)
-    fresh = min(fresh, drawable(arms) - real)
-    members = slots.run[0].opened - slots.run[0].gone + clock.waiting + fresh
+    members = run.opened - run.gone + run.waiting + run.fresh
     if members == 0:
-        arms.sampler.n[0] = arms.pool[0]
-        members = 1
-    hold(arms, members)
+        moss.sampler.n[0] = moss.pool[0]
+    hold(moss, max(1, members))
 
 
 plays(
     MossPlusPlusState,
     reset=reset_iterations,
     ask=moss_plus_plus_ask,
-    tell=lambda state, slot, reward: credit(state.arms.slots, slot, reward),
-    count_late=lambda state, slot, change: count_late_pulls(state.arms.slots, slot, change),
-    generation=iteration_of,
+    tell=lambda state, slot, reward: credit(state.moss, slot, reward),
+    count_late=lambda state, slot, change: count_late_pulls(state.moss, slot, change),
+    generation=lambda state: state.clock[0].iteration,  # each iteration has new slots
     arrive=arrive_later,
     retire=moss_plus_plus_retire,
 )
+
+
+@dataclass(frozen=True, kw_only=True)
+class MixturePolicy(IndexPolicy):
+    """A policy with the schedule of MOSS++, and mixture-arms."""
+
+    beta: Annotated[float, number(at_least=0.5, at_most=1.0)] = 0.5
+    mixture_sigma: Positive | None = None
+
+    @property
+    def mixture_spread(self) -> float:
+        sigma = self.sigma if self.mixture_sigma is None else self.mixture_sigma
+        return 4.0 * sigma**2 * self.exploration
+
+    def stage(self, state: Any) -> str:
+        clock = state.clock[0]
+        p, last, pulls = iterations(max(clock.horizon, 1), self.beta), 0, 0
+        while pulls < clock.horizon:  # the horizon ends the run before iteration p
+            last += 1
+            pulls += iteration_pulls(p, last, clock.horizon)
+        return f"iteration {clock.iteration} of {last}"
+
+    def _sets(self, n_arms: int, pulls: int) -> list[int]:
+        """Return the size of the set in each iteration, mixture-arms included."""
+        p = iterations(pulls, self.beta)
+        return [iteration_arms(p, i, n_arms) + i - 1 for i in range(1, max(p, 1) + 1)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,29 +217,13 @@ class MOSSPlusPlus(MixturePolicy):
     """
 
     name = "moss++"
-    about = About(
-        needs="horizon",
-        guarantee="Pareto optimal, every beta in [1/2, 1)",
-        page="docs/policies/moss_plus_plus.md",
-        scaling="log of arms in the set",
-        good_at="a guarantee at every hardness",
-        source="Zhu & Nowak 2020",
-        kind="paper",
-    )
 
     def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> MossPlusPlusState:
-        sets = [real + i for i, real in enumerate(self._sets(n_arms, pulls))]
-        largest = min(max(sets), pulls)
+        sets = self._sets(n_arms, pulls)
+        shares, most = min(sum(sets), pulls), max(n_arms, pulls)
         return MossPlusPlusState(
             beta=self.beta,
-            clock=memory.records(1, WaitingClock),
-            waiting=memory.ints(len(sets)),
-            arms=self._arms(memory, n_arms, arms=largest),
-            order=stream(memory),
-            mixtures=mixtures(
-                memory,
-                shares=min(sum(sets), pulls),
-                arms=len(sets),
-                most=max(n_arms, pulls),
-            ),
+            clock=memory.records(1, IterationClock),
+            moss=self._moss(memory, n_arms, slots=min(max(sets), pulls)),
+            mixtures=mixtures(memory, shares=shares, arms=len(sets), most=most),
         )

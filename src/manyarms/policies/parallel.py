@@ -1,4 +1,9 @@
-"""Parallel (Algorithm 3): near minimax for every hardness when the best mean is known."""
+"""Parallel (Algorithm 3): near minimax for every hardness when the best mean is known.
+
+There are q = ⌈log T⌉ subroutines, for the hardnesses i/q: MOSS on a random set, as MOSS Oracle has
+it. They share slots and sampler. A slot's number says whose it is, so a reward finds its subroutine
+when another one runs by now.
+"""
 
 from __future__ import annotations
 
@@ -6,32 +11,68 @@ import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from manyarms.core.jit import rare
-from manyarms.core.memory import Memory, Records
+from manyarms.core.hash_map import add_name
+from manyarms.core.jit import kernel, rare
+from manyarms.core.memory import NO_ROOM, Memory, Record, Records, power_of_two
 from manyarms.core.rng import Stream, draw, next_word, restart, stream
+from manyarms.core.tournament import Tournament
 from manyarms.errors import ParameterError
-from manyarms.policies.parts.fresh import FreshArms
-from manyarms.policies.parts.parameters import ToldBestMean
-from manyarms.policies.parts.randomness import EPOCHS
-from manyarms.policies.parts.subroutines import (
-    Subroutine,
-    SubroutineClock,
-    SubroutinePolicy,
-    ask_subroutine,
-    count_late_in_subroutine,
-    lose_arm,
-    reset_subroutines,
-    room_for,
-    tell_subroutine,
-    widen,
+from manyarms.policies.moss_oracle import subset_size
+from manyarms.policies.parts.moss_run import (
+    MossRun,
+    arrive_now,
+    begin,
+    choose,
+    count_late_pulls,
+    credit,
+    hold,
+    present,
+    replace_arm,
+    reset_arms,
 )
-from manyarms.protocol import About, plays
-from manyarms.theory.schedules import epoch_length
+from manyarms.policies.parts.parameters import IndexPolicy, ToldBestMean
+from manyarms.policies.parts.randomness import EPOCHS
+from manyarms.protocol import plays
+
+_MOST_SUBROUTINES = 64  # log T is smaller for every T
 
 
-class ParallelClock(SubroutineClock):
+@kernel
+def subroutines(horizon: int) -> int:
+    r"""Return the number of subroutines.
+
+    .. math:: q = \max(1, \lceil \log T \rceil)
+
+    >>> subroutines(50_000), subroutines(1)
+    (11, 1)
+    """
+    return max(1, math.ceil(math.log(horizon)))
+
+
+@kernel
+def epoch_length(horizon: int) -> int:
+    r"""Return the number of pulls in an epoch.
+
+    .. math:: \Delta = \lceil \sqrt T \rceil
+
+    >>> epoch_length(50_000), epoch_length(49)
+    (224, 7)
+    """
+    return math.ceil(math.sqrt(horizon))
+
+
+class ParallelClock(Record):
+    subroutines: int  # q
+    running: int  # the subroutine that was asked last
     epoch: int  # Delta
     left: int  # pulls left in the epoch
+
+
+class Subroutine(Record):
+    base: int  # its first slot
+    room: int  # slots for it, a power of two
+    pulls: int  # T_i
+    rewards: float  # their sum
 
 
 class ParallelState(NamedTuple):
@@ -41,15 +82,65 @@ class ParallelState(NamedTuple):
     factor: float
     clock: Records[ParallelClock]  # [clock]
     subroutine: Records[Subroutine]
-    arms: FreshArms  # of all subroutines
+    moss: MossRun  # of all subroutines
     epochs: Stream
 
 
+@kernel
+def run_of(state: ParallelState, i: int) -> MossRun:
+    """Return the MOSS run of subroutine i, in the memory that all share."""
+    own, moss, shared = state.subroutine[i], state.moss, state.moss.rank
+    rank = Tournament(
+        shared.entrant,
+        shared.leaders,
+        shared.node,
+        shared.changed,
+        shared.board,
+        own.base,
+        own.room,
+        i,
+    )
+    return MossRun(
+        moss.slot,
+        moss.run,
+        moss.late,
+        moss.log,
+        moss.rule,
+        moss.ties,
+        rank,
+        moss.sampler,
+        moss.words,
+        moss.pool,
+        moss.retired,
+    )
+
+
+@kernel
+def wanted_arms(state: ParallelState, i: int, q: int, horizon: int) -> int:
+    """Return the size of subroutine i's set if there are enough arms."""
+    return subset_size(horizon, (i + 1) / q, state.factor, horizon)
+
+
 def parallel_reset(state: ParallelState, key: int, horizon: int) -> None:
-    reset_subroutines(state, key, horizon)
+    reset_arms(state.moss, key)
     restart(state.epochs, draw(key, EPOCHS))
+    q = subroutines(horizon)
+    state.clock[0].subroutines = q
     state.clock[0].epoch = epoch_length(horizon)
     state.clock[0].left = 0
+    most = state.moss.rank.room
+    base = 0
+    for i in range(q):
+        wanted = wanted_arms(state, i, q, horizon)
+        own = state.subroutine[i]
+        own.base = base
+        own.room = 1
+        while own.room < min(wanted, most):  # for the arms that may still come, too
+            own.room *= 2
+        own.pulls = 0
+        own.rewards = 0.0
+        base += own.room
+        begin(run_of(state, i), min(wanted, present(state.moss)), horizon)
 
 
 @rare
@@ -73,22 +164,64 @@ def parallel_ask(state: ParallelState) -> tuple[int, int]:
         clock.running = lowest_regret(state)
         clock.left = clock.epoch
     clock.left -= 1
-    return ask_subroutine(state, clock.running)
+    i = clock.running
+    if lacks_room(state, i):
+        return 0, NO_ROOM
+    slot = choose(run_of(state, i))
+    return slot * _MOST_SUBROUTINES + i, state.moss.slot[slot].member
+
+
+@kernel
+def lacks_room(state: ParallelState, i: int) -> bool:
+    """Whether subroutine i must open a slot, and has no memory for it."""
+    run = state.moss.run[i]
+    return run.fresh > 0 and run.gone == 0 and run.opened >= state.subroutine[i].room
+
+
+def parallel_tell(state: ParallelState, slot: int, reward: float) -> None:
+    """Credit the reward to the subroutine that asked, and to its slot."""
+    i = slot % _MOST_SUBROUTINES
+    own = state.subroutine[i]
+    own.pulls += 1
+    own.rewards += reward
+    credit(run_of(state, i), slot // _MOST_SUBROUTINES, reward)
+
+
+def parallel_count_late(state: ParallelState, slot: int, change: int) -> None:
+    i = slot % _MOST_SUBROUTINES
+    count_late_pulls(run_of(state, i), slot // _MOST_SUBROUTINES, change)
+
+
+def parallel_arrive(state: ParallelState, count: int) -> None:
+    """Add new arms; sets that had all arms grow."""
+    arrive_now(state.moss, count)
+    q = state.clock[0].subroutines
+    for i in range(q):
+        horizon = state.moss.run[i].horizon
+        size = subset_size(horizon, (i + 1) / q, state.factor, present(state.moss))
+        hold(run_of(state, i), size)
+
+
+def parallel_retire(state: ParallelState, arm: int) -> None:
+    """Take a retired arm out of all sets."""
+    add_name(state.moss.retired, arm)
+    for i in range(state.clock[0].subroutines):
+        replace_arm(run_of(state, i), arm)
 
 
 plays(
     ParallelState,
     reset=parallel_reset,
     ask=parallel_ask,
-    tell=tell_subroutine,
-    count_late=count_late_in_subroutine,
-    arrive=widen,
-    retire=lose_arm,
+    tell=parallel_tell,
+    count_late=parallel_count_late,
+    arrive=parallel_arrive,
+    retire=parallel_retire,
 )
 
 
 @dataclass(frozen=True, kw_only=True)
-class Parallel(ToldBestMean, SubroutinePolicy):
+class Parallel(ToldBestMean, IndexPolicy):
     r"""Run the subroutine SR for many hardnesses, and always resume the one that lost least.
 
     There are :math:`q = \lceil \log T \rceil` subroutines, for :math:`\alpha_i = i/q`, and epochs
@@ -115,22 +248,13 @@ class Parallel(ToldBestMean, SubroutinePolicy):
     Examples
     --------
     >>> import manyarms as ma
-    >>> ma.Parallel(best_mean=0.9, subset_factor=1).label
+    >>> str(ma.Parallel(best_mean=0.9, subset_factor=1))
     'parallel(best_mean=0.9, subset_factor=1)'
     >>> live = ma.Parallel(best_mean=0.9).live(n_arms=1_000_000, horizon=20_000, seed=1)
     >>> live.tell(live.ask(), reward=1.0)
     """
 
     name = "parallel"
-    about = About(
-        needs="horizon, μ*",
-        guarantee="near minimax at every hardness, (log T)²",
-        page="docs/policies/parallel.md",
-        scaling="log of arms pulled",
-        good_at="a known best mean",
-        source="Zhu & Nowak 2020",
-        kind="paper",
-    )
 
     subset_factor: int = 2
 
@@ -139,14 +263,21 @@ class Parallel(ToldBestMean, SubroutinePolicy):
         if self.subset_factor not in (1, 2):
             raise ParameterError(f"`subset_factor` must be 1 or 2, got {self.subset_factor!r}.")
 
+    def stage(self, state: ParallelState) -> str:
+        return f"subroutine {state.clock[0].running + 1} of {state.clock[0].subroutines}"
+
     def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> ParallelState:
-        factor = float(self.subset_factor)
-        room = room_for(memory, n_arms, pulls, factor)
+        q, factor = subroutines(pulls), float(self.subset_factor)
+        # one subroutine alone hardly ever meets half of all arms that are met
+        most = pulls if memory.arms_may_come else min(n_arms, pulls, (memory.arms_met + 1) // 2)
+        sizes = [subset_size(pulls, (i + 1) / q, factor, most) for i in range(q)]
+        slots, room = sum(map(power_of_two, sizes)), power_of_two(most)
+        draws = min(slots, pulls)
         return ParallelState(
             best_mean=self._best_mean(),
             factor=factor,
             clock=memory.records(1, ParallelClock),
-            subroutine=memory.records(room["runs"], Subroutine),
-            arms=self._arms(memory, n_arms, **room),
+            subroutine=memory.records(q, Subroutine),
+            moss=self._moss(memory, n_arms, slots=slots, draws=draws, runs=q, room=room),
             epochs=stream(memory),
         )

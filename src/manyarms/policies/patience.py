@@ -6,16 +6,15 @@ import math
 from dataclasses import dataclass
 from typing import Annotated, NamedTuple
 
-from manyarms.core.hash_map import HashMap, hash_map
+from manyarms.core.hash_map import HashMap, add_name, contains, hash_map
 from manyarms.core.jit import kernel, rare
 from manyarms.core.memory import Memory, Record, Records
 from manyarms.core.rng import Stream, draw, next_word, restart, stream
 from manyarms.core.sampler import Sampler, clear_sampler, pick, sampler
-from manyarms.policies.parts.fresh import is_retired, strike
 from manyarms.policies.parts.kl import bernoulli_kl
 from manyarms.policies.parts.parameters import SigmaPolicy, ToldBestMean
 from manyarms.policies.parts.randomness import FRESH
-from manyarms.protocol import About, plays
+from manyarms.protocol import plays
 from manyarms.protocol.parameters import choice
 
 
@@ -60,7 +59,7 @@ def next_arm(state: PatienceState) -> None:
     current = state.current[0]
     current.slot += 1
     current.arm = draw_next(state)
-    while is_retired(state.retired, current.arm):
+    while contains(state.retired, current.arm):
         current.arm = draw_next(state)
     current.pulls = 0
     current.total = 0.0
@@ -95,12 +94,12 @@ def patience_tell(state: PatienceState, slot: int, reward: float) -> None:
 
 
 def patience_arrive(state: PatienceState, count: int) -> None:
-    """Let new arms join those still to come."""
+    """Add new arms to those still to come."""
     state.sampler.n[0] += count
 
 
 def patience_retire(state: PatienceState, arm: int) -> None:
-    strike(state.retired, arm)
+    add_name(state.retired, arm)
     if state.current[0].arm == arm:
         next_arm(state)
 
@@ -117,7 +116,7 @@ plays(
 
 @dataclass(frozen=True, kw_only=True)
 class Patience(ToldBestMean, SigmaPolicy):
-    r"""Pull an arm until it cannot be a best one, then discard it for good and take the next.
+    r"""Pull an arm until it cannot be a best one, then discard it and take the next.
 
     Arms come in random order. The current one stays while
 
@@ -161,20 +160,11 @@ class Patience(ToldBestMean, SigmaPolicy):
     """
 
     name = "patience"
-    about = About(
-        needs="horizon, μ*",
-        guarantee="near minimax at every hardness, √log T",
-        page="docs/policies/patience.md",
-        scaling="constant",
-        good_at="a known best mean; statistics of one arm only",
-        source="ours; the rule as in UCB-TP (2022)",
-        kind="ours",
-    )
 
     bound: Annotated[str, choice("mean", "kl")] = "mean"
 
     @property
-    def unit_rewards(self) -> bool:
+    def unit_rewards(self) -> bool:  # type: ignore[override]  # it depends on the bound
         return self.bound == "kl"
 
     def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> PatienceState:

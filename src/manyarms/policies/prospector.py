@@ -1,4 +1,4 @@
-"""Prospector: greedy against a target that falls as the search grows dear, under the guard."""
+"""Prospector: greedy, with a target that is lowered as exploration gets expensive; guarded."""
 
 from __future__ import annotations
 
@@ -9,6 +9,17 @@ from typing import Annotated, NamedTuple
 from manyarms.core.jit import kernel, rare
 from manyarms.core.memory import Ints, Memory, Record, Records, wipe
 from manyarms.core.rng import Stream, draw, restart, stream
+from manyarms.core.shrunk_means import (
+    ShrunkMeans,
+    add_reward,
+    clear_means,
+    highest_mean,
+    leading_slot,
+    shrink_to,
+    shrunk_mean,
+    shrunk_means,
+    strike_out,
+)
 from manyarms.core.tournament import Tournament, clear, highest, leader, rekey, tournament
 from manyarms.policies.parts.guard import (
     guard_arrive,
@@ -32,18 +43,7 @@ from manyarms.policies.parts.guard_slots import (
 from manyarms.policies.parts.kl import kl_upper
 from manyarms.policies.parts.parameters import GuardPolicy
 from manyarms.policies.parts.randomness import TIES
-from manyarms.policies.parts.shrunk_means import (
-    ShrunkMeans,
-    add_reward,
-    clear_means,
-    highest_mean,
-    leading_slot,
-    shrink_to,
-    shrunk_mean,
-    shrunk_means,
-    strike_out,
-)
-from manyarms.protocol import About, plays
+from manyarms.protocol import plays
 from manyarms.protocol.parameters import Flag, number
 
 # The constants of the target. The guarantee does not depend on them: they were tuned.
@@ -53,13 +53,13 @@ _C2, _BOLD_C2 = 1.5, 4.0  # then the target falls by (C / (c2 T^beta log T))^(1/
 _KAPPA = 2.5  # from M + kappa (M - average of first rewards)
 
 # Where rewards are late
-_FEW = 4  # an arm with N rewards rests once it has 4 N pulls in flight
-_RESTING = -1e100  # keys of arms that rest: below all others, those with fewest in flight first
+_FEW = 4  # an arm with N rewards rests once it has 4 N pending pulls
+_RESTING = -1e100  # keys of arms that rest: below all others, those with fewest pending pulls first
 _UNSEEN = -1e50  # an arm never observed whose pulls were abandoned
 
 
 class ProspectArm(Record):
-    rests: int  # 1 while too much of it is in flight
+    rests: int  # 1 while too many of its pulls are pending
 
 
 class ProspectClock(Record):
@@ -114,13 +114,13 @@ def prospector_reset(state: ProspectState, key: int, horizon: int) -> None:
 
 @kernel
 def set_target(state: ProspectState) -> None:
-    r"""Let the target fall as the search grows dear.
+    r"""Lower the target as the search gets expensive.
 
     .. math:: C = \max(0, t M - \text{all rewards}), \qquad \zeta = 1 - C/T
         \text{ if } C < c_1 T^\beta, \text{ else }
         \min(1, M + \kappa (M - \bar a), 2M) - \Big(\frac{C}{c_2 T^\beta \log T}\Big)^{1/e}
 
-    for means in [0, 1]; else in units of `top` - `bottom`. What is under the root is kept as it is:
+    for means in [0, 1]; else in units of `top` - `bottom`. What is under the root is kept:
     `reaches` compares powers, which is cheaper.
     """
     guard, clock = state.guard, state.clock[0]
@@ -307,7 +307,7 @@ def rank_by_upper(state: ProspectState) -> None:
 
 
 def prospector_count_late(state: ProspectState, note: int, change: int) -> None:
-    """Let an arm rest while too much of it is in flight: others are tried in the meantime."""
+    """Rest an arm while too many of its pulls are pending, and try others in the meantime."""
     count_guarded_late(state.guard, note, change)
     rank(state, state.guard.flight[note].slot)
 
@@ -335,7 +335,7 @@ def prospector_retire(state: ProspectState, arm: int) -> None:
 
 @rare
 def lose_best(state: ProspectState) -> None:
-    """Keep C as it is, and not as if the past were measured by the best arm that is left."""
+    """Keep C: do not measure the past by the best arm that is left."""
     clock = state.clock[0]
     clock.total -= clock.told * clock.best
     clock.told = 0
@@ -375,7 +375,7 @@ class Prospector(GuardPolicy):
     larger. Else the arm of largest mean is next if that reaches :math:`\zeta`, and a fresh one if
     not. When no fresh arm is left it is the largest upper bound of level :math:`\max(\tfrac12
     \log^+(T/(nN)), \log^+(T/(n^2 N)))` while :math:`\zeta > M`, then the largest mean. (The second
-    level is for very few arms, where one that is given up for good costs most.) Around this stands
+    level is for very few arms, where giving one up costs most.) Around this stands
     the guard of `Guarded`; here the rule learns from the guard's pulls, too.
 
     Parameters
@@ -394,7 +394,7 @@ class Prospector(GuardPolicy):
         All means are between these (default: 0 and 1). With others, :math:`\zeta` begins at `top`,
         and costs are counted in units of `top` - `bottom`.
     count_late
-        Whether pulls in flight count (default: True): an arm with N rewards then rests while 4 N
+        Whether pending pulls count (default: True): an arm with N rewards then rests while 4 N
         of its pulls are late, and others are tried. If False, only an arm without a reward rests.
     guess_horizon
         Whether to guess the horizon even if it is given (default: False).
@@ -439,16 +439,7 @@ class Prospector(GuardPolicy):
 
     name = "prospector"
     anytime = True
-    about = About(
-        needs="nothing",
-        guarantee="Pareto optimal, as MOSS++, constant 10",
-        page="docs/policies/prospector.md",
-        scaling="log of arms opened",
-        good_at="little is known about the arms; many best arms or few",
-        source="ours, docs/guard.md",
-        kind="ours",
-        rewards="[0, 1]",
-    )
+    unit_rewards = True
 
     bold: Flag = False
     count_late: Flag = True

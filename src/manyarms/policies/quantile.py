@@ -2,25 +2,39 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from manyarms.core.jit import rare
+from manyarms.core.jit import kernel, rare
 from manyarms.core.memory import Memory, Record, Records, wipe
-from manyarms.policies.parts.fresh import (
-    FreshArms,
+from manyarms.policies.parts.moss_run import (
+    MossRun,
     arrive_now,
     ask_arms,
+    begin,
+    count_late_pulls,
+    credit,
     present,
     reset_arms,
     resize,
     retire_arm,
 )
-from manyarms.policies.parts.moss_slots import begin, count_late_pulls, credit
 from manyarms.policies.parts.parameters import IndexPolicy
-from manyarms.protocol import About, plays
+from manyarms.protocol import plays
 from manyarms.protocol.parameters import Share
-from manyarms.theory.schedules import quantile_arms
+
+
+@kernel
+def quantile_arms(round_number: int, exponent: float, n_arms: int) -> int:
+    r"""Return the size of the set in round l.
+
+    .. math:: \min(\lceil 2^{0.347\,l} \rceil, n)
+
+    >>> [quantile_arms(l, 0.347, 20_000) for l in (1, 2, 10, 16)]
+    [2, 2, 12, 47]
+    """
+    return min(math.ceil(math.pow(2.0, exponent * round_number)), n_arms)
 
 
 class QuantileClock(Record):
@@ -34,12 +48,12 @@ class QuantileState(NamedTuple):
 
     exponent: float
     clock: Records[QuantileClock]  # [clock]
-    arms: FreshArms
+    moss: MossRun
 
 
 def quantile_reset(state: QuantileState, key: int, horizon: int) -> None:
-    reset_arms(state.arms, key)
-    begin(state.arms.slots, 1, 1)  # K and H come with the first round
+    reset_arms(state.moss, key)
+    begin(state.moss, 1, 1)  # K and H come with the first round
     wipe(state.clock, 0)
     state.clock[0].horizon = horizon
 
@@ -52,7 +66,7 @@ def next_round(state: QuantileState) -> None:
     clock.left = 1 << clock.round
     end = (2 << clock.round) - 2  # 2 + 4 + … + 2^l
     horizon = min(end, clock.horizon) if clock.horizon > 0 else end
-    resize(state.arms, quantile_arms(clock.round, state.exponent, present(state.arms)), horizon)
+    resize(state.moss, quantile_arms(clock.round, state.exponent, present(state.moss)), horizon)
 
 
 def quantile_ask(state: QuantileState) -> tuple[int, int]:
@@ -60,17 +74,17 @@ def quantile_ask(state: QuantileState) -> tuple[int, int]:
     if clock.left == 0:
         next_round(state)
     clock.left -= 1
-    return ask_arms(state.arms)
+    return ask_arms(state.moss)
 
 
 plays(
     QuantileState,
     reset=quantile_reset,
     ask=quantile_ask,
-    tell=lambda state, slot, reward: credit(state.arms.slots, slot, reward),
-    count_late=lambda state, slot, change: count_late_pulls(state.arms.slots, slot, change),
-    arrive=lambda state, count: arrive_now(state.arms, count),
-    retire=lambda state, arm: retire_arm(state.arms, arm),
+    tell=lambda state, slot, reward: credit(state.moss, slot, reward),
+    count_late=lambda state, slot, change: count_late_pulls(state.moss, slot, change),
+    arrive=lambda state, count: arrive_now(state.moss, count),
+    retire=lambda state, arm: retire_arm(state.moss, arm),
 )
 
 
@@ -111,15 +125,6 @@ class Quantile(IndexPolicy):
 
     name = "quantile"
     anytime = True
-    about = About(
-        needs="nothing",
-        guarantee="sublinear below hardness 0.35",
-        page="docs/policies/quantile.md",
-        scaling="log of arms pulled",
-        good_at="many good arms, no horizon",
-        source="Chaudhuri & Kalyanakrishnan 2018 (QRM2)",
-        kind="paper",
-    )
 
     exponent: Share = 0.347
 
@@ -129,5 +134,5 @@ class Quantile(IndexPolicy):
     def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> QuantileState:
         last = (pulls + 1).bit_length() - 1  # round l ends with pull 2^(l+1) - 2
         size = quantile_arms(last, self.exponent, n_arms)
-        arms = self._arms(memory, n_arms, arms=min(size, pulls))
-        return QuantileState(self.exponent, memory.records(1, QuantileClock), arms)
+        moss = self._moss(memory, n_arms, slots=min(size, pulls))
+        return QuantileState(self.exponent, memory.records(1, QuantileClock), moss)

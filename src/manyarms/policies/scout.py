@@ -6,22 +6,14 @@ import math
 from dataclasses import dataclass
 from typing import Annotated, NamedTuple
 
+from manyarms.core.beta_function import beta_tail, log_beta
 from manyarms.core.jit import kernel, rare
 from manyarms.core.memory import Floats, Ints, Memory, Record, Records, wipe
 from manyarms.core.rng import Stream, stream
 from manyarms.core.sampler import Sampler, sampler
 from manyarms.core.tournament import Tournament, clear, disband, highest, leader, rekey, tournament
-from manyarms.policies.parts.prior import (
-    Prior,
-    fit,
-    foresee,
-    log_beta,
-    prior,
-    reset_prior,
-    target_mean,
-)
 from manyarms.policies.parts.randomness import draw_fresh, reset_draws
-from manyarms.protocol import About, Policy, plays
+from manyarms.protocol import Policy, plays
 from manyarms.protocol.parameters import number
 
 # Measured on ten problems, from 1000 to 100000 pulls; halves and doubles of these change little.
@@ -34,9 +26,125 @@ _PART = 100  # … or T / 100, where so many tell arms of mean v from better one
 _MORE = 16  # the search ends when candidates have as many pulls left again, and 16 more, each
 _DONE = -1e200  # the key of an arm that was pulled as often
 _TABLE = 32  # keys of arms with fewer pulls are computed once for each (N, S)
-_UNSEEN = -1e-9  # the key of an arm whose first reward is late, by pulls in flight
+_UNSEEN = -1e-9  # the key of an arm whose first reward is late, by pending pulls
+
+# Of the fitted law
+_STRENGTHS = 12  # 2, 4, 8, …, 4096
+_STEPS = 40  # of a bisection
+_TINY = 1e-200  # below it, a product is written down as its logarithm
+_LEAST = 4.0  # arms: the target is never below the upper quartile
 
 Share = Annotated[float, number(above=0.0, at_most=1.0)]
+
+
+class Fit(Record):
+    """The law, as it was fitted last."""
+
+    mean: float  # m
+    strength: float  # c
+    first: float  # the sum of first rewards
+    firsts: int  # how many
+
+
+class Prior(NamedTuple):
+    r"""A Beta law for the means of all arms, fitted to the rewards seen so far.
+
+    Its mean m is that of first rewards, one of each arm: which arm is pulled a first time does not
+    depend on rewards. Its strength c (the variance of Beta(c m, c (1 - m)) is m (1 - m) / (c + 1))
+    is that under which the later rewards were least surprising, each predicted before it came, by
+
+    .. math:: p = \frac{c\,m + S}{c + N}
+
+    for an arm of N rewards of sum S. That is a likelihood, so it does not matter that arms are
+    pulled again because they did well. Rewards are taken for numbers in [0, 1].
+    """
+
+    fit: Records[Fit]  # [fit]
+    score: Floats  # by strength: the logarithm of the likelihood, but for
+    chance: Floats  # that of the last rewards, as a product
+
+
+def prior(memory: Memory) -> Prior:
+    """Make room; call `reset_prior` before use."""
+    return Prior(memory.records(1, Fit), memory.floats(_STRENGTHS), memory.floats(_STRENGTHS))
+
+
+@kernel
+def reset_prior(prior: Prior) -> None:
+    """Forget all rewards; without any, means count as uniform."""
+    fit = prior.fit[0]
+    fit.mean = 0.5
+    fit.strength = 2.0
+    fit.first = 0.0
+    fit.firsts = 0
+    for k in range(_STRENGTHS):
+        prior.score[k] = 0.0
+        prior.chance[k] = 1.0
+
+
+@kernel
+def foresee(prior: Prior, pulls: int, total: float, reward: float) -> None:
+    """Learn from a reward of an arm that had `pulls` rewards, of this sum, before."""
+    fit = prior.fit[0]
+    if pulls == 0:
+        fit.first += reward
+        fit.firsts += 1
+        return
+    strength = 2.0
+    for k in range(_STRENGTHS):
+        chance = (strength * fit.mean + total) / (strength + pulls)
+        if reward == 1.0:
+            prior.chance[k] *= chance
+        elif reward == 0.0:
+            prior.chance[k] *= 1.0 - chance
+        else:
+            prior.score[k] += reward * math.log(chance) + (1.0 - reward) * math.log(1.0 - chance)
+        if prior.chance[k] < _TINY:
+            take_logarithm(prior, k)
+        strength *= 2.0
+
+
+@kernel
+def take_logarithm(prior: Prior, k: int) -> None:
+    prior.score[k] += math.log(prior.chance[k])
+    prior.chance[k] = 1.0
+
+
+@rare
+def fit(prior: Prior) -> None:
+    """Fit the law to all that was seen; one success and one failure keep its mean from 0 and 1."""
+    fit = prior.fit[0]
+    fit.mean = (fit.first + 1.0) / (fit.firsts + 2.0)
+    best = 0
+    for k in range(_STRENGTHS):
+        take_logarithm(prior, k)
+        if prior.score[k] > prior.score[best]:
+            best = k
+    fit.strength = 2.0 * float(1 << best)
+
+
+@rare
+def target_mean(mean: float, strength: float, n_arms: int, pulls: int, price: float) -> float:
+    r"""Return the mean that the best of the arms is expected to have that `pulls` can screen.
+
+    To leave an arm of mean m takes :math:`1 + \text{price} / \mathrm{kl}(m, v)` pulls where arms of
+    mean v are looked for. So K arms can be screened, n at most and for this purpose at least 4;
+    one of K is expected above v.
+    """
+    low, high = mean, 1.0 - 0.5 / (pulls + 1.0)
+    a, b = strength * mean, strength * (1.0 - mean)
+    if low >= high:
+        return high
+    for _ in range(_STEPS):
+        v = 0.5 * (low + high)
+        apart = mean * math.log(mean / v) + (1.0 - mean) * math.log((1.0 - mean) / (1.0 - v))
+        screened = min(float(n_arms), pulls / (1.0 + price / max(apart, 1e-12)))
+        screened = max(screened, _LEAST)
+        if beta_tail(a, b, v) * screened > 1.0:
+            low = v
+        else:
+            high = v
+    return high
 
 
 class ScoutArm(Record):
@@ -321,7 +429,7 @@ class Scout(Policy):
     -----
     Ours; nothing is proved of it. Where arms are as many as one likes, one that promises less than
     a fresh arm need not be pulled again: it is the argument of Gittins' index, with a simpler one
-    in its place. Rewards are meant to lie in [0, 1], and are cut to it. Pulls in flight count as
+    in its place. Rewards are meant to lie in [0, 1], and are cut to it. Pending pulls count as
     rewards that are as expected, so that hundreds may be. Cost per pull: O(log) for the ranking,
     and some ten arms ranked anew in the mean, because the fitted law changes; memory of the arms
     opened.
@@ -332,22 +440,14 @@ class Scout(Policy):
     --------
     >>> import manyarms as ma
     >>> live = ma.Scout().live(n_arms=200_000, horizon=10_000, seed=1)
-    >>> for pull in live.ask(256):  # many may be in flight
+    >>> for pull in live.ask(256):  # many may be pending
     ...     live.tell(pull, reward=float(pull.arm % 2))
     >>> live.recommend().arm % 2
     1
     """
 
     name = "scout"
-    about = About(
-        kind="ours",
-        needs="horizon",
-        guarantee="none: measured only",
-        page="docs/policies/scout.md",
-        scaling="log of arms opened",
-        good_at="keeping one good arm of very many; many pending pulls",
-        rewards="[0, 1]",
-    )
+    unit_rewards = True
 
     search: Share = 0.75
 

@@ -1,6 +1,5 @@
 """What a policy is: its functions, its name in the registry, its keys, its state as columns."""
 
-from manyarms.protocol.about import About
 from manyarms.protocol.plain_classes import plain_policy
 from manyarms.protocol.policy import (
     Policy,
@@ -13,15 +12,15 @@ from manyarms.protocol.policy import (
     retire,
     tell,
 )
-from manyarms.protocol.registry import described, policy, policy_names, register
+from manyarms.protocol.registry import policy, policy_names, register
+from manyarms.protocol.wrapper import Wrapper
 
 __all__ = [
-    "About",
     "Policy",
+    "Wrapper",
     "arrive",
     "ask",
     "count_late",
-    "described",
     "generation",
     "plain_policy",
     "plays",

@@ -1,4 +1,4 @@
-"""Pulls in flight: asked for, and their reward not told yet. Live and simulated games share this.
+"""Pending pulls: asked for, and their reward not told yet. Live and simulated runs share this.
 
 A pull becomes late when the next one is asked for before its reward was told. Only then is the
 policy informed. So a game without late rewards is the paper's, bit for bit.
@@ -28,7 +28,7 @@ class InFlight(Record):
 def launch(state: Any, flight: Records[InFlight], number: int, before: int) -> int:
     """Ask for pull `number`, and return its arm.
 
-    `before` is the number of the last pull if that is in flight, else -1.
+    `before` is the number of the last pull if that is pending, else -1.
     """
     if before >= 0 and flight[before].generation == generation(state):
         flight[before].late = 1

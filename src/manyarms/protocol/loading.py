@@ -1,4 +1,4 @@
-"""Policies by names that nobody registered yet: "module:Class", and entry points.
+"""Load policies that are not registered yet: "module:Class", and entry points.
 
 Loading a policy runs its code. Only the command line does it, and only for names that it was given.
 Opening a store never does.
@@ -17,7 +17,7 @@ from manyarms.core.checks import refusal
 from manyarms.errors import nearest
 from manyarms.protocol.plain_classes import PlainMaker, is_plain
 from manyarms.protocol.policy import Policy
-from manyarms.protocol.registry import is_registered, register
+from manyarms.protocol.registry import is_known, register
 
 GROUP = "manyarms.policies"  # of entry points: name = "module:Class"
 
@@ -27,7 +27,7 @@ def load_policy(name: str) -> str:
 
     Other names are returned as they are; the caller refuses them.
     """
-    if is_registered(name):
+    if is_known(name):
         return name
     if ":" in name:
         made = load_class(name)
@@ -58,7 +58,7 @@ def _load_point(point: Any) -> None:
     except Exception as error:  # whatever another package's code raises
         fix = f"Its entry point, {point.value!r}, raises {error!r}."
         raise refusal("name", "a policy that can be loaded", point.name, fix) from error
-    if not is_registered(point.name):  # its module may have done so
+    if not is_known(point.name):  # its module may have done so
         register(point.name, PlainMaker(made) if is_plain(made) else made)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from manyarms.core.memory import Memory
 from manyarms.errors import ParameterError, UnknownNameError
-from manyarms.protocol.policy import Policy, layers, plays, short_form
+from manyarms.protocol.policy import Policy, layers, plays
 
 _FACTS = ("n_arms", "horizon", "seed")  # what a class is given if it asks for it
 
@@ -36,7 +36,7 @@ def plain_ask(state: PlainState) -> tuple[int, int]:
         number = -1
     if not 0 <= number < state.n_arms:
         raise ParameterError(
-            f"{state.policy.label} must ask for an arm from 0 to {state.n_arms - 1}, got {arm!r}."
+            f"{state.policy} must ask for an arm from 0 to {state.n_arms - 1}, got {arm!r}."
         )
     return number, number
 
@@ -62,7 +62,7 @@ def plain_retire(state: PlainState, arm: int) -> None:
 def _method(state: PlainState, name: str) -> Callable[[int], None]:
     if not hasattr(state.player, name):
         raise ParameterError(
-            f"{state.policy.label} has no `{name}`, so that its arms cannot come or go. Write one."
+            f"{state.policy} has no `{name}`, so that its arms cannot come or go. Write one."
         )
     method: Callable[[int], None] = getattr(state.player, name)
     return method
@@ -91,9 +91,8 @@ class PlainPolicy(Policy):
         """The `name` of the class, or `__name__` if it has none."""
         return str(getattr(self.make, "name", self.make.__name__))
 
-    def changed(self, *, given: bool = True) -> list[str]:
-        """Return the parameters that were given, as labels show them."""
-        return [short_form(key, value) for key, value in self.parameters]
+    def _changed(self, known: bool) -> dict[str, Any]:
+        return dict(self.parameters)
 
     @property
     def anytime(self) -> bool:  # type: ignore[override]  # it depends on the class
@@ -131,7 +130,7 @@ def is_plain(make: Any) -> bool:
 
 
 def plain_policy(make: type, **parameters: Any) -> PlainPolicy:
-    """Let a plain Python class play beside the others: `ask()` returns an arm.
+    """Make a policy of a plain Python class whose `ask()` returns an arm.
 
     Parameters
     ----------

@@ -11,22 +11,22 @@ import inspect
 import os
 import time
 from abc import ABC, abstractmethod
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import MISSING, dataclass, fields
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
 from manyarms.core.checks import by_name, refusal
 from manyarms.core.jit import Dispatched, generic, optional
 from manyarms.core.memory import Memory
 from manyarms.errors import ParameterError, UnknownNameError
-from manyarms.protocol.about import About
 from manyarms.protocol.parameters import checks_of
 
 if TYPE_CHECKING:
     from manyarms.live.handle import Live
 
 
+_LONG = 8  # digits of a float that are readable
 MOST_ARMS = 1 << 50  # so that a number for (subroutine, arm) still fits into 64 bits
 
 P = TypeVar("P", bound="Policy")
@@ -129,47 +129,26 @@ def plays(
             function.register(state_class)(body)
 
 
-_SPEAKING = ("index", "bound")  # parameters whose values say what they are
+def _value_text(value: Any) -> str:
+    """Return a value as names of policies show it: a long float as a fraction, if that is exact.
 
-
-def short_form(name: str, value: Any) -> str:
-    """Return a parameter as labels show it.
-
-    >>> short_form("beta", 0.6), short_form("count_late", True), short_form("index", "kl")
-    ('beta=0.6', 'count_late', 'kl')
+    >>> [_value_text(value) for value in (0.6, 2 / 3, 7, True, "kl")]
+    ['0.6', '2/3', '7', 'True', "'kl'"]
     """
-    if name in _SPEAKING:
-        return str(value)
-    return name if value is True else f"{name}={value!r}"
-
-
-def in_brackets(words: list[str]) -> str:
-    """Return words in brackets for the end of a label, or "" if there are none."""
-    return f"({', '.join(words)})" if words else ""
-
-
-def table_labels(policies: Sequence[Policy]) -> list[str]:
-    """Return what a table calls policies: their short labels, or their labels where two are alike.
-
-    >>> import manyarms as ma
-    >>> table_labels([ma.MOSS(), ma.MOSSOracle(m=3), ma.MOSSOracle(m=5)])
-    ['moss', 'moss-oracle(m=3)', 'moss-oracle(m=5)']
-    """
-    count = Counter(policy.short_label for policy in policies)
-    return [
-        policy.short_label if count[policy.short_label] == 1 else policy.label
-        for policy in policies
-    ]
+    text = repr(value)
+    if isinstance(value, float) and len(text) > _LONG:
+        fraction = Fraction(value).limit_denominator(9)
+        return str(fraction) if float(fraction) == value else text
+    return text
 
 
 @dataclass(frozen=True, kw_only=True)
 class Policy(ABC):
     """The parameters of a policy, a frozen dataclass. The state it makes does the work."""
 
-    name: ClassVar[str]
-    about: ClassVar[About | None] = None  # for lists and the leaderboard
+    name: ClassVar[str]  # without parameters; `str(policy)` has those that are not the defaults
     anytime: ClassVar[bool] = False  # works without knowing the horizon
-    in_name: ClassVar[tuple[str, ...]] = ()  # parameters that the name says already
+    unit_rewards: ClassVar[bool] = False  # made for rewards in [0, 1] only
 
     def __new__(cls: type[P], *values: Any, **given: Any) -> P:
         """Suggest the nearest parameter where a name is misspelled."""
@@ -203,52 +182,51 @@ class Policy(ABC):
         """Return the policy with the parameters that follow from the range, if not given."""
         return self
 
-    @property
-    def unit_rewards(self) -> bool:
-        """Whether the policy is made for rewards in [0, 1] only."""
-        return self.about is not None and self.about.rewards == "[0, 1]"
-
     def check_rewards(self, reward_range: tuple[float, float] | None) -> None:
         """Raise unless the policy can take rewards of this range; None if it is unknown."""
         low, high = reward_range or (0.0, 1.0)
         if self.unit_rewards and not 0.0 <= low <= high <= 1.0:
             raise ParameterError(
-                f"`reward_range` must lie in [0, 1] for {self.label}, got {(low, high)}. Tell "
+                f"`reward_range` must lie in [0, 1] for {self}, got {(low, high)}. Tell "
                 f"(reward - {low:g}) / {high - low:g} instead, or take a policy with `sigma`."
             )
 
-    @property
-    def label(self) -> str:
-        """The name, with the parameters that differ from their defaults."""
-        return self.name + in_brackets(self.changed())
+    def __str__(self) -> str:
+        """Return the name with the parameters that differ from their defaults.
 
-    def changed(self, *, given: bool = True) -> list[str]:
-        """Return the parameters that differ from their defaults, as labels show them.
-
-        Without `given`, parameters whose default is None, or that have none, are left out.
-        """
-        found = []
-        for field in fields(self):
-            value = getattr(self, field.name)
-            hidden = field.name in self.in_name
-            hidden |= not given and field.default in (None, MISSING)
-            if not (isinstance(value, Policy) or value == field.default or hidden):
-                found.append(short_form(field.name, value))
-        return found
-
-    @property
-    def short_label(self) -> str:
-        """The label for tables: without what the policy was told about the problem.
-
-        These are the parameters without a default, or with None, such as the hardness. If two
-        policies of a table would look alike, it shows their labels.
+        `manyarms.policy` makes the same policy of it.
 
         >>> import manyarms as ma
-        >>> ma.MOSSOracle(alpha=0.2, count_late=True).short_label
-        'moss-oracle(count_late)'
+        >>> str(ma.MOSSPlusPlus(beta=0.6)), str(ma.Doubling(ma.MOSSPlusPlus(beta=0.6)))
+        ('moss++(beta=0.6)', 'anytime-moss++(beta=0.6)')
         """
-        own = [word for one in layers(self) for word in one.changed(given=False)]
-        return self.name + in_brackets(own)
+        return self.text()
+
+    def text(self, *, known: bool = True) -> str:
+        """Return `str(policy)`, or without `known` what tables call it.
+
+        Tables leave out what the policy was told about the problem: the parameters without a
+        default, or with None, such as the hardness.
+
+        >>> import manyarms as ma
+        >>> ma.MOSSOracle(alpha=0.2, sigma=1.0).text(known=False)
+        'moss-oracle(sigma=1.0)'
+        """
+        return self.name + self._brackets(known)
+
+    def _brackets(self, known: bool) -> str:
+        words = [f"{name}={_value_text(value)}" for name, value in self._changed(known).items()]
+        return f"({', '.join(words)})" if words else ""
+
+    def _changed(self, known: bool) -> dict[str, Any]:
+        """Return the parameters that differ from their defaults."""
+        return {
+            field.name: value
+            for field in fields(self)
+            if (value := getattr(self, field.name)) != field.default
+            and not isinstance(value, Policy)
+            and (known or field.default not in (None, MISSING))
+        }
 
     def stage(self, state: Any) -> str:
         """Describe where a state is, such as "iteration 3 of 8"; "" if there are no stages."""

@@ -4,45 +4,22 @@ from __future__ import annotations
 
 import inspect
 import numbers
+import re
 from collections.abc import Callable
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from manyarms.errors import DuplicateNameError, ParameterError, UnknownNameError
-from manyarms.protocol.about import About
 from manyarms.protocol.policy import Policy
+from manyarms.protocol.wrapper import Wrapper
 
-_makers: dict[str, Callable[..., Policy]] = {}  # in the order in which lists show them
+_makers: dict[str, Callable[..., Policy]] = {}
 _unlisted: set[str] = set()
+_combined: set[str] = set()  # names of several layers that are listed
 _DEEPEST = 8  # policies within policies
+_WORDS = {"True": True, "False": False, "None": None}
 
 M = TypeVar("M", bound=Callable[..., Policy])
-
-
-class Form:
-    """What a name of the registry makes: a policy with fixed parameters, or in a wrapper.
-
-    It takes the parameters of the policy and of the wrapper.
-
-    >>> import manyarms as ma
-    >>> about = described()["anytime-moss++"]
-    >>> Form(about, ma.MOSS, ma.Doubling)(sigma=1.0).label
-    'anytime-moss(sigma=1.0)'
-    """
-
-    def __init__(
-        self, about: About, make: Callable[..., Policy], wrap: Callable[..., Policy] | None = None
-    ) -> None:
-        self.about, self._make, self._wrap = about, make, wrap
-        wrappers = inspect.signature(wrap).parameters.values() if wrap else ()
-        self._own = [p for p in wrappers if p.kind is p.KEYWORD_ONLY]
-        both = [*inspect.signature(make).parameters.values(), *self._own]
-        self.__signature__ = inspect.Signature(both)
-
-    def __call__(self, **parameters: Any) -> Policy:
-        own = {p.name: parameters.pop(p.name) for p in self._own if p.name in parameters}
-        made = self._make(**parameters)
-        return self._wrap(made, **own) if self._wrap else made
 
 
 def register(name: str, make: M, *, listed: bool = True) -> M:
@@ -53,17 +30,15 @@ def register(name: str, make: M, *, listed: bool = True) -> M:
     name
         What users will call it, such as "moss++".
     make
-        The policy's class, or a function with keyword parameters that returns a policy. Lists
-        and the leaderboard show it with its attribute `about`, if it has one of its own.
+        The policy's class, or a function with keyword parameters that returns a policy.
     listed
-        Whether `policy_names()` lists it; wrappers that cannot be made without another policy
-        are not.
+        Whether `policy_names()` lists it (default: True). Wrappers are never listed.
 
     Examples
     --------
     >>> import manyarms as ma
     >>> make = ma.register("tuned-moss++", lambda: ma.MOSSPlusPlus(beta=0.6))
-    >>> ma.policy("tuned-moss++").label
+    >>> str(ma.policy("tuned-moss++"))
     'moss++(beta=0.6)'
     """
     if not isinstance(name, str):
@@ -73,44 +48,33 @@ def register(name: str, make: M, *, listed: bool = True) -> M:
     if name in _makers and _makers[name] is not make:
         raise DuplicateNameError(f"A policy named {name!r} exists already. Choose another name.")
     _makers[name] = make
-    if not listed:
+    if not listed or _is_wrapper(make):
         _unlisted.add(name)
     return make
 
 
+def list_combined(name: str) -> None:
+    """Let `policy_names` list a name of several layers, such as "anytime-moss++"."""
+    _combined.add(name)
+
+
 def policy_names() -> tuple[str, ...]:
-    """Return the names of all registered policies.
+    """Return the names of all policies: ours, and those that were registered.
 
     >>> "moss++" in policy_names()
     True
     """
     _load_ours()
-    return tuple(sorted(_makers.keys() - _unlisted))
+    return tuple(sorted((_makers.keys() | _combined) - _unlisted))
 
 
-def described() -> dict[str, About]:
-    """Return the descriptions of the listed policies by name, in the order of registration.
-
-    >>> list(described())[:3]
-    ['moss', 'moss-oracle', 'quantile']
-    """
-    _load_ours()
-    # not what a class inherits: it was said of another policy
-    said = {name: getattr(make, "__dict__", {}).get("about") for name, make in _makers.items()}
-    return {name: about for name, about in said.items() if about and name not in _unlisted}
-
-
-def maker(name: str) -> Callable[..., Policy]:
-    """Return the class or function behind a name."""
-    _load_ours()
-    if not isinstance(name, str) or name not in _makers:
-        raise UnknownNameError("policy", name, _makers.keys() - _unlisted)
-    return _makers[name]
-
-
-def is_registered(name: str) -> bool:
-    _load_ours()
-    return name in _makers
+def is_known(name: str) -> bool:
+    """Whether `policy` can make a policy of this name."""
+    try:
+        _layers_of(name)
+    except UnknownNameError:
+        return False
+    return True
 
 
 def name_of(make: Callable[..., Policy]) -> str | None:
@@ -119,22 +83,60 @@ def name_of(make: Callable[..., Policy]) -> str | None:
     return next((name for name, known in _makers.items() if known is make), None)
 
 
+def makers_of(name: str) -> list[Callable[..., Policy]]:
+    """Return the classes or functions behind a name, from the outside in.
+
+    >>> import manyarms as ma
+    >>> makers_of("anytime-moss++") == [ma.Doubling, ma.MOSSPlusPlus]
+    True
+    """
+    return [_makers[layer] for layer, _ in _layers_of(name)]
+
+
+def parameters_of(name: str) -> dict[str, inspect.Parameter]:
+    """Return the parameters that `policy` takes with this name."""
+    makers = makers_of(name)
+    known = {key: one for make in makers for key, one in _parameters(make).items()}
+    if len(makers) > 1:  # the policy within has a name
+        known.pop("policy", None)
+    return known
+
+
 def policy(name: str, **parameters: Any) -> Policy:
-    """Make a policy from its name and parameters.
+    """Make a policy from its name, which `str(policy)` returns.
+
+    Parameters
+    ----------
+    name
+        Such as "moss++", "moss++(beta=0.6)" or "anytime-moss++".
+    parameters
+        More parameters. Where a name has several layers, each layer takes those that it has.
 
     Examples
     --------
-    >>> policy("moss++", beta=0.6).label
+    >>> str(policy("moss++", beta=0.6))
     'moss++(beta=0.6)'
+    >>> policy("ss(size=7)-moss++(beta=0.6)")
+    SubSampled(policy=MOSSPlusPlus(sigma=0.5, ..., beta=0.6, ...), size=7, exponent=None)
     """
-    make = maker(name)
-    known = inspect.signature(make).parameters
+    known = parameters_of(name)
     for parameter in parameters:
         if parameter not in known:
             raise UnknownNameError(f"parameter of {name!r}:", parameter, known)
+    made: dict[str, Policy] = {}
+    for layer, given in reversed(_layers_of(name)):
+        takes = _parameters(_makers[layer])
+        own = {key: value for key, value in parameters.items() if key in takes}
+        made = {"policy": _make(layer, **given | own | made)}
+    return made["policy"]
+
+
+def _make(name: str, **parameters: Any) -> Policy:
+    make = _makers[name]
     try:
         return make(**parameters)
     except TypeError as error:
+        known = _parameters(make)
         missing = [
             f"`{key}`" for key, p in known.items() if p.default is p.empty and key not in parameters
         ]
@@ -144,11 +146,75 @@ def policy(name: str, **parameters: Any) -> Policy:
         raise ParameterError(f"{name!r} needs {', '.join(missing)}. {fix}") from error
 
 
+def _parameters(make: Callable[..., Policy]) -> dict[str, inspect.Parameter]:
+    fixed = getattr(make, "keywords", {})  # of a functools.partial
+    known = inspect.signature(make).parameters
+    return {key: one for key, one in known.items() if key not in fixed}
+
+
+def _layers_of(text: str) -> list[tuple[str, dict[str, Any]]]:
+    """Return the registered names that a name consists of, from the outside in, and parameters.
+
+    >>> _layers_of("ss(size=7)-moss++(beta=0.6)")
+    [('ss', {'size': 7}), ('moss++', {'beta': 0.6})]
+    """
+    _load_ours()
+    layers: list[tuple[str, dict[str, Any]]] = []
+    rest = text if isinstance(text, str) else ""
+    while rest and len(layers) <= _DEEPEST:
+        split = re.fullmatch(r"([^()]*)(?:\(([^()]*)\))?", rest)
+        if split and split[1] in _makers:
+            return [*layers, (split[1], _parameters_in(text, split[2] or ""))]
+        for prefix in filter(lambda name: _is_wrapper(_makers[name]), _makers):
+            around = re.match(re.escape(prefix) + r"(?:\(([^()]*)\))?-", rest)
+            if around:
+                layers.append((prefix, _parameters_in(text, around[1] or "")))
+                rest = rest[around.end() :]
+                break
+        else:
+            break
+    raise UnknownNameError("policy", text, policy_names())
+
+
+def _parameters_in(text: str, pairs: str) -> dict[str, Any]:
+    found = {}
+    for pair in filter(None, pairs.split(",")):
+        key, equals, value = map(str.strip, pair.partition("="))
+        if not equals:
+            raise ParameterError(
+                f"`name` must have parameters as key=value, such as moss++(beta=0.6), got {text!r}."
+            )
+        found[key] = _value_of(value)
+    return found
+
+
+def _value_of(text: str) -> Any:
+    """Return the value that a text stands for; a text may come from a client of the service.
+
+    >>> [_value_of(text) for text in ("7", "0.5", "2/3", "True", "'kl'", "kl")]
+    [7, 0.5, 0.6666666666666666, True, 'kl', 'kl']
+    """
+    if text in _WORDS:
+        return _WORDS[text]
+    if ratio := re.fullmatch(r"(\d{1,9})/([1-9]\d{0,8})", text):
+        return int(ratio[1]) / int(ratio[2])
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            pass
+    return text.strip("'")  # a word, such as index='kl'
+
+
+def _is_wrapper(make: Callable[..., Policy]) -> bool:
+    return isinstance(make, type) and issubclass(make, Wrapper)
+
+
 def described_policy(policy: Policy) -> dict[str, Any]:
     """Return a policy's registered name (None if it has none) and its parameters."""
     name = name_of(type(policy))
     parameters = {} if name is None else {f.name: _storable(policy, f.name) for f in fields(policy)}
-    return {"name": name, "label": policy.label, "parameters": parameters}
+    return {"name": name, "label": str(policy), "parameters": parameters}
 
 
 def _storable(policy: Policy, parameter: str) -> Any:
@@ -162,7 +228,7 @@ def _storable(policy: Policy, parameter: str) -> Any:
     if isinstance(value, numbers.Real):
         return float(value)
     raise ParameterError(
-        f"`{parameter}` of {policy.label} must be a number, a string, a policy or None to be "
+        f"`{parameter}` of {policy} must be a number, a string, a policy or None to be "
         f"saved, got {value!r}."
     )
 
@@ -177,7 +243,7 @@ def policy_from(
     own = given if isinstance(given, Policy) else None
     if described["name"] is None or (own is not None and name_of(type(own)) is None):
         for one in () if own is None else (own, own.with_reward_range(limits)):
-            if described["label"] == one.label:
+            if described["label"] == str(one):
                 return one
         raise ParameterError("it was not registered when it was saved.")
     if depth > _DEEPEST:

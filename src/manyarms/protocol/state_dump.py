@@ -72,7 +72,7 @@ def _parts(state: Any, path: str) -> Iterator[tuple[str, Any]]:
     """Yield the changeable parts of a state, each with its path."""
     if isinstance(state, PlainState):
         raise ParameterError(
-            f"{state.policy.label} is a plain Python class and cannot be saved: nobody knows what "
+            f"{state.policy} is a plain Python class and cannot be saved: nobody knows what "
             f"it remembers. Write it as a policy with a state; see docs/own_policy.md."
         )
     for name, part in zip(state._fields, state, strict=True):

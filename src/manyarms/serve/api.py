@@ -17,8 +17,7 @@ from manyarms.inference.question import check_setting, check_target
 from manyarms.live import calls
 from manyarms.live.arms import ArmNumbers
 from manyarms.live.settings import Settings, check_settings, differences, settings_from
-from manyarms.protocol.policy import Policy
-from manyarms.protocol.registry import policy as policy_named
+from manyarms.protocol.registry import policy
 from manyarms.serve import messages as m
 from manyarms.serve import queries as q
 from manyarms.serve.errors import RefusedError, as_refusals, invalid, refuse, unknown_experiment
@@ -52,20 +51,7 @@ def _settings(spec: m.Spec) -> Settings:
         "names": "text" if spec.n_arms is None else None,
         "seed": secrets.randbits(48) if spec.seed is None else spec.seed,
     }
-    return check_settings(policy_of(given.pop("policy")), **given)
-
-
-def policy_of(spec: m.PolicySpec | str | dict[str, Any]) -> Policy:
-    """Return the policy that a spec names."""
-    if isinstance(spec, str):
-        return policy_named(spec)
-    if isinstance(spec, dict):
-        spec = msgspec.convert(spec, m.PolicySpec)
-    parameters = {
-        name: policy_of(value) if isinstance(value, dict) else value
-        for name, value in spec.parameters.items()
-    }
-    return policy_named(spec.name, **parameters)
+    return check_settings(policy(given.pop("policy")), **given)
 
 
 def _create(service: Service, name: str, settings: Settings, spec: m.Spec) -> bool:
@@ -175,10 +161,10 @@ async def season(service: Service, request: Request) -> Response:
     """Begin a season: the experiment goes on under its name, with all rewards known."""
     wanted: m.NewSeason = request.body
     with as_refusals():
-        policy = None if wanted.policy is None else policy_of(wanted.policy)
+        chosen = None if wanted.policy is None else policy(wanted.policy)
     await service.apply(
         request.experiment,
-        lambda one: one.do(calls.season, policy, wanted.horizon, wanted.seed),
+        lambda one: one.do(calls.season, chosen, wanted.horizon, wanted.seed),
     )
     service.note(request.caller, request.experiment, "season")
     return answered(await service.view("summary", request.experiment))

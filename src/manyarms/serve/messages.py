@@ -18,17 +18,10 @@ Role = Literal["admin", "client", "viewer"]
 # Requests
 
 
-class PolicySpec(Struct, forbid_unknown_fields=True):
-    """A policy by its name; a parameter may be a policy, too."""
-
-    name: str
-    parameters: dict[str, Any] = {}
-
-
 class NewSeason(Struct, forbid_unknown_fields=True):
     """A season: more pulls, or another policy, which knows all rewards."""
 
-    policy: PolicySpec | str | None = None  # default: the present one
+    policy: str | None = None  # its name (default: the present one)
     horizon: Annotated[int, Meta(ge=1)] | None = None  # pulls to come
     seed: Annotated[int, Meta(ge=0)] | None = None  # default: the present one
 
@@ -39,7 +32,7 @@ class Spec(Struct, forbid_unknown_fields=True):
     Without `n_arms` its arms have names, and are added before the first ask.
     """
 
-    policy: PolicySpec | str = "prospector"
+    policy: str = "prospector"  # its name, such as "moss++" or "moss++(beta=0.6)"
     horizon: Annotated[int, Meta(ge=1)] | None = None
     n_arms: Annotated[int, Meta(ge=1)] | None = None
     seed: Annotated[int, Meta(ge=0)] | None = None  # drawn if it is not given

@@ -20,7 +20,6 @@ from manyarms.inference.question import CONFIDENCE
 from manyarms.inference.uplift import check_confidence
 from manyarms.live.arms import ArmNames
 from manyarms.live.settings import Settings, settings_from
-from manyarms.protocol.registry import described_policy
 from manyarms.serve import clock
 from manyarms.serve import messages as m
 from manyarms.serve.look import Look
@@ -31,28 +30,17 @@ SORTS = ("low", "estimate", "pulls", "told", "arm")  # of arms
 
 def spec_of(settings: Settings, status: dict[str, Any]) -> m.Spec:
     """Return the settings of an experiment as the API shows them."""
-    described = described_policy(settings.policy)
     known = {
         name: getattr(settings, name)
         for name in m.Spec.__struct_fields__
         if name not in ("policy", "target", "n_arms")
     }
-    known["policy"] = m.PolicySpec(described["name"] or "", _plain(described["parameters"]))
+    known["policy"] = str(settings.policy)
     known["n_arms"] = settings.n_arms if settings.names is None else None
     known["target"] = status.get("target")
     if "epsilon" in status:
         known["epsilon"] = status["epsilon"]
     return m.Spec(**known)
-
-
-def _plain(parameters: dict[str, Any]) -> dict[str, Any]:
-    """Return parameters without the labels of policies among them."""
-    return {
-        name: {"name": value["name"], "parameters": _plain(value["parameters"])}
-        if isinstance(value, dict)
-        else value
-        for name, value in parameters.items()
-    }
 
 
 def unloaded(record: ExperimentRecord, trouble: str) -> m.ExperimentSummary:
@@ -67,7 +55,7 @@ def unloaded(record: ExperimentRecord, trouble: str) -> m.ExperimentSummary:
     return m.ExperimentSummary(
         name=record.name,
         state=state,
-        policy=settings.policy.label,
+        policy=str(settings.policy),
         spec=spec_of(settings, record.state),
         named=settings.names is not None,
         alarm=trouble,
@@ -80,7 +68,7 @@ def summary(look: Look) -> m.ExperimentSummary:
     about: dict[str, Any] = {
         "name": one.name,
         "state": one.phase,
-        "policy": experiment.policy.label,
+        "policy": str(experiment.policy),
         "spec": spec_of(experiment.settings, one.status),
         "named": one.named,
         "seq": experiment.seq,

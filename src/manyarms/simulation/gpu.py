@@ -375,4 +375,4 @@ class Device(ChunkPlayer):
 
 def _kind_of(chunk: Chunk) -> tuple[str, int, int]:
     """Return what mostly decides how many arms a replication meets."""
-    return chunk.player.policy.label, chunk.cell.instance.n_arms, chunk.cell.horizon
+    return str(chunk.player.policy), chunk.cell.instance.n_arms, chunk.cell.horizon

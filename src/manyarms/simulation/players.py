@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -9,7 +10,7 @@ from typing import Any, TypeAlias
 
 from manyarms.errors import ParameterError, UnknownNameError
 from manyarms.protocol.plain_classes import is_plain, plain_policy
-from manyarms.protocol.policy import Policy, table_labels
+from manyarms.protocol.policy import Policy
 
 Scalar: TypeAlias = str | int | float | bool
 
@@ -47,7 +48,7 @@ def players_of(policies: Any, replications: int) -> tuple[Player, ...]:
                 f"{_way_out(policy)}"
             )
     unnamed = [policy for policy in chosen if isinstance(policy, Policy)]
-    labels = iter(table_labels(unnamed))
+    labels = iter(_labels(unnamed))
     players = tuple(
         policy
         if isinstance(policy, Player)
@@ -58,6 +59,16 @@ def players_of(policies: Any, replications: int) -> tuple[Player, ...]:
         if count > 1:
             raise ParameterError(f"`policies` must differ, got {label} twice. Leave one out.")
     return players
+
+
+def _labels(policies: Sequence[Policy]) -> list[str]:
+    """Return labels without what policies were told, where these differ; else their names."""
+    short = [policy.text(known=False) for policy in policies]
+    count = Counter(short)
+    return [
+        label if count[label] == 1 else str(policy)
+        for label, policy in zip(short, policies, strict=True)
+    ]
 
 
 def _way_out(wrong: Any) -> str:
@@ -93,7 +104,7 @@ def aliases_of(players: Iterable[Player]) -> dict[str, str]:
     return _alone(
         (name, player.label)
         for player in players
-        for name in {player.policy.label, player.policy.short_label, player.policy.name}
+        for name in {str(player.policy), player.policy.text(known=False), player.policy.name}
     )
 
 
@@ -103,7 +114,7 @@ def names_alone(labels: Iterable[str]) -> dict[str, str]:
     >>> names_alone(["moss++(beta=0.6)", "moss", "ucb(sigma=1)", "ucb(sigma=2)"])
     {'moss++': 'moss++(beta=0.6)', 'moss': 'moss'}
     """
-    return _alone((label.partition("(")[0], label) for label in labels)
+    return _alone((re.sub(r"\([^()]*\)", "", label), label) for label in labels)
 
 
 def _alone(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
@@ -115,7 +126,7 @@ def _alone(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 def label_of(policy: str | Policy, labels: Sequence[str], aliases: Mapping[str, str]) -> str:
     """Return the label that a policy or one of its names stands for, or raise."""
-    name = policy.label if isinstance(policy, Policy) else policy
+    name = str(policy)
     label = name if name in labels else aliases.get(name)
     if label is None:
         raise UnknownNameError("policy of this result:", name, labels)

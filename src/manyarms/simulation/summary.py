@@ -182,7 +182,7 @@ class Summary(Tabular):
     >>> summary = ma.simulate(policies, coins, horizon=99, replications=3).summary()
     >>> [row.policy for row in summary.policies]
     ['moss-oracle', 'moss++(beta=0.6)']
-    >>> summary[oracle] == summary[oracle.label] == summary["moss-oracle"]
+    >>> summary[oracle] == summary[str(oracle)] == summary["moss-oracle"]
     True
     """
 

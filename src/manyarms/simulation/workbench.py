@@ -64,7 +64,7 @@ class Pairing:
     """One policy in one cell."""
 
     def __init__(self, cell: Cell, player: Player, *, seed: int, record_arms: bool) -> None:
-        self.label = player.policy.label
+        self.label = str(player.policy)
         self._cell, self._policy = cell, player.policy
         self._world = cell.instance.world(cell.horizon)
         self._key: Any = np.array([run_key(seed)], np.uint64)

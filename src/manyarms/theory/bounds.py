@@ -15,6 +15,8 @@ import numpy as np
 
 from manyarms.core.checks import check_int, check_number
 from manyarms.errors import ParameterError
+from manyarms.policies.moss_plus_plus import iteration_arms, iteration_pulls, iterations
+from manyarms.policies.parallel import subroutines
 from manyarms.theory.arrays import (
     MOST,
     Numbers,
@@ -27,7 +29,6 @@ from manyarms.theory.arrays import (
 )
 from manyarms.theory.lower_bound_family import LowerBoundFamily
 from manyarms.theory.rates import minimax_rate, moss_plus_plus_rate
-from manyarms.theory.schedules import iteration_arms, iteration_pulls, iterations, subroutines
 
 
 def moss_bound(

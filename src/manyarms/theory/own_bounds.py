@@ -9,10 +9,11 @@ import numpy as np
 
 from manyarms.core.checks import check_int, check_number
 from manyarms.errors import ParameterError
+from manyarms.policies.parts.guard import guard_log
 from manyarms.theory.arrays import Numbers, check_arms, check_beta, check_horizon, like
 from manyarms.theory.hardness import Problem
 from manyarms.theory.rates import moss_plus_plus_rate
-from manyarms.theory.schedules import guard_log, guard_stages
+from manyarms.theory.schedules import guard_stages
 
 _ROOT_5 = math.sqrt(5.0)
 _ONE_PULL = "One pull may well be of a wrong arm."

@@ -143,7 +143,7 @@ def frontier_rate(alpha: Alpha, rate_at_zero: float) -> Alpha:
 
     Examples
     --------
-    >>> frontier_rate(0.25, 0.5)  # whoever has rate 1/2 on easy problems pays for it here
+    >>> frontier_rate(0.25, 0.5)  # a policy with rate 1/2 on easy problems pays for it here
     0.75
     """
     values = check_alpha(alpha)

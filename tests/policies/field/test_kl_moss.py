@@ -10,7 +10,7 @@ import pytest
 import manyarms as ma
 from manyarms.core.memory import BOUNDED
 from manyarms.policies.parts.kl import switch_at
-from manyarms.policies.parts.moss_slots import moss_index
+from manyarms.policies.parts.moss_run import moss_index
 from manyarms.protocol import ask, reset, tell
 from manyarms.protocol.registry import described_policy, policy_from
 from tests.reference.field.kl import divergence
@@ -23,7 +23,7 @@ def index_after(policy: ma.Policy, rewards: list[float], horizon: int) -> float:
     for reward in rewards:
         slot, _ = ask(state)
         tell(state, slot, reward)
-    return moss_index(state.arms.slots, 0, 0)
+    return moss_index(state.moss, 0, 0)
 
 
 @pytest.mark.parametrize("rewards", [[0.0], [0.0, 1.0], [1.0, 0.0, 1.0], [0.25] * 5, [0.875] * 9])
@@ -77,19 +77,16 @@ def test_moss_has_a_name_for_each_index() -> None:
     for name, index in names.items():
         policy = ma.policy(name, exploration=2.0)
         assert policy == ma.MOSS(index=index, exploration=2.0)
-        assert policy.label == f"{name}(exploration=2.0)"
+        assert str(policy) == f"{name}(exploration=2.0)"
     with pytest.raises(ma.UnknownNameError, match="parameter of 'kl-moss': 'index'"):
         ma.policy("kl-moss", index="kl")
 
 
-def test_files_that_say_kl_moss_open() -> None:
-    """Once it was a class of its own, without `sigma` and `index`."""
-    said = {"name": "kl-moss", "label": "kl-moss", "parameters": {"exploration": 1.0}}
-    assert policy_from(said) == ma.MOSS(index="kl")
+def test_kl_moss_is_stored_as_moss() -> None:
     assert policy_from(described_policy(ma.MOSS(index="kl"))) == ma.MOSS(index="kl")
 
 
-def test_labels_name_the_index() -> None:
-    assert ma.EmpMOSSPlusPlus(index="kl", beta=0.6).label == "empmoss++(kl, beta=0.6)"
-    assert ma.Doubling(ma.MOSSPlusPlus(index="kl++")).label == "anytime-moss++(kl++)"
-    assert ma.policy("guarded-empmoss++", index="kl").label == "guarded-empmoss++(kl)"
+def test_names_say_the_index() -> None:
+    assert str(ma.EmpMOSSPlusPlus(index="kl", beta=0.6)) == "empmoss++(index='kl', beta=0.6)"
+    assert str(ma.Doubling(ma.MOSSPlusPlus(index="kl++"))) == "anytime-moss++(index='kl++')"
+    assert str(ma.policy("guarded-empmoss++", index="kl")) == "guarded-empmoss++(index='kl')"

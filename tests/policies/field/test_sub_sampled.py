@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import inspect
-
 import pytest
 
 import manyarms as ma
 from manyarms.policies.field import UCB, Greedy, SubSampled
-from manyarms.protocol.registry import maker
+from manyarms.protocol.registry import parameters_of
 
 
 def test_the_size_of_the_set() -> None:
@@ -18,17 +16,16 @@ def test_the_size_of_the_set() -> None:
     assert SubSampled(ma.MOSS(), exponent=0.0).set_size(30, 10**6) == 1
 
 
-def test_names_and_labels() -> None:
-    assert SubSampled(Greedy(), exponent=0.5).label == "ss-greedy(exponent=0.5)"
+def test_names() -> None:
+    assert str(SubSampled(Greedy(), exponent=0.5)) == str(SubSampled(Greedy())) == "ss-greedy"
     policy = SubSampled(ma.MOSS(exploration=0.5), size=7)
-    assert (policy.name, policy.label) == ("ss-moss", "ss-moss(exploration=0.5, size=7)")
+    assert (policy.name, str(policy)) == ("ss-moss", "ss(size=7)-moss(exploration=0.5)")
 
 
-def test_makers() -> None:
-    make = maker("ss-ucb")
-    assert make() == SubSampled(UCB(), exponent=0.5)
-    assert make(size=3, sigma=1.0) == SubSampled(UCB(sigma=1.0), size=3)
-    assert [*inspect.signature(make).parameters] == ["sigma", "size", "exponent"]
+def test_parameters_go_to_the_layer_that_has_them() -> None:
+    assert ma.policy("ss-ucb") == SubSampled(UCB(), exponent=0.5)
+    assert ma.policy("ss-ucb", size=3, sigma=1.0) == SubSampled(UCB(sigma=1.0), size=3)
+    assert {*parameters_of("ss-ucb")} == {"sigma", "size", "exponent"}
 
 
 def test_what_the_policy_within_knows() -> None:

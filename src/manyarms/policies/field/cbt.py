@@ -11,7 +11,7 @@ from manyarms.core.rng import Stream, stream
 from manyarms.core.sampler import Sampler, clear_sampler, sampler
 from manyarms.policies.parts.losses import Factor, Losses, confidence_factor, suffer
 from manyarms.policies.parts.randomness import draw_fresh, reset_order
-from manyarms.protocol import About, Policy, plays
+from manyarms.protocol import Policy, plays
 from manyarms.protocol.parameters import number
 
 Shape: TypeAlias = Annotated[float, number(above=0.0, at_most=1e6)]  # of the law of the means
@@ -105,7 +105,7 @@ class CBT(Policy):
 
     Examples
     --------
-    >>> from manyarms.policies.field import CBT
+    >>> from manyarms.policies import CBT
     >>> live = CBT(b=1.0).live(n_arms=1_000_000, horizon=20_000, seed=1)
     >>> for _ in range(100):
     ...     pull = live.ask()
@@ -115,15 +115,7 @@ class CBT(Policy):
     """
 
     name = "cbt"
-    about = About(
-        needs="horizon, μ* = 1, shape b",
-        guarantee="asymptotically optimal for known shape",
-        page="docs/policies/never_fail.md",
-        scaling="constant",
-        good_at="best arms that never fail, known shape",
-        source="Chan & Hu 2018",
-        rewards="[0, 1]",
-    )
+    unit_rewards = True
 
     b: Shape = 1.0
     weight: Shape = 1.0

@@ -12,7 +12,7 @@ from manyarms.core.sampler import Sampler, sampler
 from manyarms.core.tournament import Tournament, clear, leader, rekey, tournament
 from manyarms.policies.parts.losses import Factor, Losses, confidence_factor, suffer
 from manyarms.policies.parts.randomness import draw_fresh, reset_draws
-from manyarms.protocol import About, Policy, plays
+from manyarms.protocol import Policy, plays
 
 _UNSEEN = 1e300  # above every bound
 
@@ -116,7 +116,7 @@ class EmpiricalCBT(Policy):
 
     Examples
     --------
-    >>> from manyarms.policies.field import EmpiricalCBT
+    >>> from manyarms.policies import EmpiricalCBT
     >>> live = EmpiricalCBT().live(n_arms=1_000_000, horizon=1000, seed=1)
     >>> for _ in range(100):
     ...     pull = live.ask()
@@ -126,15 +126,7 @@ class EmpiricalCBT(Policy):
     """
 
     name = "empirical-cbt"
-    about = About(
-        needs="horizon",
-        guarantee="asymptotically optimal if μ* = 1, shape unknown",
-        page="docs/policies/never_fail.md",
-        scaling="log of arms opened",
-        good_at="best arms that seldom fail, unknown shape",
-        source="Chan & Hu 2018",
-        rewards="[0, 1]",
-    )
+    unit_rewards = True
 
     factor: Factor | None = None
 

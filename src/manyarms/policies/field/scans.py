@@ -24,7 +24,7 @@ from manyarms.policies.parts.randomness import (
     is_success,
     reset_draws,
 )
-from manyarms.protocol import About, Policy, plays
+from manyarms.protocol import Policy, plays
 from manyarms.protocol.parameters import Positive
 
 _UNSEEN = 1e300  # above every index: an arm that has no reward yet
@@ -191,7 +191,7 @@ class UCB1(Policy):
 
     Examples
     --------
-    >>> from manyarms.policies.field import UCB1
+    >>> from manyarms.policies import UCB1
     >>> live = UCB1().live(n_arms=3, seed=1)  # no horizon needed
     >>> sorted(pull.arm for pull in live.ask(3))  # each arm once
     [0, 1, 2]
@@ -199,14 +199,6 @@ class UCB1(Policy):
 
     name = "ucb1"
     anytime = True
-    about = About(
-        needs="nothing",
-        guarantee="log T regret for fixed gaps",
-        page="docs/policies/few_arms.md",
-        scaling="arms tried",
-        good_at="few arms, the classic to compare with",
-        source="Auer et al. 2002",
-    )
 
     exploration: Positive = 1.0
 
@@ -240,21 +232,13 @@ class UCB(SigmaPolicy):
 
     Examples
     --------
-    >>> from manyarms.policies.field import UCB
+    >>> from manyarms.policies import UCB
     >>> UCB().with_reward_range((0.0, 10.0)).sigma  # half the width, as a live handle takes it
     5.0
     """
 
     name = "ucb"
     anytime = True
-    about = About(
-        needs="nothing",
-        guarantee="asymptotically optimal, Gaussian rewards",
-        page="docs/policies/few_arms.md",
-        scaling="arms tried",
-        good_at="few arms, no horizon",
-        source="Lattimore & Szepesvári 2020",
-    )
 
     def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> UcbState:
         return UcbState(2.0 * self.sigma**2, False, scan(memory, n_arms, pulls))
@@ -309,7 +293,7 @@ class KLUCB(Policy):
 
     Examples
     --------
-    >>> from manyarms.policies.field import KLUCB
+    >>> from manyarms.policies import KLUCB
     >>> live = KLUCB().live(n_arms=2, seed=1)  # no horizon needed
     >>> for _ in range(20):
     ...     pull = live.ask()
@@ -320,15 +304,7 @@ class KLUCB(Policy):
 
     name = "kl-ucb"
     anytime = True
-    about = About(
-        needs="nothing",
-        guarantee="asymptotically optimal, rewards 0 and 1",
-        page="docs/policies/few_arms.md",
-        scaling="arms tried",
-        good_at="few arms, means near 0 or 1",
-        source="Garivier & Cappé 2011",
-        rewards="[0, 1]",
-    )
+    unit_rewards = True
 
     def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> KlUcbState:
         return KlUcbState(scan(memory, n_arms, pulls))
@@ -424,7 +400,7 @@ class Thompson(Policy):
 
     Examples
     --------
-    >>> from manyarms.policies.field import Thompson
+    >>> from manyarms.policies import Thompson
     >>> live = Thompson().live(n_arms=2, seed=1)  # no horizon needed
     >>> for pull in live.ask(100):  # a batch spreads over the arms by itself
     ...     live.tell(pull, reward=float(pull.arm))
@@ -434,15 +410,7 @@ class Thompson(Policy):
 
     name = "thompson"
     anytime = True
-    about = About(
-        needs="nothing",
-        guarantee="asymptotically optimal, rewards 0 and 1",
-        page="docs/policies/few_arms.md",
-        scaling="arms tried",
-        good_at="few arms, rewards 0 and 1",
-        source="Thompson 1933; Agrawal & Goyal 2012",
-        rewards="[0, 1]",
-    )
+    unit_rewards = True
 
     def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> ThompsonState:
         return ThompsonState(scan(memory, n_arms, pulls), stream(memory), stream(memory))

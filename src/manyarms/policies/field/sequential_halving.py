@@ -12,7 +12,7 @@ from manyarms.core.rng import Stream, draw, restart, stream
 from manyarms.core.sampler import Sampler, sampler
 from manyarms.core.tournament import Tournament, clear, enter, leader, rekey, tournament
 from manyarms.policies.parts.randomness import RANKING, draw_fresh, reset_order
-from manyarms.protocol import About, Policy, plays
+from manyarms.protocol import Policy, plays
 from manyarms.protocol.parameters import Count
 
 _NOT_PULLED = -1e300
@@ -182,7 +182,7 @@ class SequentialHalving(Policy):
 
     Examples
     --------
-    >>> from manyarms.policies.field.sequential_halving import SequentialHalving
+    >>> from manyarms.policies import SequentialHalving
     >>> live = SequentialHalving(size=8).live(n_arms=1_000_000, horizon=100, seed=1)
     >>> for _ in range(100):
     ...     pull = live.ask()
@@ -192,14 +192,6 @@ class SequentialHalving(Policy):
     """
 
     name = "sequential-halving"
-    about = About(
-        needs="horizon",
-        guarantee="none beyond its K arms; of these the best, likely",
-        page="docs/policies/finders.md",
-        scaling="log of arms in the subset",
-        good_at="keeping one arm, where K fits the problem",
-        source="Karnin et al. 2013",
-    )
 
     size: Count | None = None
 

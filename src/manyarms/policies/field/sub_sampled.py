@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from fractions import Fraction
-from functools import partial
 from typing import Any, NamedTuple
 
 from manyarms.core.checks import check_one
@@ -13,14 +11,19 @@ from manyarms.core.hash_map import HashMap, clear_map, find, hash_map, insert
 from manyarms.core.memory import Memory
 from manyarms.core.rng import Stream, draw, stream
 from manyarms.core.sampler import Sampler, sampler
-from manyarms.policies.field.scans import UCB
-from manyarms.policies.parts.fresh import FreshArms, ask_arms, present, reset_arms
-from manyarms.policies.parts.moss_slots import begin, count_late_pulls, credit
-from manyarms.policies.parts.parameters import AroundPolicy, RankingPolicy
+from manyarms.policies.parts.moss_run import (
+    MossRun,
+    ask_arms,
+    begin,
+    count_late_pulls,
+    credit,
+    present,
+    reset_arms,
+)
+from manyarms.policies.parts.parameters import RankingPolicy
 from manyarms.policies.parts.randomness import SUBSET, draw_fresh, reset_order
 from manyarms.protocol import (
-    About,
-    Policy,
+    Wrapper,
     ask,
     count_late,
     generation,
@@ -30,26 +33,27 @@ from manyarms.protocol import (
 )
 from manyarms.protocol.parameters import Count, Probability
 from manyarms.protocol.policy import recommend
-from manyarms.protocol.registry import Form
+
+_EXPONENT = 0.5  # of Bayati et al.
 
 
 class GreedyState(NamedTuple):
     """The arms pulled so far, ranked by their mean."""
 
-    arms: FreshArms
+    moss: MossRun
 
 
 def greedy_reset(state: GreedyState, key: int, horizon: int) -> None:
-    reset_arms(state.arms, key)
-    begin(state.arms.slots, present(state.arms), 1)  # with H = 1 the MOSS index is the mean
+    reset_arms(state.moss, key)
+    begin(state.moss, present(state.moss), 1)  # with H = 1 the MOSS index is the mean
 
 
 plays(
     GreedyState,
     reset=greedy_reset,
-    ask=lambda state: ask_arms(state.arms),
-    tell=lambda state, slot, reward: credit(state.arms.slots, slot, reward),
-    count_late=lambda state, slot, change: count_late_pulls(state.arms.slots, slot, change),
+    ask=lambda state: ask_arms(state.moss),
+    tell=lambda state, slot, reward: credit(state.moss, slot, reward),
+    count_late=lambda state, slot, change: count_late_pulls(state.moss, slot, change),
 )
 
 
@@ -69,7 +73,7 @@ class Greedy(RankingPolicy):
 
     Examples
     --------
-    >>> from manyarms.policies.field import Greedy
+    >>> from manyarms.policies import Greedy
     >>> live = Greedy().live(n_arms=3, seed=1)
     >>> for _ in range(3):
     ...     pull = live.ask()
@@ -82,7 +86,7 @@ class Greedy(RankingPolicy):
     anytime = True
 
     def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> GreedyState:
-        return GreedyState(self._arms(memory, n_arms, arms=min(n_arms, pulls)))
+        return GreedyState(self._moss(memory, n_arms, slots=min(n_arms, pulls)))
 
 
 class SubSampledState(NamedTuple):
@@ -125,7 +129,7 @@ plays(
 
 
 @dataclass(frozen=True)
-class SubSampled(AroundPolicy):
+class SubSampled(Wrapper):
     r"""Draw s arms at random, once, and run a policy on them as if there were no others.
 
     Parameters
@@ -135,7 +139,7 @@ class SubSampled(AroundPolicy):
     size
         The number s of arms; all, if there are fewer.
     exponent
-        Instead of `size`: :math:`s = \lceil T^\text{exponent} \rceil`.
+        Instead of `size`: :math:`s = \lceil T^\text{exponent} \rceil` (default: 0.5).
 
     Notes
     -----
@@ -155,10 +159,9 @@ class SubSampled(AroundPolicy):
     Examples
     --------
     >>> import manyarms as ma
-    >>> from manyarms.policies.field.sub_sampled import SubSampled
-    >>> policy = SubSampled(ma.MOSS(), exponent=0.5)
-    >>> policy.label
-    'ss-moss(exponent=0.5)'
+    >>> policy = ma.policies.SubSampled(ma.MOSS(), exponent=2 / 3)
+    >>> str(policy)
+    'ss(exponent=2/3)-moss'
     >>> live = policy.live(n_arms=1_000_000, horizon=20_000, seed=1)
     >>> live.tell(live.ask(), reward=1.0)
     """
@@ -166,30 +169,25 @@ class SubSampled(AroundPolicy):
     size: Count | None = field(default=None, kw_only=True)
     exponent: Probability | None = field(default=None, kw_only=True)
 
+    prefix = "ss"
+
     def first_draws(self, *, n_arms: int, pulls: int) -> int:
         return self.policy.first_draws(n_arms=self.set_size(n_arms, pulls), pulls=pulls)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_one("Try exponent=0.5.", size=self.size, exponent=self.exponent)
-
-    @property
-    def name(self) -> str:  # type: ignore[override]  # it depends on the policy within
-        """The policy's name, with "ss-" before it."""
-        return f"ss-{self.policy.name}"
+        if self.size is None and self.exponent is None:
+            object.__setattr__(self, "exponent", _EXPONENT)
+        check_one("Leave one out.", size=self.size, exponent=self.exponent)
 
     @property
     def anytime(self) -> bool:  # type: ignore[override]  # as the policy within is
         """Whether it works without a horizon: if the size is fixed and the policy anytime."""
         return self.size is not None and self.policy.anytime
 
-    @property
-    def label(self) -> str:
-        within = self.policy.label.removeprefix(self.policy.name).strip("()")
-        own = (
-            f"size={self.size}" if self.exponent is None else f"exponent={_written(self.exponent)}"
-        )
-        return f"{self.name}({', '.join(filter(None, (within, own)))})"
+    def _changed(self, known: bool) -> dict[str, Any]:
+        changed = super()._changed(known)
+        return {} if changed == {"exponent": _EXPONENT} else changed
 
     @property
     def sized_by_horizon(self) -> bool:
@@ -213,48 +211,3 @@ class SubSampled(AroundPolicy):
             sampler=sampler(memory, n_arms, draws=draws),
             words=stream(memory),
         )
-
-
-def _written(exponent: float) -> str:
-    """Return an exponent in its shortest exact form.
-
-    >>> _written(2 / 3), _written(0.5), _written(0.6667)
-    ('2/3', '0.5', '0.6667')
-    """
-    fraction = Fraction(exponent).limit_denominator(9)
-    is_exact = float(fraction) == exponent
-    return min(repr(exponent), str(fraction), key=len) if is_exact else repr(exponent)
-
-
-def on_subset(
-    policy: Policy, *, size: int | None = None, exponent: float | None = None
-) -> SubSampled:
-    """Return `policy` on T^(1/2) random arms, unless another size is given."""
-    if size is None and exponent is None:
-        exponent = 0.5
-    return SubSampled(policy, size=size, exponent=exponent)
-
-
-_about_subset = partial(About, needs="horizon", source="Bayati et al. 2020")
-SUB_SAMPLED = {
-    "ss-greedy": Form(
-        _about_subset(
-            guarantee="Bayesian, for means dense near the best",
-            page="docs/policies/subsets.md",
-            scaling="log of arms in the subset",
-            good_at="many good arms; hard to beat there",
-        ),
-        Greedy,
-        on_subset,
-    ),
-    "ss-ucb": Form(
-        _about_subset(
-            guarantee="Bayesian, for means dense near the best",
-            page="docs/policies/subsets.md",
-            scaling="arms in the subset",
-            good_at="many good arms",
-        ),
-        UCB,
-        on_subset,
-    ),
-}

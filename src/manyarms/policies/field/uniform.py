@@ -8,7 +8,7 @@ from typing import NamedTuple
 from manyarms.core.memory import Memory
 from manyarms.core.rng import Stream, below, draw, next_word, restart, stream
 from manyarms.policies.parts.randomness import FRESH
-from manyarms.protocol import About, Policy, plays
+from manyarms.protocol import Policy, plays
 
 
 class UniformState(NamedTuple):
@@ -47,7 +47,7 @@ class Uniform(Policy):
 
     Examples
     --------
-    >>> from manyarms.policies.field import Uniform
+    >>> from manyarms.policies import Uniform
     >>> pulls = Uniform().live(n_arms=1_000_000_000, seed=1).ask(100)
     >>> len({pull.arm for pull in pulls})
     100
@@ -55,13 +55,6 @@ class Uniform(Policy):
 
     name = "uniform"
     anytime = True
-    about = About(
-        needs="nothing",
-        guarantee="none: regret grows with T",
-        page="docs/policies/few_arms.md",
-        scaling="constant",
-        good_at="a baseline: the regret of not learning",
-    )
 
     def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> UniformState:
         return UniformState(n_arms, stream(memory))

@@ -10,26 +10,121 @@ from __future__ import annotations
 
 import math
 
+from manyarms.core.hash_map import add_name
 from manyarms.core.jit import kernel, rare
 from manyarms.core.memory import place_of_arm, wipe
 from manyarms.core.sampler import clear_sampler
-from manyarms.policies.parts.fresh import strike
 from manyarms.policies.parts.guard_slots import RETIRED, TOLD, Guard, has_fresh, open_next, settle
 from manyarms.policies.parts.kl import bernoulli_kl, kl_upper
 from manyarms.policies.parts.randomness import reset_order
-from manyarms.theory.schedules import (
-    guard_allowance,
-    guard_error,
-    guard_log,
-    guard_lower_level,
-    guard_stage,
-    guard_stages_planned,
-    guard_upper_level,
-)
 
 _FIRST_GUESS = 256  # of the horizon, if it is unknown (docs/guard.md, "Without the horizon")
 _AHEAD = 4  # the guess is always above this many times the pulls made
 _NEVER = 1 << 62
+
+
+@kernel
+def guard_log(horizon: int) -> float:
+    r"""Return the logarithm that the guard reckons with.
+
+    .. math:: L = \max(1, \log T)
+
+    >>> guard_log(2), round(guard_log(50_000), 3)
+    (1.0, 10.82)
+    """
+    return max(1.0, math.log(horizon))
+
+
+@kernel
+def guard_lower_level(horizon: int) -> float:
+    r"""Return the level of the lower bounds that the guard's floor is made of.
+
+    .. math:: x_{low} = \tfrac52 L
+
+    >>> round(guard_lower_level(50_000), 3)
+    27.049
+    """
+    return 2.5 * guard_log(horizon)
+
+
+@kernel
+def guard_upper_level(horizon: int) -> float:
+    r"""Return the level of the upper bounds by which the guard rules arms out.
+
+    The first x of 1, 1.25, 1.5, … with
+
+    .. math:: 2 e \lceil x L \rceil e^{-x} \le 1
+
+    >>> guard_upper_level(50_000), guard_upper_level(5_000_000)
+    (6.0, 6.5)
+    """
+    level = 1.0
+    while 2.0 * math.ceil(level * guard_log(horizon)) * math.exp(1.0 - level) > 1.0:
+        level += 0.25
+    return level
+
+
+@kernel
+def guard_stages_planned(horizon: int, beta: float) -> int:
+    r"""Return the number of the guard's stages.
+
+    These are 0, and every later i with
+
+    .. math:: 2^{-i} \, T^\beta / L > \tfrac12
+
+    >>> guard_stages_planned(50_000, 0.5), guard_stages_planned(2, 0.5)
+    (6, 2)
+    """
+    size = math.pow(horizon, beta) / guard_log(horizon)
+    stages = 1
+    while size / (1 << stages) > 0.5:
+        stages += 1
+    return stages
+
+
+@kernel
+def guard_stage(horizon: int, beta: float, stage: int) -> tuple[int, int, int]:
+    r"""Return how many arms stage i of the guard tests, up to how many pulls, and when it is due.
+
+    .. math:: a_i = \lceil 2^{-i} S \rceil, \quad \lceil (S / a_i)^2 \rceil, \quad
+              \lceil T^\beta S / a_i \rceil, \quad S = T^\beta / L
+
+    There may be fewer arms. The pulls are those of an arm at the end of the stage. They and the
+    start are never more than T: no pull is left for such a stage.
+
+    >>> [guard_stage(50_000, 0.5, i) for i in (0, 1, 5)]
+    [(21, 1, 221), (11, 4, 421), (1, 428, 4622)]
+    """
+    power = math.pow(horizon, beta)
+    size = power / guard_log(horizon)
+    arms = math.ceil(size / (1 << stage))
+    share = size / arms
+    pulls = math.ceil(min(share * share, float(horizon)))
+    return arms, pulls, math.ceil(min(power * share, float(horizon)))
+
+
+@kernel
+def guard_error(upper_level: float, lower_level: float, pulls: int) -> float:
+    r"""Return how far below the best mean the floor may be after a stage of the guard.
+
+    .. math:: (\sqrt{x_i / 2} + \sqrt{x_{low} / 2}) / \sqrt{n_i}
+
+    >>> guard_error(8.0, 18.0, 25)
+    1.0
+    """
+    return (math.sqrt(upper_level / 2.0) + math.sqrt(lower_level / 2.0)) / math.sqrt(pulls)
+
+
+@kernel
+def guard_allowance(horizon: int, beta: float) -> float:
+    r"""Return what a rule may lose against the guard's floor before it is dropped.
+
+    .. math:: 4 \, T^\beta L
+
+    >>> round(guard_allowance(50_000, 0.5), 1)
+    9677.5
+    """
+    return 4.0 * math.pow(horizon, beta) * guard_log(horizon)
 
 
 @kernel
@@ -214,7 +309,7 @@ def guard_learn(guard: Guard, note: int, reward: float) -> int:
 
 @kernel
 def guard_arrive(guard: Guard, count: int) -> None:
-    """Let new arms join those that have no slot yet.
+    """Add new arms to those that have no slot yet.
 
     They are newcomers; those before them are none any more if too many would wait for a trial.
     """
@@ -230,12 +325,12 @@ def guard_arrive(guard: Guard, count: int) -> None:
 
 @rare
 def guard_retire(guard: Guard, arm: int) -> int:
-    """Never open the arm, or let its slot be out for good; return the slot, -1 if it has none.
+    """Never open the arm, or rule its slot out; return the slot, -1 if it has none.
 
     If it is the keeper's, the floor is made anew of all other slots.
     """
     clock = guard.clock[0]
-    strike(guard.retired, arm)
+    add_name(guard.retired, arm)
     slot = place_of_arm(guard.slot, arm, clock.opened)
     if slot < 0:
         clock.arms -= 1

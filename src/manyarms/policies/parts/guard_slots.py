@@ -1,7 +1,7 @@
 """What the guard keeps: slots in random order, and pulls until their rewards are counted.
 
-The bounds of a slot are made of the longest complete beginning of its rewards, in the order of its
-pulls: so it does no harm that good rewards may come sooner than bad ones.
+The bounds of a slot use the longest prefix of its pulls whose rewards have arrived, so that early
+good rewards cannot bias them.
 """
 
 from __future__ import annotations
@@ -9,12 +9,11 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from manyarms.core.hash_map import HashMap, hash_map
+from manyarms.core.hash_map import HashMap, contains, hash_map
 from manyarms.core.jit import kernel, rare
 from manyarms.core.memory import Ints, Memory, Record, Records, place_of_arm, wipe
 from manyarms.core.rng import Stream, stream
 from manyarms.core.sampler import Sampler, sampler
-from manyarms.policies.parts.fresh import is_retired
 from manyarms.policies.parts.randomness import draw_fresh
 
 RETIRED = 1 << 62  # in place of a period: the slot's arm is retired
@@ -26,7 +25,7 @@ class GuardSlot(Record):
     """What the guard knows of a slot."""
 
     arm: int
-    pulls: int  # N, of the complete beginning
+    pulls: int  # N, of the prefix
     total: float  # of its rewards
     out: int  # the period in which it was ruled out
     late: int  # pulls whose reward was not there when the next pull was asked for
@@ -115,7 +114,7 @@ def guard(
         bottom,
         top,
         slot=memory.records(room, GuardSlot),
-        flight=memory.records(pulls + 1, GuardPull),  # place 0 is nobody's
+        flight=memory.records(pulls + 1, GuardPull),  # place 0 is not used
         notes=memory.ints(pulls),
         clock=memory.records(1, GuardClock),
         sampler=sampler(memory, n_arms, draws=room),
@@ -160,7 +159,7 @@ def first_newcomer(guard: Guard) -> int:
 @kernel
 def cannot_open(guard: Guard, arm: int) -> bool:
     """Whether an arm that was drawn is retired, or has a slot: both draws may bring a newcomer."""
-    return is_retired(guard.retired, arm) or (arm >= first_newcomer(guard) and has_slot(guard, arm))
+    return contains(guard.retired, arm) or (arm >= first_newcomer(guard) and has_slot(guard, arm))
 
 
 @rare

@@ -4,17 +4,31 @@ Mixture-arm j has a share for every member of iteration j's set: the pulls that 
 Drawing one is inverting the cumulative shares, with a guide table that starts the search next to
 its end (Chen & Asau 1974): two steps in expectation, whatever the size of the set. A share may
 belong to another mixture-arm; then the draw goes on there.
+
+MOSS++ and empMOSS++ run MOSS (`moss_run.py`) in iterations, and each iteration becomes a
+mixture-arm. Arms that come may be drawn when the next iteration begins. An arm that goes loses its
+slots and its shares of mixture-arms, and the set shrinks, K with it; a set left without any member
+gets a fresh arm.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from manyarms.core.hash_map import add_name
 from manyarms.core.jit import kernel, rare
 from manyarms.core.memory import Ints, Memory, Record, Records, wipe
-from manyarms.core.rng import Stream, below, next_word, restart, stream
-
-_MOST = 64  # mixture-arms: iterations double in length
+from manyarms.core.rng import Stream, below, draw, next_word, restart, stream
+from manyarms.policies.parts.moss_run import (
+    GONE,
+    MossRun,
+    close_slot,
+    drawable,
+    open_fresh,
+    open_slot,
+    reset_arms,
+)
+from manyarms.policies.parts.randomness import MIXTURES, ORDER
 
 
 class Share(Record):
@@ -37,6 +51,14 @@ class Mixtures(NamedTuple):
     end: Ints  # by mixture-arm: where its shares end; end[0] = 0
     tally: Records[Tally]  # [tally]
     words: Stream
+    waiting: Ints  # those that wait for their first pull in this iteration
+    order: Stream
+
+
+class IterationClock(Record):
+    horizon: int  # T
+    iteration: int  # i
+    left: int  # pulls left in the iteration
 
 
 def mixtures(memory: Memory, *, shares: int, arms: int, most: int) -> Mixtures:
@@ -49,14 +71,79 @@ def mixtures(memory: Memory, *, shares: int, arms: int, most: int) -> Mixtures:
         memory.ints(arms + 1),
         memory.records(1, Tally),
         stream(memory),
+        memory.ints(arms),
+        stream(memory),
     )
 
 
 @kernel
-def reset_mixtures(mixtures: Mixtures, key: int) -> None:
-    """Forget all mixture-arms."""
-    restart(mixtures.words, key)
-    wipe(mixtures.tally, 0)
+def reset_iterations(state: Any, key: int, horizon: int) -> None:
+    """Forget everything; the first iteration begins with the first pull.
+
+    A state with iterations has `moss`, `mixtures` and `clock`.
+    """
+    reset_arms(state.moss, key)
+    restart(state.mixtures.order, draw(key, ORDER))
+    restart(state.mixtures.words, draw(key, MIXTURES))
+    wipe(state.mixtures.tally, 0)
+    wipe(state.clock, 0)
+    state.clock[0].horizon = horizon
+
+
+# Pulls
+
+
+@kernel
+def wait_for(moss: MossRun, mixtures: Mixtures, j: int) -> None:
+    """Let mixture-arm j wait for its first pull, unless all its arms are retired."""
+    if mixture_pulls(mixtures, j) > 0:
+        mixtures.waiting[moss.run[0].waiting] = j
+        moss.run[0].waiting += 1
+
+
+@kernel
+def has_unpulled(moss: MossRun) -> bool:
+    """Whether fresh or waiting members are left."""
+    return moss.run[0].fresh + moss.run[0].waiting > 0
+
+
+@kernel
+def open_member(moss: MossRun, mixtures: Mixtures) -> int:
+    """Return the slot of a fresh or waiting member, each with the same probability."""
+    run = moss.run[0]
+    if run.waiting > 0:
+        at = below(next_word(mixtures.order), run.fresh + run.waiting)
+        if at < run.waiting:
+            run.waiting -= 1
+            mixture = mixtures.waiting[at]
+            mixtures.waiting[at] = mixtures.waiting[run.waiting]
+            return open_slot(moss, -mixture)
+    return open_fresh(moss)
+
+
+@kernel
+def ask_member(moss: MossRun, mixtures: Mixtures, number: int) -> tuple[int, int]:
+    """Count a pull of the slot; return it with its arm, or one drawn from its mixture-arm."""
+    slot = moss.slot[number]
+    slot.asked += 1
+    return number, real_arm(mixtures, slot.member)
+
+
+@kernel
+def real_arm(mixtures: Mixtures, member: int) -> int:
+    """Return the member itself if it is a real arm, else an arm drawn from its mixture."""
+    while member < 0:
+        first, end = mixtures.end[-member - 1], mixtures.end[-member]
+        word = next_word(mixtures.words)
+        target = below(word, mixtures.share[end - 1].until)
+        at = first + mixtures.share[first + below(word, end - first)].guide
+        while mixtures.share[at].until <= target:
+            at += 1
+        member = mixtures.share[at].member
+    return member
+
+
+# Making a mixture-arm
 
 
 @kernel
@@ -75,23 +162,6 @@ def close_mixture(mixtures: Mixtures) -> None:
     mixtures.tally[0].closed += 1
     mixtures.end[mixtures.tally[0].closed] = mixtures.tally[0].filled
     _guide(mixtures, mixtures.tally[0].closed)
-
-
-@rare
-def leave_mixtures(mixtures: Mixtures, arm: int) -> None:
-    """Remove a retired arm from all mixture-arms, and mixture-arms that are now empty."""
-    for j in range(1, mixtures.tally[0].closed + 1):
-        before, until = 0, 0
-        for at in range(mixtures.end[j - 1], mixtures.end[j]):
-            share = mixtures.share[at]
-            pulls = share.until - before
-            before = share.until
-            inner = share.member
-            if inner == arm or (-j < inner < 0 and mixture_pulls(mixtures, -inner) == 0):
-                pulls = 0
-            until += pulls
-            share.until = until
-        _guide(mixtures, j)
 
 
 @kernel
@@ -114,15 +184,56 @@ def _guide(mixtures: Mixtures, j: int) -> None:
         mixtures.share[first + part].guide = member
 
 
-@kernel
-def real_arm(mixtures: Mixtures, member: int) -> int:
-    """Return the member itself if it is a real arm, else an arm drawn from its mixture."""
-    while member < 0:
-        first, end = mixtures.end[-member - 1], mixtures.end[-member]
-        word = next_word(mixtures.words)
-        target = below(word, mixtures.share[end - 1].until)
-        at = first + mixtures.share[first + below(word, end - first)].guide
-        while mixtures.share[at].until <= target:
-            at += 1
-        member = mixtures.share[at].member
-    return member
+# Arms that come and go
+
+
+def arrive_later(state: Any, count: int) -> None:
+    """Add new arms, which are drawn from the next iteration on."""
+    state.moss.pool[0] += count
+
+
+@rare
+def lose_arm(state: Any, arm: int) -> None:
+    """Take a retired arm out of mixture-arms, slots and fresh arms; K is as it was."""
+    moss, mixtures, run = state.moss, state.mixtures, state.moss.run[0]
+    add_name(moss.retired, arm)
+    leave_mixtures(mixtures, arm)
+    for slot in range(run.opened):
+        if is_gone(mixtures, moss.slot[slot].member, arm):
+            close_slot(moss, slot)
+    waiting, run.waiting = run.waiting, 0
+    for k in range(waiting):
+        wait_for(moss, mixtures, mixtures.waiting[k])
+    run.fresh = min(run.fresh, drawable(moss) - tried(moss))
+
+
+@rare
+def tried(moss: MossRun) -> int:
+    """Return the number of real arms that have a slot."""
+    count = 0
+    for slot in range(moss.run[0].opened):
+        count += int(moss.slot[slot].member >= 0)
+    return count
+
+
+@rare
+def is_gone(mixtures: Mixtures, member: int, arm: int) -> bool:
+    """Whether the member is the retired arm, or a mixture-arm left without arms."""
+    return member == arm or (GONE < member < 0 and mixture_pulls(mixtures, -member) == 0)
+
+
+@rare
+def leave_mixtures(mixtures: Mixtures, arm: int) -> None:
+    """Remove a retired arm from all mixture-arms, and mixture-arms that are now empty."""
+    for j in range(1, mixtures.tally[0].closed + 1):
+        before, until = 0, 0
+        for at in range(mixtures.end[j - 1], mixtures.end[j]):
+            share = mixtures.share[at]
+            pulls = share.until - before
+            before = share.until
+            inner = share.member
+            if inner == arm or (-j < inner < 0 and mixture_pulls(mixtures, -inner) == 0):
+                pulls = 0
+            until += pulls
+            share.until = until
+        _guide(mixtures, j)

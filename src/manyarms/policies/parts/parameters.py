@@ -7,15 +7,11 @@ from typing import Annotated, Any, TypeVar
 
 from manyarms.core.memory import Memory
 from manyarms.errors import ParameterError
-from manyarms.policies.parts.fresh import FreshArms, fresh_arms
 from manyarms.policies.parts.guard_slots import Guard, guard
-from manyarms.policies.parts.moss_slots import slots
+from manyarms.policies.parts.moss_run import MossIndex, MossRun, moss_run
 from manyarms.protocol import Policy
 from manyarms.protocol.parameters import Flag, Number, Positive, choice, number
-from manyarms.protocol.plain_classes import is_plain
-from manyarms.theory.schedules import iteration_arms, iteration_pulls, iterations
 
-A = TypeVar("A", bound="AroundPolicy")
 B = TypeVar("B", bound="ToldBestMean")
 S = TypeVar("S", bound="SigmaPolicy")
 G = TypeVar("G", bound="GuardPolicy")
@@ -50,31 +46,26 @@ class RankingPolicy(Policy):
         """Whether the KL index has the level of KL-UCB++."""
         return False
 
-    def _arms(
+    def _moss(
         self,
         memory: Memory,
         n_arms: int,
         *,
-        arms: int,
+        slots: int,
         draws: int | None = None,
         runs: int = 1,
         room: int | None = None,
-    ) -> FreshArms:
-        """Make slots for `arms` members in all, in `runs` runs of MOSS, each of `room` at most."""
-        table = slots(
-            memory,
-            arms,
+    ) -> MossRun:
+        """Make room for a MOSS run with this policy's index; see `moss_run`."""
+        index = MossIndex(
             spread=self.spread,
             mixture_spread=self.mixture_spread,
             kl=self.kl,
             switch=self.switch,
             plus=self.plus,
             late_counts=getattr(self, "count_late", False),
-            runs=runs,
-            room=room,
         )
-        draws = arms if draws is None else draws
-        return fresh_arms(memory, n_arms, draws=draws, shuffles=runs, slots=table)
+        return moss_run(memory, n_arms, slots=slots, index=index, draws=draws, runs=runs, room=room)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,8 +93,8 @@ class IndexPolicy(SigmaPolicy, RankingPolicy):
     index: Annotated[str, choice("moss", "kl", "kl++")] = "moss"
 
     @property
-    def unit_rewards(self) -> bool:
-        return self.index != "moss" or super().unit_rewards
+    def unit_rewards(self) -> bool:  # type: ignore[override]  # it depends on the index
+        return self.index != "moss"
 
     @property
     def kl(self) -> float:
@@ -117,32 +108,6 @@ class IndexPolicy(SigmaPolicy, RankingPolicy):
     def spread(self) -> float:
         """The factor of the logarithm under the root: (2 sigma)^2 times exploration."""
         return 4.0 * self.sigma**2 * self.exploration
-
-
-@dataclass(frozen=True, kw_only=True)
-class MixturePolicy(IndexPolicy):
-    """A policy with mixture-arms, and the beta of Algorithm 1."""
-
-    beta: Annotated[float, number(at_least=0.5, at_most=1.0)] = 0.5
-    mixture_sigma: Positive | None = None
-
-    @property
-    def mixture_spread(self) -> float:
-        sigma = self.sigma if self.mixture_sigma is None else self.mixture_sigma
-        return 4.0 * sigma**2 * self.exploration
-
-    def stage(self, state: Any) -> str:
-        clock = state.clock[0]
-        p, last, pulls = iterations(max(clock.horizon, 1), self.beta), 0, 0
-        while pulls < clock.horizon:  # the horizon ends the game before iteration p
-            last += 1
-            pulls += iteration_pulls(p, last, clock.horizon)
-        return f"iteration {clock.iteration} of {last}"
-
-    def _sets(self, n_arms: int, pulls: int) -> list[int]:
-        """Return how many real arms are drawn in each iteration that there can be."""
-        p = iterations(pulls, self.beta)
-        return [iteration_arms(p, i, n_arms) for i in range(1, max(p, 1) + 1)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,33 +128,6 @@ class ToldBestMean(Policy):
                 f"estimate rounded down: {kind}(best_mean=0.9)."
             )
         return self.best_mean
-
-
-@dataclass(frozen=True)
-class AroundPolicy(Policy):
-    """A policy around another one, to which it passes on what it is told."""
-
-    policy: Policy
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not isinstance(self.policy, Policy):
-            fix = " Wrap your class: ma.plain_policy(...)." if is_plain(self.policy) else ""
-            raise ParameterError(
-                f"`policy` must be a policy such as MOSS(), got {self.policy!r}.{fix}"
-            )
-
-    def first_draws(self, *, n_arms: int, pulls: int) -> int:
-        return self.policy.first_draws(n_arms=n_arms, pulls=pulls)
-
-    def with_best_mean(self: A, best_mean: float) -> A:
-        return replace(self, policy=self.policy.with_best_mean(best_mean))
-
-    def with_reward_range(self: A, reward_range: tuple[float, float] | None) -> A:
-        return replace(self, policy=self.policy.with_reward_range(reward_range))
-
-    def check_rewards(self, reward_range: tuple[float, float] | None) -> None:
-        self.policy.check_rewards(reward_range)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -235,7 +173,7 @@ class GuardPolicy(Policy):
         other = self.bound == "mean" and (self.bottom, self.top) != (0.0, 1.0)
         if not other and not 0.0 <= low <= high <= 1.0:
             raise ParameterError(
-                f"`reward_range` must lie in [0, 1] for {self.label}, got {reward_range}. Scale "
+                f"`reward_range` must lie in [0, 1] for {self}, got {reward_range}. Scale "
                 f"rewards, or give the policy bound='mean', `sigma`, and the `bottom` and `top` of "
                 f"the means."
             )

@@ -203,8 +203,7 @@ async def new_page(service: Service, request: Request) -> Response:
         if math.isnan(query.hold):
             raise refuse(422, "invalid", "`hold` must be a number > 0, got nan.")
         spec = msgspec.structs.replace(spec, hold=True, window=query.hold)
-    policy = spec.policy if isinstance(spec.policy, str) else spec.policy.name
-    shown = {"spec": spec, "policy": policy, "like": query.like}
+    shown = {"spec": spec, "policy": spec.policy, "like": query.like}
     return _page(service, "new", request.caller, **shown)
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from manyarms.core.memory import BOUNDED, SPARSE
 from manyarms.core.rng import restart, stream
-from manyarms.policies.parts.shrunk_means import (
+from manyarms.core.shrunk_means import (
     ShrunkMeans,
     add_reward,
     clear_means,
@@ -87,7 +87,7 @@ def test_leaders_are_chosen_uniformly_in_order_of_slots() -> None:
 
 def test_few_matches_are_played_when_the_average_settles(monkeypatch: pytest.MonkeyPatch) -> None:
     """As in a search: looking at all of 2000 arms would take 2,000,000 steps."""
-    from manyarms.policies.parts import shrunk_means as part
+    from manyarms.core import shrunk_means as part
 
     played = 0
     play = part._play

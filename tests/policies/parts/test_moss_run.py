@@ -7,18 +7,25 @@ import pytest
 import manyarms as ma
 from manyarms.core.memory import BOUNDED
 from manyarms.core.rng import restart
-from manyarms.policies.parts.moss_slots import begin, credit, moss_index, open_slot, slots
+from manyarms.policies.parts.moss_run import (
+    MossIndex,
+    begin,
+    credit,
+    moss_index,
+    moss_run,
+    open_slot,
+)
 
 
 def _indices(spread: float, rewards: list[float], *, members: int, horizon: int) -> list[float]:
-    table = slots(BOUNDED, 1, spread=spread)
-    restart(table.ties, 1)
-    begin(table, members, horizon)
-    slot = open_slot(table, 0)
+    moss = moss_run(BOUNDED, members, slots=1, index=MossIndex(spread, spread))
+    restart(moss.ties, 1)
+    begin(moss, members, horizon)
+    slot = open_slot(moss, 0)
     indices = []
     for reward in rewards:
-        credit(table, slot, reward)
-        indices.append(moss_index(table, slot, 0))
+        credit(moss, slot, reward)
+        indices.append(moss_index(moss, slot, 0))
     return indices
 
 
@@ -45,12 +52,13 @@ def test_mixture_arms_may_have_a_sigma_of_their_own() -> None:
     policy = ma.MOSSPlusPlus(sigma=0.5, mixture_sigma=1.5)
     assert (policy.spread, policy.mixture_spread) == (1.0, 9.0)
     assert ma.EmpMOSSPlusPlus(sigma=0.5).mixture_spread == 1.0
-    table = slots(BOUNDED, 2, spread=policy.spread, mixture_spread=policy.mixture_spread)
-    restart(table.ties, 1)
-    begin(table, 20_000, 50_000)
+    index = MossIndex(policy.spread, policy.mixture_spread)
+    moss = moss_run(BOUNDED, 20_000, slots=2, index=index)
+    restart(moss.ties, 1)
+    begin(moss, 20_000, 50_000)
     for member in (7, -1):  # an arm, and a mixture-arm
-        credit(table, open_slot(table, member), 0.0)
-    assert moss_index(table, 1, 0) == pytest.approx(3 * moss_index(table, 0, 0))
+        credit(moss, open_slot(moss, member), 0.0)
+    assert moss_index(moss, 1, 0) == pytest.approx(3 * moss_index(moss, 0, 0))
 
 
 def test_logarithms_beyond_the_table() -> None:

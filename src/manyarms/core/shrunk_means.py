@@ -27,6 +27,8 @@ _SURE = 0.9  # of the way to where two lines cross: what is left is above them, 
 
 
 class ShrunkArm(Record):
+    """The rewards of an arm."""
+
     pulls: int  # N
     total: float  # S
 
@@ -40,6 +42,8 @@ class Match(Record):
 
 
 class ShrunkClock(Record):
+    """Where the tournament stands."""
+
     a: float
     size: int  # slots in the tree
     top: int  # the place of the final; 0 if there is no match
@@ -90,7 +94,7 @@ def add_reward(means: ShrunkMeans, slot: int, reward: float) -> None:
 
 @rare
 def strike_out(means: ShrunkMeans, slot: int) -> None:
-    """Let a slot be the last for ever."""
+    """Rank a slot below all others from now on."""
     _stand_aside(means, slot)
     means.arm[slot].total = -math.inf
 
@@ -162,7 +166,7 @@ def _value(means: ShrunkMeans, slot: int) -> float:
 
 @kernel
 def _stand_aside(means: ShrunkMeans, slot: int) -> None:
-    """Let a slot leave the tree, and the one that did so before take its place."""
+    """Take a slot out of the tree, and put the one that was out before back."""
     clock = means.clock[0]
     before = clock.aside
     if slot != before:

@@ -1,0 +1,359 @@
+"""MOSS on a random set of arms: which member is pulled next, how a reward is credited, the index.
+
+The set has members of three kinds:
+
+* *fresh* arms, which are not drawn yet: an arm is drawn when its first pull is due;
+* *waiting* mixture-arms (`mixtures.py`), which have not been pulled in this run;
+* members with a *slot*, the place that their rewards are credited to. They are ranked by index.
+
+Fresh and waiting members have index +inf: they come first, in random order. K in the index counts
+all three kinds.
+
+Arms that come join those that fresh arms are drawn from. An arm that goes loses its slot, and a
+fresh one takes its place while there are any.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from manyarms.core.hash_map import HashMap, add_name, contains, hash_map
+from manyarms.core.jit import kernel, rare
+from manyarms.core.memory import Floats, Ints, Memory, Record, Records, places, wipe
+from manyarms.core.rng import Stream, draw, next_word, restart, stream
+from manyarms.core.sampler import Sampler, clear_sampler, pick, sampler
+from manyarms.core.tournament import Tournament, clear, disband, leader, rekey, tournament
+from manyarms.policies.parts.kl import kl_upper, switch_at
+from manyarms.policies.parts.randomness import FRESH, TIES
+
+GONE = -(1 << 62)  # the member of a slot whose arm was retired
+_UNSEEN = 1e300  # above every index
+_ALWAYS = 1 << 62  # more pulls than there are
+_MOST_LATE = (1 << 31) - 1  # late pulls of a slot at a time
+
+
+class Slot(Record):
+    """A member that was pulled."""
+
+    member: int  # the real arm (>= 0), or -j for mixture-arm j
+    pulls: int  # N
+    total: float  # the sum of rewards: the mean is one division, so equal ratios are equal
+    asked: int  # how often it was chosen in this iteration, for policies with mixture-arms
+
+
+class Run(Record):
+    """The numbers of one MOSS run."""
+
+    opened: int  # slots in use
+    gone: int  # those among them that are free again, because their arm was retired
+    fresh: int  # members that are still to be drawn
+    waiting: int  # mixture-arms without a pull
+    members: int  # K
+    horizon: int  # H
+    scale: float  # H / K
+    log_scale: float  # log(H / K)
+    kl_until: int  # the index is the KL one while N is not above this
+
+
+class MossIndex(NamedTuple):
+    """The constants of the index."""
+
+    spread: float  # (2 sigma)^2, times `exploration`
+    mixture_spread: float  # the same for mixture-arms
+    kl: float = 0.0  # the factor of the logarithm in the KL index, or 0: no KL index
+    switch: bool = False  # from the KL index to the other one at N = (H / K)^(1/5)
+    plus: bool = False  # whether the KL index has the level of KL-UCB++
+    late_counts: bool = False  # whether late pulls count as pulls in the bonus
+
+
+class MossRun(NamedTuple):
+    """One MOSS run, or several that share the memory."""
+
+    slot: Records[Slot]
+    run: Records[Run]
+    late: Ints  # by slot: pulls whose reward was not there when the next pull was asked for
+    log: Floats  # log N, where it was needed before; 0 elsewhere
+    rule: MossIndex
+    ties: Stream
+    rank: Tournament
+    sampler: Sampler  # draws fresh arms
+    words: Stream
+    pool: Ints  # [the number of arms that ever were]
+    retired: HashMap  # arms that must not be pulled any more
+
+
+def moss_run(
+    memory: Memory,
+    n_arms: int,
+    *,
+    slots: int,
+    index: MossIndex,
+    draws: int | None = None,
+    runs: int = 1,
+    room: int | None = None,
+) -> MossRun:
+    """Make room for `slots` slots and `draws` drawn arms (default: as many) in all.
+
+    With several `runs`, none needs more than `room` slots.
+    """
+    pool = memory.ints(1)
+    pool[0] = n_arms
+    return MossRun(
+        slot=memory.records(slots, Slot),
+        run=memory.records(runs, Run),
+        late=memory.ints(slots, most=_MOST_LATE),
+        log=memory.logs(),
+        rule=index,
+        ties=stream(memory),
+        rank=tournament(memory, slots, tournaments=runs, room=room),
+        sampler=sampler(memory, n_arms, draws=slots if draws is None else draws, shuffles=runs),
+        words=stream(memory),
+        pool=pool,
+        retired=hash_map(memory, names=n_arms, entries=0),  # a simulation retires no arm
+    )
+
+
+@kernel
+def reset_arms(moss: MossRun, key: int) -> None:
+    """Forget all arms, and take the random words that belong to `key`. Call `begin` next."""
+    restart(moss.words, draw(key, FRESH))
+    restart(moss.ties, draw(key, TIES))
+    put_back(moss)
+
+
+@kernel
+def put_back(moss: MossRun) -> None:
+    """Put all arms back into the sampler."""
+    clear_sampler(moss.sampler)
+    moss.sampler.n[0] = moss.pool[0]
+
+
+@kernel
+def begin(moss: MossRun, arms: int, horizon: int) -> None:
+    """Start a MOSS run afresh over `arms` fresh arms."""
+    wipe(moss.run, moss.rank.number)
+    clear(moss.rank)
+    moss.run[moss.rank.number].fresh = arms
+    set_scale(moss, arms, horizon)
+
+
+@kernel
+def set_scale(moss: MossRun, members: int, horizon: int) -> None:
+    """Set K and H; indices computed before stay as they are until `refresh`, which must follow."""
+    disband(moss.rank)
+    run = moss.run[moss.rank.number]
+    run.members = members
+    run.horizon = horizon
+    run.scale = horizon / members
+    run.log_scale = math.log(run.scale)
+    run.kl_until = 0
+    if moss.rule.kl != 0.0:
+        run.kl_until = switch_at(members, horizon) if moss.rule.switch else _ALWAYS
+
+
+# Which member is next
+
+
+@kernel
+def ask_arms(moss: MossRun) -> tuple[int, int]:
+    """Return the slot to pull, and its arm."""
+    slot = choose(moss)
+    return slot, moss.slot[slot].member
+
+
+@kernel
+def choose(moss: MossRun) -> int:
+    """Return the slot to pull: of a fresh arm while there are any, else one of largest index."""
+    if moss.run[moss.rank.number].fresh > 0:
+        return open_fresh(moss)
+    return leader(moss.rank, moss.ties)
+
+
+@kernel
+def open_fresh(moss: MossRun) -> int:
+    """Draw a fresh arm, which is not retired, and return its slot; there must be one."""
+    which = moss.rank.number
+    moss.run[which].fresh -= 1
+    arm = pick(moss.sampler, which, next_word(moss.words))
+    while contains(moss.retired, arm):
+        arm = pick(moss.sampler, which, next_word(moss.words))
+    return open_slot(moss, arm)
+
+
+@kernel
+def open_slot(moss: MossRun, member: int) -> int:
+    """Give `member` a slot of its own, for its first pull."""
+    run = moss.run[moss.rank.number]
+    if run.gone == 0:
+        number = moss.rank.base + run.opened
+        run.opened += 1
+    else:
+        number = _free_slot(moss)
+    wipe(moss.slot, number)
+    moss.slot[number].member = member
+    moss.late[number] = 0
+    return number
+
+
+@rare
+def _free_slot(moss: MossRun) -> int:
+    """Return a slot that was closed; there must be one."""
+    moss.run[moss.rank.number].gone -= 1
+    number = moss.rank.base
+    while moss.slot[number].member != GONE:
+        number += 1
+    return number
+
+
+# What a reward changes
+
+
+@kernel
+def credit(moss: MossRun, slot: int, reward: float) -> None:
+    """Count a pull of `slot` and its reward; compute its index."""
+    learn(moss, slot, reward)
+    late = moss.late[slot] if moss.rule.late_counts else 0
+    rekey(moss.rank, slot, moss_index(moss, slot, late))
+
+
+@kernel
+def learn(moss: MossRun, slot: int, reward: float) -> None:
+    """Count a pull of `slot` and its reward."""
+    moss.slot[slot].pulls += 1
+    moss.slot[slot].total += reward
+
+
+@kernel
+def moss_index(moss: MossRun, slot: int, late: int) -> float:
+    r"""Return the MOSS index of a slot that was pulled; late pulls may count in N of the bonus.
+
+    .. math:: B = \bar x + 2\sigma \sqrt{\frac{\max(0, \log(H / (K N)))}{N}}
+
+    The KL index is the largest q with :math:`N\,\mathrm{kl}(\bar x, q) \le \max(0, \log(H / (K
+    N)))`. It is the mean, too, where the logarithm is not positive. KL-UCB++ adds
+    :math:`\log(1 + \log^2(H / (K N)))` to a positive one.
+    """
+    run, rule = moss.run[moss.rank.number], moss.rule
+    pulls = moss.slot[slot].pulls
+    mean = moss.slot[slot].total / pulls
+    pulls += late
+    if pulls >= run.scale:
+        return mean
+    log_ratio = max(0.0, run.log_scale - _log_of(moss, pulls))  # log(H / K) - log(N)
+    if pulls <= run.kl_until:
+        if rule.plus:
+            log_ratio += math.log1p(log_ratio * log_ratio)
+        return kl_upper(mean, rule.kl * log_ratio / pulls)
+    spread = rule.spread if moss.slot[slot].member >= 0 else rule.mixture_spread
+    return mean + math.sqrt(spread * log_ratio / pulls)
+
+
+@kernel
+def _log_of(moss: MossRun, number: int) -> float:
+    """Return the logarithm; half of a pull's time would go into it without the table."""
+    if number >= places(moss.log):
+        return math.log(number)
+    value = moss.log[number]
+    if value == 0.0 and number > 1:
+        value = math.log(number)
+        moss.log[number] = value
+    return value
+
+
+@rare
+def refresh(moss: MossRun, slot: int) -> None:
+    """Rank a slot anew after K, H or the number of its late pulls changed."""
+    late = moss.late[slot]
+    if moss.slot[slot].pulls > 0:
+        index = moss_index(moss, slot, late if moss.rule.late_counts else 0)
+    else:  # never observed: above all others, those with fewest pending pulls first
+        index = math.inf if late == 0 else _UNSEEN / late
+    if moss.slot[slot].member != GONE:
+        rekey(moss.rank, slot, index)
+
+
+@kernel
+def count_late_pulls(moss: MossRun, slot: int, change: int) -> None:
+    """Count `change` more late pulls.
+
+    Indices are made of observed rewards only, so they stay valid. An arm whose first reward is
+    late is not fresh any more. When no fresh arm is left, among the arms never observed the one
+    with fewest pending pulls is next.
+    """
+    moss.late[slot] += change
+    if moss.rule.late_counts or moss.slot[slot].pulls == 0:
+        refresh(moss, slot)
+
+
+# Sets that change their size, arms that come and go
+
+
+@rare
+def resize(moss: MossRun, members: int, horizon: int) -> None:
+    """Set the size of the set to `members`, and compute all its indices again."""
+    run = moss.run[moss.rank.number]
+    run.fresh = members - run.waiting - (run.opened - run.gone)
+    set_scale(moss, members, horizon)
+    for slot in range(moss.rank.base, moss.rank.base + run.opened):
+        refresh(moss, slot)
+
+
+@rare
+def hold(moss: MossRun, members: int) -> None:
+    """Fill or shrink the set to `members` members, if the run has begun."""
+    run = moss.run[moss.rank.number]
+    if run.horizon > 0:
+        if members != run.members:
+            resize(moss, members, run.horizon)
+        run.fresh = members - run.waiting - (run.opened - run.gone)
+
+
+@kernel
+def present(moss: MossRun) -> int:
+    """Return the number of arms that may be pulled."""
+    return moss.pool[0] - moss.retired.filled[0]
+
+
+@rare
+def drawable(moss: MossRun) -> int:
+    """Return how many arms may be pulled, among those that the set is drawn from."""
+    if moss.sampler.n[0] == moss.pool[0]:
+        return present(moss)
+    count = moss.sampler.n[0]
+    for k in range(moss.retired.filled[0]):
+        count -= int(moss.retired.cells[moss.retired.used[k]] <= moss.sampler.n[0])  # arm + 1
+    return count
+
+
+@kernel
+def arrive_now(moss: MossRun, count: int) -> None:
+    """Add new arms to those that are drawn from."""
+    moss.pool[0] += count
+    moss.sampler.n[0] = moss.pool[0]
+
+
+@kernel
+def retire_arm(moss: MossRun, arm: int) -> None:
+    """Retire an arm; a fresh one takes its place."""
+    add_name(moss.retired, arm)
+    replace_arm(moss, arm)
+
+
+@rare
+def replace_arm(moss: MossRun, arm: int) -> None:
+    """Take a retired arm out of the set; a fresh one replaces it while there are any."""
+    run = moss.run[moss.rank.number]
+    for slot in range(moss.rank.base, moss.rank.base + run.opened):
+        if moss.slot[slot].member == arm:
+            close_slot(moss, slot)
+    hold(moss, min(run.members, present(moss)))
+
+
+@rare
+def close_slot(moss: MossRun, slot: int) -> None:
+    """Take the slot of a retired arm out of the ranking, and out of mixture-arms to come."""
+    moss.run[moss.rank.number].gone += 1
+    moss.slot[slot].member = GONE
+    moss.slot[slot].asked = 0
+    rekey(moss.rank, slot, -math.inf)

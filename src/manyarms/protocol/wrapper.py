@@ -1,0 +1,53 @@
+"""Policies around other policies, such as Doubling."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar, TypeVar
+
+from manyarms.errors import ParameterError
+from manyarms.protocol.plain_classes import is_plain
+from manyarms.protocol.policy import Policy
+
+W = TypeVar("W", bound="Wrapper")
+
+
+@dataclass(frozen=True)
+class Wrapper(Policy):
+    """A policy around another one, to which it passes on what it is told.
+
+    Its name is the prefix, its own parameters, and the name of the other policy:
+    "guarded(beta=0.6)-moss".
+    """
+
+    prefix: ClassVar[str]
+
+    policy: Policy
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not isinstance(self.policy, Policy):
+            fix = " Wrap your class: ma.plain_policy(...)." if is_plain(self.policy) else ""
+            raise ParameterError(
+                f"`policy` must be a policy such as MOSS(), got {self.policy!r}.{fix}"
+            )
+
+    @property
+    def name(self) -> str:  # type: ignore[override]  # it depends on the policy within
+        """The prefix and the name of the policy within."""
+        return f"{self.prefix}-{self.policy.name}"
+
+    def text(self, *, known: bool = True) -> str:
+        return f"{self.prefix}{self._brackets(known)}-{self.policy.text(known=known)}"
+
+    def first_draws(self, *, n_arms: int, pulls: int) -> int:
+        return self.policy.first_draws(n_arms=n_arms, pulls=pulls)
+
+    def with_best_mean(self: W, best_mean: float) -> W:
+        return replace(self, policy=self.policy.with_best_mean(best_mean))
+
+    def with_reward_range(self: W, reward_range: tuple[float, float] | None) -> W:
+        return replace(self, policy=self.policy.with_reward_range(reward_range))
+
+    def check_rewards(self, reward_range: tuple[float, float] | None) -> None:
+        self.policy.check_rewards(reward_range)

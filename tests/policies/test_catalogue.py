@@ -1,0 +1,51 @@
+"""The catalogue: complete, and true as far as a program can tell."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import manyarms as ma
+from manyarms.policies import CATALOGUE
+from tests.helpers import EVERY_POLICY, label, run_python
+
+LINE = 60  # characters, so that tables stay readable
+
+
+def test_it_lists_every_policy() -> None:
+    # in a process of its own: other tests register policies too
+    code = "import json, manyarms as ma; "
+    code += "print(json.dumps([ma.policy_names(), list(ma.policies.CATALOGUE)]))"
+    listed, said = json.loads(run_python(code).stdout)
+    assert set(listed) == set(said)
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_entries_are_short(name: str) -> None:
+    entry = CATALOGUE[name]
+    for text in (entry.needs, entry.guarantee, entry.scaling, entry.good_at, entry.source):
+        assert 0 < len(text) <= LINE
+        assert "|" not in text  # it would end a cell of a table
+        assert not text.endswith(".")
+
+
+@pytest.mark.parametrize("policy", EVERY_POLICY, ids=label)
+def test_entries_agree_with_the_policies(policy: ma.Policy) -> None:
+    entry = CATALOGUE[policy.name]
+    assert policy.anytime == ("horizon" not in entry.needs)
+    if not isinstance(policy, ma.Guarded):  # which is told the range of rewards
+        assert policy.unit_rewards == (entry.rewards == "[0, 1]")
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_what_a_policy_must_be_given_is_named(name: str) -> None:
+    entry = CATALOGUE[name]
+    try:
+        policy = ma.policy(name)
+    except ma.ParameterError:  # it cannot be made without
+        assert entry.needs.endswith("hardness or m")
+    else:
+        assert str(policy) == policy.name == name
+        takes_best_mean = policy.with_best_mean(0.625) != policy
+        assert takes_best_mean == entry.needs.endswith("μ*")
