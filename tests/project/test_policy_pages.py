@@ -1,4 +1,4 @@
-"""The pages of docs/policies: one for every policy, with its algorithm, guarantee, cost and picture."""
+"""The pages of docs/policies: algorithm, guarantee, cost and picture of every policy."""
 
 from __future__ import annotations
 
