@@ -64,7 +64,7 @@ def retired_words(*folders: str) -> Iterator[str]:
                 continue
             text = path.read_text(encoding="utf-8")
             text = _prose(text) if path.suffix == ".md" else text
-            for (page, pattern), _reason in ALLOWED.items():
+            for page, pattern in ALLOWED:
                 text = re.sub(pattern, "", text) if page == name else text
             for pattern, instead in RETIRED.items():
                 for match in re.finditer(pattern, text):
