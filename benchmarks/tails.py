@@ -1,4 +1,4 @@
-"""How often Prospector and others go wrong: the tables of docs/prospector.md.
+"""How often Prospector and others go wrong: the tables of docs/policies/prospector.md.
 
     python benchmarks/tails.py                 the problems of the page, 2000 runs each (minutes)
     python benchmarks/tails.py --runs 4000     more runs

@@ -1,4 +1,4 @@
-"""The two pictures of docs/prospector.md: `python docs/figures/prospector.py` draws them anew.
+"""The two pictures of docs/policies/prospector.md: run `python docs/figures/prospector.py`.
 
 Both are runs that were played, on the paper's arms; they follow from the seeds alone.
 """

@@ -238,7 +238,7 @@ def test_an_unknown_policy_is_refused() -> None:
         # Prospector loses least on random problems (docs/leaderboard.md), Scout finds best
         ({"n_arms": 20_000, "horizon": 10_000}, "prospector"),
         ({"n_arms": 20_000, "horizon": 10_000, "objective": "find"}, "scout"),
-        # many good arms, all far below 1: a greedy choice among sqrt(T) arms (docs/prospector.md)
+        # many good arms, all far below 1: a greedy choice among sqrt(T) arms
         (
             {"n_arms": 5000, "horizon": 20_000, "m_at_least": 1500, "best_mean": (0.4, 0.5)},
             "ss-greedy",

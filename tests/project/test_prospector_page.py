@@ -11,7 +11,9 @@ import pytest
 
 import manyarms as ma
 
-PAGE = (Path(__file__).parents[2] / "docs" / "prospector.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "policies" / "prospector.md").read_text(
+    encoding="utf-8"
+)
 
 
 @pytest.fixture(scope="module")
