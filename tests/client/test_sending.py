@@ -81,7 +81,7 @@ def test_both_clients_have_the_same_methods() -> None:
     }
     assert there.keys() <= here.keys()
     assert all(inspect.iscoroutinefunction(one) for one in there.values())
-    for name in here.keys() & there.keys() - {"pending", "close", "season"}:
+    for name in here.keys() & there.keys() - {"pending", "close"}:
         parameters = [
             [*inspect.signature(one).parameters.values()][1:] for one in (here[name], there[name])
         ]
@@ -106,7 +106,7 @@ COMMANDS: list[Callable[..., Any]] = [
     lambda x, **limits: x.restore("a", **limits),
     lambda x, **limits: x.sync_arms(["a"], **limits),
     lambda x, **limits: x.add_arms(["a"], **limits),
-    lambda x, **limits: x.season("y", **limits),
+    lambda x, **limits: x.season(**limits),
     lambda x, **limits: x.pause(**limits),
     lambda x, **limits: x.resume(**limits),
     lambda x, **limits: x.stop(**limits),

@@ -147,7 +147,10 @@ def test_what_is_refused(served: InThread, spec: dict[str, Any]) -> None:
     assert (status, answer["code"]) == (422, "invalid")
 
 
-def test_the_page_says_it_right_under_the_arm(served: InThread) -> None:
+def test_the_page_says_it_right_under_the_arm(
+    served: InThread, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("manyarms.serve.dashboard.pages._FRESH", -1.0)  # every page is drawn anew
     path = path_of(new_name())
     spec = {"n_arms": 3, "control": "now & then", "share": 0.4, "seed": 2, "reward": "clicks"}
     assert call(served.port, "PUT", path, spec)[0] == 201

@@ -14,7 +14,6 @@ from typing import Any
 
 from manyarms.core.jit import Dispatched, check_bodies
 from manyarms.core.memory import SPARSE
-from manyarms.core.rng import draw
 from manyarms.errors import ParameterError
 from manyarms.inference.facts import CONTROL, RECENT
 from manyarms.inference.late_rewards import DELAYS
@@ -34,10 +33,11 @@ from manyarms.live.kinds import (
     TOLD,
     USED,
 )
+from manyarms.live.remembering import in_random_order
 from manyarms.live.settings import Settings
 from manyarms.live.tally import ArmTally, ControlTally, PendingPull
 from manyarms.protocol.in_flight import land, launch, lose
-from manyarms.protocol.keys import memory_key, policy_key
+from manyarms.protocol.keys import policy_key
 from manyarms.protocol.policy import Policy, arrive, ask, reset, retire, tell
 from manyarms.protocol.registry import described_policy
 from manyarms.store import Event
@@ -466,7 +466,11 @@ class Experiment:
         `horizon` is the number of pulls to come; those that are remembered are added to it.
         """
         detail = {"policy": described_policy(policy), "horizon": horizon, "seed": seed}
-        remembered = self.remembered()
+        remembered = {
+            arm: in_random_order(self.settings, arm, tally)
+            for arm, tally in self.tally.items()
+            if tally.told + tally.observed > 0
+        }
         for pull in self.pending.values():
             pull.generation = _NEVER
         known = sum(map(len, remembered.values()))
@@ -479,24 +483,3 @@ class Experiment:
         for arm, rewards in remembered.items():
             self._remember(arm, rewards)
         self._note(SEASON, detail=detail)
-
-    def remembered(self) -> dict[int, list[float]]:
-        """Return the rewards of each arm that a new season begins with."""
-        return {
-            arm: self._in_random_order(arm, tally.told + tally.observed, tally.total)
-            for arm, tally in self.tally.items()
-            if tally.told + tally.observed > 0
-        }
-
-    def _in_random_order(self, arm: int, count: int, total: float) -> list[float]:
-        """Return `count` rewards of the sum `total`; only that is kept of an arm's rewards.
-
-        They are 0 and 1 in a random order if that can be; else all are equal.
-        """
-        ones = round(total)
-        if self.reward_range != (0.0, 1.0) or ones != total:
-            return [total / count] * count
-        key = draw(memory_key(self.settings.seed), arm)
-        order = sorted(range(count), key=lambda k: draw(key, k))
-        first = set(order[:ones])
-        return [float(k in first) for k in range(count)]
