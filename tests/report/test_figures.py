@@ -18,7 +18,7 @@ from manyarms.theory.rates import moss_plus_plus_rate, quantile_rate
 from tests.helpers import run_python
 from tests.report.made import made_result
 
-pytest.importorskip("matplotlib", reason="the extra `lab` is not installed")
+pytest.importorskip("matplotlib", reason="the extra `sim` is not installed")
 
 import matplotlib
 from matplotlib.collections import PolyCollection
@@ -188,7 +188,7 @@ def test_no_regret_at_all() -> None:
 def test_a_policy_looks_the_same_in_every_figure() -> None:
     everyone = policy_styles(NAMED)
     for label in NAMED:
-        assert policy_styles(["mine", label])[label] == everyone[label]
+        assert policy_styles(["mine", label])[simel] == everyone[simel]
     figure = figures.regret_over_time(many(("moss++", "mine")))
     assert to_hex(figure.axes[0].lines[0].get_color()).upper() == everyone["moss++"].colour
 
@@ -399,4 +399,4 @@ assert not {"matplotlib.pyplot", "numba"} & set(sys.modules)
 """
     )
     assert done.stdout.startswith("MissingExtraError matplotlib must be installed")
-    assert 'pip install "manyarms[lab]"' in done.stdout
+    assert 'pip install "manyarms[sim]"' in done.stdout
