@@ -188,7 +188,7 @@ def test_no_regret_at_all() -> None:
 def test_a_policy_looks_the_same_in_every_figure() -> None:
     everyone = policy_styles(NAMED)
     for label in NAMED:
-        assert policy_styles(["mine", label])[simel] == everyone[simel]
+        assert policy_styles(["mine", label])[label] == everyone[label]
     figure = figures.regret_over_time(many(("moss++", "mine")))
     assert to_hex(figure.axes[0].lines[0].get_color()).upper() == everyone["moss++"].colour
 

@@ -26,7 +26,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def compiler(test: Any) -> Any:
-    """Mark a test that compiles for a GPU: `make gpu` runs it, and so does a job of the workflow."""
+    """Mark a test that compiles for a GPU: `make gpu` runs it, and so does a workflow."""
     absent = importlib.util.find_spec("numba_cuda") is None
     test = pytest.mark.skipif(absent, reason="numba-cuda is not installed; see `make gpu`")(test)
     for mark in (pytest.mark.compiled, pytest.mark.slow, pytest.mark.long):
