@@ -4,12 +4,12 @@
 #   docker run --rm manyarms policies
 #
 # EXTRAS are those of pyproject.toml, with commas between them; `serve` alone has no simulator.
-# WARM=yes compiles the paper's policies while the image is built, for which `lab` is needed; the
+# WARM=yes compiles the paper's policies while the image is built, for which `sim` is needed; the
 # code is used on processors of the same kind only.
 ARG PYTHON=3.13
 
 FROM python:${PYTHON}-slim AS build
-ARG EXTRAS=lab
+ARG EXTRAS=sim
 WORKDIR /source
 COPY pyproject.toml README.md LICENSE requirements/dev.lock ./
 COPY src src

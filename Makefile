@@ -1,22 +1,28 @@
-# One door: `make test` sets up from nothing and runs the checks of every change; `make reproduce` runs the main job.
+# `make` alone lists the targets: those with a comment that begins with ##.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 PAPER_STAMP := $(VENV)/.installed-for-paper
+# Modules are compiled when they are first imported; most of what is installed never is.
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 # Tests start many processes: they need not all compile the same modules.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: test quick quick-rules quick-rooms quick-serve reproduce claims bench attack gpu long lowest newest other-versions check lint types imports unit unit-rules unit-rooms unit-serve unit-no-jit docs build format lock clean
+.PHONY: help test quick quick-rules quick-rooms quick-serve reproduce claims bench attack gpu long lowest newest other-versions check lint types imports unit unit-rules unit-rooms unit-serve unit-no-jit docs build format lock clean
 
-test: check
+help:  ## list these targets
+	@echo "Each target installs what it needs into $(VENV)."
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{ printf "%-18s %s\n", $$1, $$2 }'
+
+test: check  ## run all tests and linters (about 5 minutes)
 
 # It installs the simulator and what draws, and no tools of developers.
-reproduce: $(PAPER_STAMP)
+reproduce: $(PAPER_STAMP)  ## draw the paper's figures and check its claims (2 minutes)
 	$(BIN)/python -m paper
 
 # The same, with more runs where a comparison is close.
-claims: $(PAPER_STAMP)
+claims: $(PAPER_STAMP)  ## the same, with more runs where a comparison is close
 	$(BIN)/python -m paper --full
 
 RULES := tests/policies tests/simulation tests/core
@@ -28,7 +34,7 @@ check: lint imports
 	$(MAKE) -j3 unit-rules unit-no-jit unit-serve types docs unit-rooms
 
 # For a developer: the fast tests, within a minute; nothing is compiled.
-quick: lint imports
+quick: lint imports  ## run the linters and the fast tests (1 minute)
 	$(MAKE) -j3 quick-rules quick-rooms quick-serve types
 
 QUICK := NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -m "not compiled and not slow and not patient"
@@ -65,21 +71,22 @@ unit-rooms: $(STAMP)
 	$(BIN)/python -m pytest -m "not interpreted and not long" $(addprefix --ignore ,$(RULES) $(SERVE))
 
 # Long statistics, kills and crafted files: minutes. A workflow runs them every night.
-long: $(STAMP)
+long: $(STAMP)  ## run the tests that take minutes, as every night
+	$(PIP) --group nightly
 	$(BIN)/python -m pytest -m long tests
+	$(BIN)/python -m pytest -q tests/simulation tests/core -k "polars or duckdb or others_read or dask"
 
 # The tests with the oldest packages that pyproject.toml allows (which themselves use what their newer
 # dependencies deprecate), and with the newest, pre-releases included.
-lowest:
+lowest:  ## run the tests with the oldest packages allowed
 	$(MAKE) other-versions VENV=.venv-lowest CHOICE="--resolution lowest-direct" WARNINGS="-W ignore::DeprecationWarning"
 
-newest:
+newest:  ## run the tests with the newest packages
 	$(MAKE) other-versions VENV=.venv-newest CHOICE="--upgrade --prerelease allow"
 
-other-versions:
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
-	$(BIN)/uv pip install --quiet --python $(BIN)/python $(CHOICE) --group dev --editable ".[lab,docs,serve,postgres]"
+other-versions: $(BIN)/python
+	$(PIP) uv
+	$(BIN)/uv pip install --quiet --python $(BIN)/python $(CHOICE) --group dev --group nightly --editable ".[sim,docs,serve,postgres]"
 	$(BIN)/python -m pytest -q $(WARNINGS) -m "not interpreted and not slow" tests
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q $(WARNINGS) -m interpreted tests
 
@@ -89,50 +96,57 @@ unit-no-jit: $(STAMP)
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -W ignore:Unable -m slipcover -m pytest -m "not compiled and not slow" tests src paper --ignore tests/policies/test_oracle.py --ignore tests/policies/test_late_oracle.py
 
 # The site, into site/; a warning is an error. (The variable silences a notice of the theme's makers.)
-docs: $(STAMP)
+docs: $(STAMP)  ## build the site, into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 # What is published, the sdist too: built, checked, and tried in environments with nothing else in them.
-build: $(STAMP)
+build: $(STAMP)  ## build the sdist and the wheel, and try them
+	$(PIP) --group release
 	rm -rf dist
 	$(BIN)/python -m build --no-isolation
 	$(BIN)/twine check --strict dist/*
 	$(BIN)/python tests/empty_environment.py dist/*
 
-bench: $(STAMP)
+bench: $(STAMP)  ## measure speeds
 	$(BIN)/python benchmarks/run.py
 
-# Every policy, compiled for a GPU that need not be there: minutes; `test` compiles some.
-gpu: $(STAMP)
-	MANYARMS_EVERY_POLICY=1 $(BIN)/python -m pytest -q -m "not interpreted" tests/simulation/test_gpu.py
+# Every policy, compiled for a GPU that need not be there: minutes.
+gpu: $(STAMP)  ## compile every policy for a GPU, which need not be there
+	$(PIP) --group gpu
+	$(BIN)/python -m pytest -q -m "not interpreted" tests/simulation/test_gpu.py
 
 # What others could plant, damage or craft, tried in minutes; not part of `test`.
-attack: $(STAMP)
+attack: $(STAMP)  ## try damaged and crafted files, kills, full disks
 	$(BIN)/python -m tests.attack
 
-format: $(STAMP)
+format: $(STAMP)  ## format the code
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
 # The versions that development is known to work with, for all platforms. No package index is named,
 # and there are no hashes, so that pip takes the file as a constraint: PIP_CONSTRAINT=requirements/dev.lock
-lock: $(STAMP)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
+lock: $(STAMP)  ## renew the lock files
+	$(PIP) uv
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --upgrade --no-emit-index-url --no-annotate \
-	  --custom-compile-command "make lock" --group dev --all-extras pyproject.toml --output-file requirements/dev.lock
+	  --custom-compile-command "make lock" --group dev --group gpu --group nightly --group release --all-extras pyproject.toml --output-file requirements/dev.lock
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --upgrade --no-emit-index-url --no-annotate --generate-hashes \
 	  --custom-compile-command "make lock" requirements/release.in --output-file requirements/release.lock
 
-$(STAMP): pyproject.toml
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group dev --editable ".[lab,docs,serve,postgres]"
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "manyarms needs Python 3.11 or newer, and $(PYTHON) is older or missing. Name another: make PYTHON=python3.12 test"; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
+	  echo "$(PYTHON) cannot create virtual environments. On Debian and Ubuntu: apt-get install python3-venv"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(STAMP): pyproject.toml | $(BIN)/python
+	$(PIP) --upgrade "pip>=25.1"
+	$(PIP) --group dev --editable ".[sim,docs,serve,postgres]"
 	touch $(STAMP)
 
-$(PAPER_STAMP): pyproject.toml
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	test -e $(STAMP) || $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[lab]" "rich>=14.3"
+$(PAPER_STAMP): pyproject.toml | $(BIN)/python
+	test -e $(STAMP) || $(PIP) --editable ".[sim]" "rich>=14.3"
 	touch $(PAPER_STAMP)
 
-clean:
+clean:  ## remove all that these commands made
 	rm -rf $(VENV) dist build site .mypy_cache .ruff_cache .pytest_cache .hypothesis

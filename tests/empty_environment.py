@@ -44,7 +44,7 @@ except ma.MissingExtraError as error:
 else:
     raise AssertionError("simulate must say that numba is missing")
 extras = {line.partition("extra == ")[2].strip("'\\"") for line in requires("manyarms")} - {""}
-assert extras == {"sim", "lab", "docs", "serve", "postgres", "cuda"}, extras
+assert extras == {"sim", "docs", "serve", "postgres", "cuda"}, extras
 """
 
 SIMULATION = """
@@ -86,7 +86,7 @@ def main(package: Path) -> None:
         )
         said = command.stdout + command.stderr
         sys.stdout.write(said)
-        if command.returncode != 1 or "needs click" not in said or '"manyarms[lab]"' not in said:
+        if command.returncode != 1 or "needs click" not in said or '"manyarms[sim]"' not in said:
             sys.exit("`manyarms --version` without extras must say what is missing.")
         install(f"{package.resolve()}[sim]")
         run(SIMULATION)

@@ -240,7 +240,7 @@ class DeviceError(ManyarmsError, RuntimeError):
 class MissingExtraError(ManyarmsError, ImportError):
     """A package of an optional part of manyarms is not installed."""
 
-    def __init__(self, package: str, purpose: str, extra: str | None = "lab") -> None:
+    def __init__(self, package: str, purpose: str, extra: str | None = "sim") -> None:
         super().__init__(package, purpose, extra)  # by which it may cross processes
         how = how_to_install(extra) if extra else f"Run `pip install {package.partition(' ')[0]}`."
         self.msg = self._message = f"{package} must be installed {purpose}, and it is not. {how}"

@@ -203,7 +203,7 @@ def test_without_the_extra_the_command_line_says_what_to_install() -> None:
         "import sys\nsys.modules['click'] = None\nfrom manyarms.cli.main import main\n"
         "assert main(['--help']) == 1\n"
     )
-    assert 'pip install "manyarms[lab]"' in done.stderr
+    assert 'pip install "manyarms[sim]"' in done.stderr
 
 
 def test_the_package_runs_as_a_module() -> None:

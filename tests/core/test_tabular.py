@@ -79,4 +79,5 @@ def test_the_library_that_is_in_use_is_taken(monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])
 def test_values_of_both_kinds_become_text(library: Library) -> None:
+    pytest.importorskip(library)
     assert list(data_frame({"target": ["a", 7]}, library)["target"]) == ["a", "7"]

@@ -184,5 +184,5 @@ def test_a_record_that_is_no_checksum_is_no_record() -> None:
 
 def test_without_pooch_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pooch", None)
-    with pytest.raises(MissingExtraError, match=r'pip install "manyarms\[lab\]"'):
+    with pytest.raises(MissingExtraError, match=r'pip install "manyarms\[sim\]"'):
         find_contest(652, download=True)

@@ -23,7 +23,7 @@ from manyarms.instances.contests import (
     published_contests,
 )
 
-pytest.importorskip("pooch", reason='it downloads: pip install "manyarms[lab]"')
+pytest.importorskip("pooch", reason='it downloads: pip install "manyarms[sim]"')
 
 
 def _contest(shares: list[int]) -> str:

@@ -35,7 +35,7 @@ def test_they_are_small_and_their_links_lead_somewhere(path: Path) -> None:
 def test_they_run_and_say_the_same(
     path: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    pytest.importorskip("matplotlib", reason='figures need pip install ".[lab]"')
+    pytest.importorskip("matplotlib", reason='figures need pip install ".[sim]"')
     monkeypatch.chdir(LEARN)
     monkeypatch.setattr(sys, "path", [*sys.path])
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))

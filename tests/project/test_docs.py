@@ -116,12 +116,12 @@ def _check_extras(requirement: str) -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     found = re.fullmatch(r"(?:\.|manyarms)(?:\[([\w,]+)\])?", requirement)
     assert found, requirement
-    assert set((found[1] or "lab").split(",")) <= set(project["optional-dependencies"])
+    assert set((found[1] or "sim").split(",")) <= set(project["optional-dependencies"])
 
 
 def _check_manyarms(words: list[str]) -> None:
     """Parse a command as click would, without running it."""
-    click = pytest.importorskip("click", reason='the command line needs pip install ".[lab]"')
+    click = pytest.importorskip("click", reason='the command line needs pip install ".[sim]"')
     from manyarms.cli.app import app
 
     command, context = app, click.Context(app)

@@ -25,7 +25,8 @@ def _notes(tag: str, root: Path) -> subprocess.CompletedProcess[str]:
 
 def test_the_lock_pins_all_that_is_asked_for_and_names_no_index() -> None:
     extras = PROJECT["project"]["optional-dependencies"].values()
-    wanted = [PROJECT["project"]["dependencies"], PROJECT["dependency-groups"]["dev"], *extras]
+    groups = PROJECT["dependency-groups"].values()
+    wanted = [PROJECT["project"]["dependencies"], *groups, *extras]
     for line in itertools.chain(*wanted):
         name = re.split(r"[\[<>=;]", line)[0]
         assert name == "manyarms" or re.search(rf"^{re.escape(name)}==\d", LOCK, re.MULTILINE), (

@@ -18,7 +18,7 @@ from manyarms.theory.rates import moss_plus_plus_rate, quantile_rate
 from tests.helpers import run_python
 from tests.report.made import made_result
 
-pytest.importorskip("matplotlib", reason="the extra `lab` is not installed")
+pytest.importorskip("matplotlib", reason="the extra `sim` is not installed")
 
 import matplotlib
 from matplotlib.collections import PolyCollection
@@ -399,4 +399,4 @@ assert not {"matplotlib.pyplot", "numba"} & set(sys.modules)
 """
     )
     assert done.stdout.startswith("MissingExtraError matplotlib must be installed")
-    assert 'pip install "manyarms[lab]"' in done.stdout
+    assert 'pip install "manyarms[sim]"' in done.stdout

