@@ -10,6 +10,7 @@ import pytest
 
 import manyarms as ma
 from manyarms.live.arms import Seats
+from manyarms.live.remembering import remembered
 from tests.fixed import Fixed
 from tests.helpers import EVERY_POLICY, label
 from tests.inference.games import new
@@ -41,7 +42,7 @@ def test_a_season_begins_with_what_is_known() -> None:
     play_tape(live, 150, {})
     known_before = {arm.arm: arm for arm in live.arms()}
     live.season(horizon=250, policy=ma.Prospector(), seed=5)
-    rewards = live._experiment.remembered()
+    rewards = remembered(live._experiment.settings, live._experiment.tally)
     assert {arm: len(some) for arm, some in rewards.items()} == {
         arm: one.told for arm, one in known_before.items()
     }
@@ -112,11 +113,11 @@ def test_a_reward_of_an_earlier_season_reaches_the_policy() -> None:
 def test_the_order_of_rewards_is_random_and_other_rewards_are_their_mean() -> None:
     live = new(ma.MOSS(), n_arms=3)
     live.observe(1, [1.0] * 20 + [0.0] * 20)
-    rewards = live._experiment.remembered()[1]
+    rewards = remembered(live._experiment.settings, live._experiment.tally)[1]
     assert sorted(rewards) == [0.0] * 20 + [1.0] * 20 != rewards
     other = new(ma.MOSS(), reward_range=(0.0, 10.0), horizon=50)
     other.observe(3, [1.0, 9.5])
-    assert other._experiment.remembered() == {3: [5.25, 5.25]}
+    assert remembered(other._experiment.settings, other._experiment.tally) == {3: [5.25, 5.25]}
 
 
 def test_observed_arms_come_first_and_their_rewards_are_used() -> None:

@@ -135,8 +135,8 @@ def _write_parquet(path: Path, rows: Iterator[tuple[Any, ...]]) -> int:
     from manyarms.core.optional import need
     from manyarms.store import HistoryRow
 
-    arrow = need("pyarrow", "to write Parquet", "lab")
-    parquet = need("pyarrow.parquet", "to write Parquet", "lab")
+    arrow = need("pyarrow", "to write Parquet", "sim")
+    parquet = need("pyarrow.parquet", "to write Parquet", "sim")
     types = ("int64", "float64", "string", "int64", "string", "float64", "string")
     schema = arrow.schema(list(zip(HistoryRow._fields, types, strict=True)))
     count = 0

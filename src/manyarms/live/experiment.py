@@ -10,6 +10,7 @@ import time
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Iterable
+from itertools import takewhile
 from typing import Any
 
 from manyarms.core.jit import Dispatched, check_bodies
@@ -33,7 +34,7 @@ from manyarms.live.kinds import (
     TOLD,
     USED,
 )
-from manyarms.live.remembering import in_random_order
+from manyarms.live.remembering import remembered
 from manyarms.live.settings import Settings
 from manyarms.live.tally import ArmTally, ControlTally, PendingPull
 from manyarms.protocol.in_flight import land, launch, lose
@@ -347,14 +348,12 @@ class Experiment:
 
     def overdue(self) -> list[int]:
         """Return the pending pulls whose windows have ended."""
-        numbers: list[int] = []
-        if self.window is not None and self.pending:
-            end = self.now() - self.window
-            for number, pull in self.pending.items():
-                if pull.asked > end:
-                    break
-                numbers.append(number)
-        return numbers
+        if self.window is None or not self.pending:
+            return []
+        end = self.now() - self.window
+        return [
+            number for number, _ in takewhile(lambda one: one[1].asked <= end, self.pending.items())
+        ]
 
     def observe(self, arm: int, rewards: Iterable[float]) -> None:
         """Keep rewards of an arm that no pull earned."""
@@ -466,20 +465,16 @@ class Experiment:
         `horizon` is the number of pulls to come; those that are remembered are added to it.
         """
         detail = {"policy": described_policy(policy), "horizon": horizon, "seed": seed}
-        remembered = {
-            arm: in_random_order(self.settings, arm, tally)
-            for arm, tally in self.tally.items()
-            if tally.told + tally.observed > 0
-        }
+        known = remembered(self.settings, self.tally)
         for pull in self.pending.values():
             pull.generation = _NEVER
-        known = sum(map(len, remembered.values()))
-        self._begin(policy, None if horizon is None else horizon + known, seed)
+        total = None if horizon is None else horizon + sum(map(len, known.values()))
+        self._begin(policy, total, seed)
         if horizon is not None:
             self.most_pulls = self.pulls + horizon
         self._by_arm_at = -1
         for arm in sorted(self.retired):
             retire(self.state, arm)
-        for arm, rewards in remembered.items():
+        for arm, rewards in known.items():
             self._remember(arm, rewards)
         self._note(SEASON, detail=detail)

@@ -8,7 +8,16 @@ from manyarms.live.tally import ArmTally
 from manyarms.protocol.keys import memory_key
 
 
-def in_random_order(settings: Settings, arm: int, tally: ArmTally) -> list[float]:
+def remembered(settings: Settings, tallies: dict[int, ArmTally]) -> dict[int, list[float]]:
+    """Return the rewards of each arm that has some."""
+    return {
+        arm: _in_random_order(settings, arm, tally)
+        for arm, tally in tallies.items()
+        if tally.told + tally.observed > 0
+    }
+
+
+def _in_random_order(settings: Settings, arm: int, tally: ArmTally) -> list[float]:
     """Return as many rewards of an arm as are known, with the same sum; only that is kept of them.
 
     They are 0 and 1 in a random order if that can be; else all are equal.
