@@ -334,6 +334,9 @@ def cached_in(folder: Path | None, decorator: Any, function: Any, **options: Any
 
     Numba reads `CACHE_DIR` when a function is decorated. Without a folder, or if Numba would use
     another one, code is not cached: only this folder's name changes with the code.
+
+    The decorator gets the function and the options in one call: `cuda.jit(lto=False)(function)`
+    loses `lto` in numba-cuda 0.30.
     """
     import numba
 
@@ -341,11 +344,11 @@ def cached_in(folder: Path | None, decorator: Any, function: Any, **options: Any
     if folder is not None:
         before, config.CACHE_DIR = config.CACHE_DIR, str(folder)
         try:
-            made = decorator(cache=True, **options)(function)
+            made = decorator(function, cache=True, **options)
             if folder in Path(made.stats.cache_path).parents:
                 return made
         except RuntimeError as error:  # no place for a cache
             warn_uncached(error)
         finally:
             config.CACHE_DIR = before
-    return decorator(**options)(function)
+    return decorator(function, **options)

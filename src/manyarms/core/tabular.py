@@ -98,7 +98,7 @@ class TextTable(Tabular):
 def data_frame(columns: Mapping[str, Sequence[Any]], library: Library | None = None) -> Any:
     """Return columns as a data frame of pandas or polars; names of both kinds are text.
 
-    >>> data_frame({"arm": [7, 9], "told": [3, 0]}, "polars").shape
+    >>> data_frame({"arm": [7, 9], "pulls": [3, 0]}, "pandas").shape
     (2, 2)
     """
     if library is not None:
