@@ -163,7 +163,7 @@ def test_a_cookie_needs_one_host(served: InThread, tokens: dict[str, str], hosts
     for origin in ("http://", "http://x", "http://y"):
         head = f"POST /v1/experiments/shop/pause HTTP/1.1\r\n{hosts}Cookie: {cookie}\r\n"
         head += f"Origin: {origin}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
-        with socket.create_connection(("127.0.0.1", served.port), timeout=10) as link:
+        with socket.create_connection(("127.0.0.1", served.port), timeout=60) as link:
             link.sendall(head.encode())
             assert link.recv(100).startswith(b"HTTP/1.1 400")
 

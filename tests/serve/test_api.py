@@ -6,16 +6,16 @@ import itertools
 import json
 import re
 import socket
-import time
 from typing import Any
 
 import pytest
 
 import manyarms as ma
 from manyarms.client.calls import spec_of
+from manyarms.serve import clock
 from manyarms.serve.routes import ROUTES
 from tests.helpers import ALL_POLICIES, label
-from tests.serve.machines import TOKEN, InThread, call
+from tests.serve.machines import TOKEN, InThread, call, wait
 
 pytestmark = pytest.mark.interpreted
 _names = (f"x{k}" for k in itertools.count())
@@ -142,11 +142,7 @@ def test_a_window_abandons_or_tells_what_is_missing(served: InThread) -> None:
     lost = Game(served, window=0.3)
     zero = Game(served, window=0.3, missing=0.25)
     pulls = [lost.ask()[0]["pull"], zero.ask()[0]["pull"]]
-    end = time.monotonic() + 10
-    while time.monotonic() < end and (
-        lost("GET", "")[1]["pending"] or zero("GET", "")[1]["pending"]
-    ):
-        time.sleep(0.05)
+    wait(lambda: not lost("GET", "")[1]["pending"] and not zero("GET", "")[1]["pending"])
     assert lost("GET", "")[1]["abandoned"] == 1
     assert lost.tell(pulls[0], 1.0)["status"] == 410
     assert zero("GET", "")[1]["reward"] == 0.25
@@ -156,16 +152,18 @@ def test_a_window_abandons_or_tells_what_is_missing(served: InThread) -> None:
 
 
 @pytest.mark.patient
-def test_held_rewards_count_at_the_end_of_the_window(served: InThread) -> None:
-    game = Game(served, window=0.8, hold=True)
+def test_held_rewards_count_at_the_end_of_the_window(
+    served: InThread, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    game = Game(served, window=3600, hold=True)
     pull = game.ask()[0]["pull"]
     assert game.tell(pull, 1.0) == {"pull": pull, "applied": True, "held": True}
     assert game.tell(pull, 1.0) == {"pull": pull, "applied": False, "held": True}
     assert game.tell(pull, 0.0)["status"] == 409
     assert game("GET", "")[1]["told"] == 0
-    end = time.monotonic() + 10
-    while time.monotonic() < end and not game("GET", "")[1]["told"]:
-        time.sleep(0.05)
+    passed = clock._passed
+    monkeypatch.setattr(clock, "_passed", lambda: passed() + 3600)
+    wait(lambda: game("GET", "")[1]["told"])
     summary = game("GET", "")[1]
     assert (summary["told"], summary["reward"], summary["held"]) == (1, 1.0, 0)
     assert game.tell(pull, 1.0)["applied"] is False

@@ -9,6 +9,7 @@ import pytest
 
 import manyarms as ma
 from manyarms.live.opening import replayed
+from manyarms.serve import clock
 from tests.serve.machines import (
     TOKEN,
     InThread,
@@ -92,9 +93,9 @@ def test_keys(served: InThread) -> None:
     assert {pull["arm"] for pull in waiting["oldest"]} >= {"current"}
 
 
-def test_windows_end_its_pulls_too(served: InThread) -> None:
+def test_windows_end_its_pulls_too(served: InThread, monkeypatch: pytest.MonkeyPatch) -> None:
     path = path_of(new_name())
-    spec = {"n_arms": 5, "control": "today", "share": 0.5, "seed": 1, "window": 0.2, "hold": True}
+    spec = {"n_arms": 5, "control": "today", "share": 0.5, "seed": 1, "window": 3600, "hold": True}
     assert call(served.port, "PUT", path, spec | {"missing": 0})[0] == 201
     pulls = call(served.port, "POST", f"{path}/asks", {"k": 30})[1]["pulls"]
     own = [pull for pull in pulls if pull["arm"] == "today"]
@@ -102,6 +103,8 @@ def test_windows_end_its_pulls_too(served: InThread) -> None:
     tell = {"tells": [{"pull": pull["pull"], "reward": 1} for pull in own[:5]]}
     results = call(served.port, "POST", f"{path}/tells", tell)[1]["results"]
     assert {result["held"] for result in results} == {True}
+    passed = clock._passed
+    monkeypatch.setattr(clock, "_passed", lambda: passed() + 3600)
     wait(lambda: call(served.port, "GET", f"{path}/pending")[1]["count"] == 0)
     said = call(served.port, "GET", f"{path}/uplift")[1]
     assert (said["control_told"], said["control_mean"]) == (len(own), 5 / len(own))
