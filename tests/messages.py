@@ -29,12 +29,14 @@ def messages(source: str) -> Iterator[tuple[int, str]]:
         if isinstance(node, ast.JoinedStr):
             skipped.update(part for part in node.values if isinstance(part, ast.Constant))
     for node in ast.walk(tree):
+        if not isinstance(node, ast.JoinedStr | ast.Constant):
+            continue
         text = ""
         if isinstance(node, ast.JoinedStr):
             text = "".join(
                 str(part.value) if isinstance(part, ast.Constant) else "{…}" for part in node.values
             )
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in skipped:
+        elif isinstance(node.value, str) and node not in skipped:
             text = node.value
         if (
             len(re.findall(r"[A-Za-z]{2,}", text)) >= 3
