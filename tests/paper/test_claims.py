@@ -124,10 +124,9 @@ def test_on_the_plateau_regret_need_not_grow() -> None:
     assert [part.what for part in falls.deciding] == ["quantile: alpha 0.9 - alpha 0.8"]
 
 
-def test_moss_has_only_to_lose() -> None:
-    barely = {a: 1_600 * (1 + a) for a in ALPHAS}  # 7 % more than MOSS++
-    assert _claim(2, _levels("moss", barely)).verdict == Verdict.HOLDS
-    assert _claim(2, _levels("moss", {0.9: 1_000.0})).verdict == Verdict.FAILS
+def test_far_from_satisfying_is_twice_the_better_of_two() -> None:
+    assert _claim(2, _levels("moss", dict.fromkeys(ALPHAS, 10_000.0))).verdict == Verdict.HOLDS
+    assert _claim(2, _levels("moss", {0.9: 1_600.0 * 1.9})).verdict == Verdict.FAILS
 
 
 @pytest.mark.patient
