@@ -275,7 +275,7 @@ def season(arena: Arena, policy: Any, horizon: Any, seed: Any) -> Change[None]:
     total = None
     if horizon is not None:
         horizon = check_int("horizon", horizon, at_least=1)
-        total = horizon + sum(experiment.known(arm)[0] for arm in experiment.tally)
+        total = horizon + experiment.known
     check_first_draws(chosen, experiment.n_all, total)
     if experiment.retired:
         _check_can_retire(chosen, experiment.n_all, total)

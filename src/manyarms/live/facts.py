@@ -82,7 +82,7 @@ def facts_of(experiment: Experiment, name_of: Callable[[int], Any]) -> Facts:
         abandoned=abandoned,
         horizon=None if left is None else experiment.pulls + left,
         recent=experiment.recent,
-        observed=sum(map(len, experiment.stock.values())),
+        observed=experiment.unused,
         reward=settings.reward,
         epsilon=settings.epsilon,
         control=compared,

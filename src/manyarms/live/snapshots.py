@@ -52,6 +52,7 @@ _COUNTS = (
     "first_pull",
     "skipped",
     "expired",
+    "unused",
 )
 _CONTROL = ("turns", "asked", "told", "abandoned")
 

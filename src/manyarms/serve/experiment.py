@@ -282,7 +282,7 @@ class ServedExperiment:
         experiment, window = self.experiment, self.experiment.window
         if window is None:
             return None
-        for pull in experiment.overdue()[:_MOST_EXPIRED]:
+        for pull in experiment.overdue(_MOST_EXPIRED):
             reward = experiment.held.get(pull, experiment.settings.missing)
             self.change(partial(experiment.expire, pull))
             self._note_end(pull, reward)
