@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -151,6 +152,7 @@ def test_every_pull_that_ask_returns_is_recorded(tmp_path: Path) -> None:
         assert [(event.kind, event.pull) for event in events] == [("asked", p.id) for p in pulls]
         assert [live.arm_name(event.arm or 0) for event in live.events()] == [p.arm for p in pulls]
         assert [event.seq for event in live.events(after=4)] == [5, 6]
+        assert list(live.events(after=6)) == list(live.events(after=7)) == []
     with pytest.raises(ma.TurnError, match="not recorded, or closed"):
         live.events()
 
@@ -390,7 +392,34 @@ def test_save_and_load(tmp_path: Path) -> None:
         assert known(again) == known(live)
         assert list(again.events()) == []
         play(again, 50)
-        with pytest.raises(ma.ParameterError, match="another file than the store"):
-            again.save(path)
+        before = known(again)
+        for saving in (again, live):
+            with pytest.raises(ma.ParameterError, match="has it open, close it there"):
+                saving.save(path)
+        play(again, 10)
     with ma.load(path) as more:
         assert more.pending == again.pending
+    assert known(again) != before
+
+
+@pytest.mark.parametrize("lost", [(), ("saved.db",), ("saved.db-shm",)], ids=str)
+def test_a_file_that_a_killed_process_had_open_can_be_replaced(
+    lost: tuple[str, ...], tmp_path: Path
+) -> None:
+    """Its write-ahead log must not be applied to the new file."""
+    live = new(ma.EmpMOSSPlusPlus())
+    play(live, 100)
+    live.save(tmp_path / "first.db")
+    killed = tmp_path / "killed"
+    killed.mkdir()
+    with ma.load(tmp_path / "first.db") as other:
+        play(other, 50)
+        for ending in ("", "-wal", "-shm"):  # as a kill leaves them
+            shutil.copy(tmp_path / f"first.db{ending}", killed / f"saved.db{ending}")
+    for name in lost:
+        (killed / name).unlink()
+    play(live, 10)
+    live.save(killed / "saved.db")
+    assert [file.name for file in killed.iterdir()] == ["saved.db"]
+    with ma.load(killed / "saved.db") as again:
+        assert known(again) == known(live)

@@ -61,6 +61,9 @@ def test_every_field_comes_back(store: EventStore, opened: Opener) -> None:
     for one in (store, opened()):
         assert list(one.events(number)) == events
         assert list(one.events(number, after=3)) == events[3:]
+        for end in (len(events), len(events) + 1, 10**6):
+            assert list(one.events(number, after=end)) == []
+            assert list(one.history(number, after=end)) == []
         assert list(one.events(number, after=1, limit=2)) == events[1:3]
         assert one.last_seq(number) == 5
 

@@ -33,7 +33,6 @@ from manyarms.live.opening import (
     NAME,
     begin_or_continue,
     continue_experiment,
-    is_file_of,
     opened,
     save,
 )
@@ -608,15 +607,11 @@ class Live:
         Parameters
         ----------
         path
-            The file to write. If it exists, it is replaced.
+            The file to write. If it exists, it is replaced; it must not be open elsewhere.
         """
         target = check_path("path", path)
         with self._recorder.looking() as arena, path_errors(target):
             recording = self._recorder.recording
-            if recording is not None and is_file_of(recording.store, target):
-                raise ParameterError(
-                    f"`path` must be another file than the store of this handle, got {path!r}."
-                )
             save(arena, target, NAME if recording is None else recording.record.name)
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:

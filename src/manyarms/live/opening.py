@@ -26,6 +26,7 @@ from manyarms.store import (
     ExperimentRecord,
     Snapshot,
     check_name,
+    make_replaceable,
     open_store,
 )
 
@@ -231,6 +232,8 @@ def save(arena: Arena, path: Path, name: str) -> None:
         spec, state = settings.to_spec(), {"saved": True}
         record = store.create(name, spec, map(str, names), state=state)
         store.save_snapshot(record.id, 0, CODE_VERSION, snapshot(arena.experiment))
+        store.close()
+        make_replaceable(path)
 
 
 def _arms_differ(names: Sequence[Any], first: int, given: Arms) -> list[str]:
@@ -251,9 +254,3 @@ def _arms_differ(names: Sequence[Any], first: int, given: Arms) -> list[str]:
         if old != new:
             return [f"arm {place} is {shown(old, 60)} there, and {shown(new, 60)} here{change}"]
     return [f"there are {first} arms, and {given.count} here{change}"]
-
-
-def is_file_of(store: EventStore, path: Path) -> bool:
-    """Whether a path is the file of a store."""
-    place = str(store)
-    return place.startswith("sqlite:///") and Path(place[10:]).resolve() == path.resolve()

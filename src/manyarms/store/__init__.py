@@ -24,7 +24,7 @@ from manyarms.store.records import (
     Token,
     check_name,
 )
-from manyarms.store.sqlite import SQLiteConnection
+from manyarms.store.sqlite import SQLiteConnection, make_replaceable
 from manyarms.store.upkeep import Checked, backup, check, copy
 
 __all__ = [
@@ -43,6 +43,7 @@ __all__ = [
     "check",
     "check_name",
     "copy",
+    "make_replaceable",
     "open_store",
 ]
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from manyarms.core.files import FileLock, LockedError, check_single
 from manyarms.errors import (
+    ParameterError,
     PathNotFoundError,
     StoreDamagedError,
     StoreError,
@@ -280,3 +281,30 @@ class SQLiteConnection(Connection):
         if code in _FIXES:
             return StoreUnavailableError(f"{self} cannot be {what}: {error}. {_FIXES[code]}.")
         return StoreError(f"{self} cannot be {what}: {error}.")
+
+
+def make_replaceable(path: Path) -> None:
+    """Remove the write-ahead log of a file that is replaced next; it must not be in use.
+
+    A process that was killed leaves a log, and SQLite would apply it to the new file. Its events
+    are moved into the file, so that the old file is intact if it is not replaced after all.
+    """
+    path = Path(os.path.realpath(path))
+    beside = [path.with_name(f"{path.name}{ending}") for ending in ("-wal", "-shm", "-journal")]
+    if path.exists() and any(one.exists() for one in beside):
+        link = sqlite3.connect(
+            f"{path.as_uri()}?mode=rw", uri=True, isolation_level=None, timeout=0
+        )
+        try:
+            link.execute("PRAGMA journal_mode = DELETE")
+        except sqlite3.OperationalError as error:
+            raise ParameterError(
+                f"`path` must be a file that can be replaced, got '{path}': {error}. If another "
+                f"handle or process has it open, close it there; or choose another name."
+            ) from error
+        except sqlite3.DatabaseError:
+            pass  # no SQLite file, or a damaged one: there is nothing to save
+        finally:
+            link.close()
+    for one in beside:
+        one.unlink(missing_ok=True)
