@@ -233,3 +233,7 @@ def test_paths_of_the_wrong_kind(tmp_path: Path) -> None:
         with pytest.raises((ma.ParameterError, ma.PathError)):
             ma.load(wrong)
     assert [file.name for file in tmp_path.iterdir()] == ["file"]
+    missing = tmp_path / "missing.db"
+    with pytest.raises(ma.PathNotFoundError) as caught:
+        ma.load(missing)
+    assert str(caught.value) == f"There is no store sqlite:///{missing}. Check the path."

@@ -75,7 +75,7 @@ def of_arms_met(tallies: Tallies, column: NDArray[Any], met: NDArray[np.int64]) 
 
 def can_sample(facts: Facts, quantile: float, error: float) -> bool:
     """Whether a random sample of the first arms can ever be enough. This never changes."""
-    if quantile == 0.0 or not facts.by_chance:
+    if quantile == 0.0 or not facts.by_chance or facts.first_arms == 0:
         return False
     arms = facts.first_arms
     spent = (1.0 - LIMITS) * error / len(LEVELS) * _FIRST

@@ -86,6 +86,7 @@ from manyarms.inference.uplift import uplift_of, why_no_uplift
 STOP, GO_ON, SETTLED = "stop", "go on", "settled"
 TOO_EARLY, OUT_OF_TRIES, STOPPED = "too early to say", "out of tries", "stopped"
 NOTHING_EARNED = "nothing earned"
+NO_ARMS = "there are no arms yet."
 
 
 @dataclass(frozen=True)
@@ -299,7 +300,8 @@ def give_verdict(
     unsettled = ~of_arms_met(tallies, judged.beaten, judged.met)
     if judged.samples:
         unsettled &= judged.samples[0].open
-    told = nothing_known("no reward has been told yet for any arm in play.")
+    why = "no reward has been told yet for any arm in play." if facts.n_arms else NO_ARMS
+    told = nothing_known(why)
     if best is not None:
         told = _in_words(tallies, best, question, judged, name_of, stopped, ways)
     return StopVerdict(

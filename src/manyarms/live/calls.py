@@ -54,6 +54,7 @@ def ask(arena: Arena, k: Any = None, most: int = 0) -> Change[Any]:
 
     The list may be shorter if `most` is given, as for `Experiment.ask`.
     """
+    check_running(arena.experiment)
     _check_has_arms(arena.experiment)
     if k is None:
         _check_left(arena.experiment, 1)
@@ -82,6 +83,23 @@ def _ask_some(arena: Arena, count: int, most: int) -> list[Pull]:
     pending = arena.experiment.pending
     numbers = arena.experiment.ask_for(count, most)
     return [Pull(arena.name(pending[number].arm), number) for number in numbers]
+
+
+def check_running(experiment: Experiment) -> None:
+    """Raise if an experiment was paused or stopped in the service."""
+    state = experiment.status.get("state", "running")
+    if state == "paused":
+        raise TurnError(
+            "Cannot ask: the experiment was paused. Resume it first (live.resume(), or Resume on "
+            "the dashboard).",
+            reason="paused",
+        )
+    if state == "stopped":
+        raise TurnError(
+            "Cannot ask: the experiment was stopped, and cannot be resumed. Deploy the recommended "
+            "arm, or begin another experiment.",
+            reason="stopped",
+        )
 
 
 def _check_has_arms(experiment: Experiment) -> None:

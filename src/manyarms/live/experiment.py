@@ -76,6 +76,9 @@ class Experiment:
     stock, drawn_next
         These rewards by arm, without those of earlier seasons, which `_has_stock` adds when their
         arm is needed; and the arms that the next draws of fresh arms return.
+    status
+        What the store keeps beside the events, because the service may change it: `state`
+        ("running", "paused" or "stopped") and the settings `epsilon` and `target`.
     course
         What happened when, for charts.
     named, skipped
@@ -105,6 +108,7 @@ class Experiment:
         self.delays = [[0, 0.0, 0.0] for _ in range(len(DELAYS) + 1)]  # count, sum, squares
         self.seq = 0
         self.log: list[Event] | None = None
+        self.status: dict[str, Any] = {}
         self.columns: Any = None  # what `live.facts` has made of it
         self.changed: Any = None  # a set of arms, for `columns`; None as long as there are none
         self.from_file = False  # whether its state came from one

@@ -17,7 +17,7 @@ from manyarms.errors import CopyError, ParameterError, RewardWarning, TurnError
 from manyarms.inference import estimates
 from manyarms.inference.estimates import ArmEstimate, Progress
 from manyarms.inference.facts import CONTROL
-from manyarms.inference.question import CONFIDENCE, asked
+from manyarms.inference.question import CONFIDENCE
 from manyarms.inference.reported import only_best_reported
 from manyarms.inference.tallies import Tallies
 from manyarms.inference.uplift import Uplift, check_confidence, uplift_of
@@ -27,7 +27,7 @@ from manyarms.live.arms import ArmNames, arms_of
 from manyarms.live.calls import Arena
 from manyarms.live.control import SHARE
 from manyarms.live.experiment import Experiment
-from manyarms.live.facts import tallies_of
+from manyarms.live.facts import question_of, tallies_of
 from manyarms.live.html import MOST_ARMS_SHOWN, handle_html
 from manyarms.live.opening import (
     NAME,
@@ -38,7 +38,6 @@ from manyarms.live.opening import (
 )
 from manyarms.live.pulls import Pull
 from manyarms.live.recorder import Recorder, Recording
-from manyarms.live.rivals import rival_of
 from manyarms.live.settings import check_settings
 from manyarms.live.synced import SyncedArms
 from manyarms.protocol.policy import Policy
@@ -477,16 +476,17 @@ class Live:
         """
         with self._recorder.looking() as arena:
             tallies = self._tallies()
-            question = asked(
+            question = question_of(
+                arena,
                 tallies.facts,
                 epsilon=epsilon,
                 quantile=quantile,
                 confidence=confidence,
                 target=target,
                 margin=margin,
-                rival=rival_of(arena, target) if isinstance(target, str) else None,
             )
-            return give_verdict(tallies, question)
+            stopped = arena.experiment.status.get("state") == "stopped"
+            return give_verdict(tallies, question, stopped=stopped)
 
     @by_name
     def uplift(self, *, confidence: float = CONFIDENCE) -> Uplift:
@@ -597,6 +597,21 @@ class Live:
         unchanged: an arm keeps its share of the error through all seasons.
         """
         self._recorder.do(calls.season, policy, horizon, seed)
+
+    def resume(self) -> None:
+        """Go on with an experiment that was paused in the service: asks are answered again.
+
+        One that was stopped stays stopped.
+        """
+        with self._recorder.looking() as arena:
+            status, recording = arena.experiment.status, self._recorder.recording
+            if status.get("state", "running") == "running":
+                return
+            if status["state"] == "stopped":
+                calls.check_running(arena.experiment)
+            if recording is not None:
+                recording.store.set_state(recording.record.id, status | {"state": "running"})
+            status["state"] = "running"
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything that is known to a file, without the history; `load` continues it.

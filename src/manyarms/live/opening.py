@@ -182,6 +182,7 @@ def _replayed_from(
     what, seq = _what(store, record), 0 if found is None else found.seq
     with gc_paused():
         experiment = _loaded(settings, found, what, policy, now)
+        experiment.status = dict(record.state)
         arms = _arms_for(settings, names)
         replay(experiment, arms, store.events(record.id, seq), what, policy)
     if isinstance(arms, ArmNumbers):
@@ -229,7 +230,7 @@ def save(arena: Arena, path: Path, name: str) -> None:
     settings = arena.experiment.settings
     names = arena.arms.names if isinstance(arena.arms, ArmNames) else ()
     with replacing(path) as part, open_store(part) as store:
-        spec, state = settings.to_spec(), {"saved": True}
+        spec, state = settings.to_spec(), arena.experiment.status | {"saved": True}
         record = store.create(name, spec, map(str, names), state=state)
         store.save_snapshot(record.id, 0, CODE_VERSION, snapshot(arena.experiment))
         store.close()
