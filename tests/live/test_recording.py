@@ -116,7 +116,7 @@ def test_odd_names_of_experiments(name: str, tmp_path: Path) -> None:
         live.ask()
     with ma.load(tmp_path / "shop.db", name=name) as live:
         assert live.pulls == 1
-    for wrong in ("a\0b", "x" * 201, "half \ud83c"):
+    for wrong in ("", "a\0b", "x" * 201, "half \ud83c"):
         with pytest.raises(ma.ParameterError, match="The name of an experiment must be"):
             begun(tmp_path, name=wrong)
 

@@ -601,6 +601,18 @@ def test_what_is_no_address(given: str) -> None:
     assert "secret" not in str(caught.value)
 
 
+@pytest.mark.parametrize("options", ["?experiment=a/b", "?mode=ro&x=y", "?"])
+def test_sqlite_addresses_take_no_options(options: str, tmp_path: Path) -> None:
+    address = f"sqlite:///{tmp_path}/shop.db{options}"
+    with pytest.raises(ParameterError, match="SQLite addresses take none. Leave out") as caught:
+        open_store(address)
+    assert repr(address) in str(caught.value)
+    assert repr(options) in str(caught.value)
+    assert list(tmp_path.iterdir()) == []
+    open_store(tmp_path / "what?.db").close()
+    assert (tmp_path / "what?.db").is_file()
+
+
 def test_what_is_no_durability(tmp_path: Path) -> None:
     with pytest.raises(ParameterError, match='`durable` must be "process" or "power", got 3'):
         open_store(tmp_path / "x.db", durable=3)  # type: ignore[arg-type]

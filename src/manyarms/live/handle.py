@@ -170,7 +170,7 @@ class Live:
             given = seed is not None
             self._hold(
                 *begin_or_continue(
-                    recorded, name or NAME, settings, all_arms, seed_given=given, now=now
+                    recorded, NAME if name is None else name, settings, all_arms, seed_given=given, now=now
                 )
             )
         except BaseException:
