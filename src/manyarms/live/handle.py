@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import secrets
 import time
@@ -178,7 +179,8 @@ class Live:
             raise
 
     def _hold(self, arena: Arena, recording: Recording | None = None) -> None:
-        self._arena, self._experiment, self._warned = arena, arena.experiment, False
+        self._arena, self._experiment = arena, arena.experiment
+        self._next_look: float = _LOOK_EVERY
         self._recorder = Recorder(arena, recording)
         _handles.add(self)
 
@@ -205,22 +207,22 @@ class Live:
             list.
         """
         pulls: Pull | list[Pull] = self._recorder.do(calls.ask, k)
-        if not self._warned and self._experiment.next % _LOOK_EVERY == 0:
+        if self._experiment.next >= self._next_look:
             self._warn_of_rewards()
         return pulls
 
     def _warn_of_rewards(self) -> None:
         """Warn, once, if it looks as if only the best rewards are told."""
         with self._recorder.looking() as (experiment, _):
+            self._next_look = experiment.next + _LOOK_EVERY
             warning = only_best_reported(
                 experiment.reward_range,
                 pulls=experiment.pulls,
-                pending=len(experiment.pending),
                 told=experiment.told,
                 earned=experiment.earned,
             )
         if warning:
-            self._warned = True
+            self._next_look = math.inf
             warnings.warn(warning, RewardWarning, stacklevel=3)
 
     def _tallies(self) -> Tallies:
