@@ -8,6 +8,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ import pytest
 import manyarms as ma
 from manyarms.errors import WriteConflictError
 from manyarms.live import opening, recorder, replaying
-from manyarms.store import LONGEST_ARM_NAME, Append, Event, open_store
+from manyarms.store import LONGEST_ARM_NAME, Append, Event, copy, open_store
 from tests.inference.games import in_turn, new, play
 from tests.live.stores import ADDRESSES, copied, known, leave
 from tests.serve.machines import new_name
@@ -379,6 +380,38 @@ def test_a_season_is_recorded(tmp_path: Path) -> None:
         live.tell(late, 1.0)
     with pytest.raises(ma.ParameterError, match="other settings: horizon is 500 there"):
         begun(tmp_path, horizon=50)
+
+
+def test_a_copy_goes_on_as_the_original(tmp_path: Path) -> None:
+    """From SQLite to PostgreSQL and back, each with a pull that is pending since the beginning."""
+    places = [f"{tmp_path}/first.db", ADDRESSES["postgres"](tmp_path), f"{tmp_path}/back.db"]
+    name, arms = new_name(), [f"arm {k}" for k in range(30)]
+    given: Any = {"control": "today", "share": 0.3, "seed": 4, "now": lambda: 1e9}
+    with ma.Prospector().live(arms=arms, store=places[0], name=name, **given) as live:
+        late = live.ask(40)
+        in_turn(live, 60)
+        live.retire(["arm 3", "arm 7"])
+        live.observe("arm 9", [1.0, 0.0])
+        live.season(policy=ma.MOSS(), horizon=300)
+        late += live.ask(10)
+        in_turn(live, 60)
+        live.restore("arm 3")
+        live.season(policy=ma.EmpMOSSPlusPlus(), horizon=400)
+        late += live.ask(10)
+        state = known(live)
+    for source, target in pairwise(places):
+        with open_store(source) as old, open_store(target) as new_one:
+            assert copy(old, new_one, [name]) == [name]
+    ends = []
+    for place in places:
+        with ma.load(place, name=name, now=lambda: 1e9) as live:
+            assert known(live) == state
+            asked = live.ask(50)
+            live.tell_many([(pull, float(pull.id % 3 == 0)) for pull in [*late, *asked[::2]]])
+            asked += live.ask(100)
+            ends.append((asked, live.pending, live.verdict(), known(live)))
+            assert {"today", "arm 3"} & {pull.arm for pull in asked}
+    assert ends[0] == ends[1] == ends[2]
 
 
 def test_save_and_load(tmp_path: Path) -> None:
