@@ -269,8 +269,6 @@ def test_names_of_arms(store: EventStore, opened: Opener) -> None:
         assert one.arm_names(number) == {**dict(enumerate(names)), **dict(more)}
         assert one.arm_names(number, [3, 100, 55]) == {3: names[3], 100: "b"}
         assert one.arm_names(number, []) == {}
-        assert one.arm_numbers(number, ["7", "x", names[3]]) == {"7": 6, names[3]: 3}
-        assert one.arm_numbers(number, []) == {}
     assert store.arm_names(played(store, 1, "other")) == {0: "red", 1: "blue", 2: "green"}
 
 
@@ -300,9 +298,7 @@ def test_names_are_unique(store: EventStore) -> None:
 def test_many_names_in_one_commit(store: EventStore) -> None:
     names = [f"arm {k}" for k in range(45_000)]
     number = store.create("shop", {}, names).id
-    assert store.arm_numbers(number, names[::1000]) == {
-        name: 1000 * k for k, name in enumerate(names[::1000])
-    }
+    assert store.arm_names(number) == dict(enumerate(names))
 
 
 # Snapshots

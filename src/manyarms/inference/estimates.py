@@ -11,8 +11,8 @@ from manyarms.core.tabular import Tabular, plain
 
 
 def promise(confidence: float) -> str:
-    """Return how sure limits are."""
-    return f"{100 * confidence:g} % sure for all arms at all times"
+    """Return the guarantee of confidence intervals in words."""
+    return f"{100 * confidence:g} % confidence, valid for all arms at once and at any time"
 
 
 PROMISE = promise(0.95)
@@ -45,7 +45,7 @@ class ArmEstimate(Tabular):
     >>> for pull in live.ask(100):
     ...     live.tell(pull, reward=float(pull.arm == "blue"))
     >>> print(live.recommend())
-    arm 'blue': 100 %, between 88.6 % and 100 % (50 pulls, 50 rewards told; 95 % sure for ...)
+    arm 'blue': 100 %, between 88.6 % and 100 % (50 pulls, 50 rewards told; 95 % confidence, ...)
     """
 
     arm: Any

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +13,7 @@ from manyarms.inference.confidence_sequences import divergence, spent_error
 from manyarms.inference.estimates import count, mean_text, promise
 from manyarms.inference.facts import CONTROL
 from manyarms.inference.question import Question
-from manyarms.inference.sample import Sample, not_met_by_chance, of_arms_met
+from manyarms.inference.sample import Sample, not_met_by_chance
 from manyarms.inference.tallies import Tallies
 from manyarms.inference.uplift import uplift_of, why_no_uplift
 from manyarms.protocol.recommend import Scale
@@ -25,37 +24,12 @@ _FEW = 1000  # arms whose limits are computed at once
 _SOME = 100  # rewards: if all of these are as small as can be, it is time to say so
 
 
-class Ways(NamedTuple):
-    """What helps where one asks."""
-
-    few: str  # arms: each of them counts
-    many: str
-    untried: str  # too many
-    target: str  # not reached
-    over: str  # no pull is left
-
-
-HANDLE = Ways(
-    "More rewards of these arms help: from observe(), or from season(policy=ma.policy"
-    '("uniform"), ...), which pulls all arms alike. So does a larger epsilon.',
-    "To know more about the others, report rewards of them with observe(). Or ask for less: a "
-    "larger epsilon or quantile, or a target, as in verdict(target=...).",
-    "To try more arms, go on with season(policy=ma.EmpMOSSPlusPlus(), ...). Or ask for less: a "
-    "larger quantile, or a target, as in verdict(target=...).",
-    "Look for a better arm with season(policy=..., horizon=...), or ask for less.",
-    "Deploy it, or go on with season(horizon=...).",
-)
-SERVICE = Ways(
-    "More rewards of these arms help: report those that you have from elsewhere (observe), or go "
-    "on in a season with the policy uniform, which pulls all arms alike. So does a larger epsilon "
-    "(Settings).",
-    "To know more about the others, report rewards of them (observe). Or ask for less: a larger "
-    "epsilon, or a target (Settings).",
-    "To try more arms, go on in a season with the policy empmoss++. Or ask for less: a larger "
-    "quantile, or a target (Settings).",
-    "Look for a better arm in a season with another policy, or ask for less.",
-    "Deploy it, or go on in a season, which remembers all rewards.",
-)
+# what helps, in words that are right for a handle and for a service
+ALL_ALIKE = "A season with the policy uniform helps: it pulls all arms alike."
+ASK_LESS = "Ask for less: a larger epsilon or quantile, or a target."
+MORE_ARMS = "A season with the policy empmoss++ helps: it tries more arms."
+OTHER_POLICY = "To look for a better arm, begin a season with another policy."
+OVER = "Deploy it, or go on in a season, which remembers all rewards."
 
 
 def missing_for_target(tallies: Tallies, best: int, question: Question, bar: float) -> str:
@@ -186,7 +160,7 @@ def missing_in_sample(
         )
     sample, size, error = min(looks, key=lambda look: look[0].excess(*look[1:]))
     opened, most = int(sample.open[:size].sum()), sample.allowed(size, error)
-    gone = int((sample.open & of_arms_met(tallies, tallies.retired, met))[:size].sum())
+    gone = int((sample.open & tallies.retired[met])[:size].sum())
     retired = f" Of these, {gone} were retired, and no pull will tell more about those."
     return (
         f"{opened} of the first {count(size, 'arm')} drawn {_better(question)}; to stop, at most "
@@ -212,5 +186,5 @@ def nothing_earned(tallies: Tallies, called: Callable[[int], str], confidence: f
     return (
         f"All {count(int(told.sum()), 'reward')} of {count(len(told), 'arm')} in play are "
         f"{scale.low:g}, the smallest there can be. The mean of arm {called(most)}, which has the "
-        f"most rewards, is at most {mean_text(high, tallies.rate)}, {promise(confidence)}."
+        f"most rewards, is at most {mean_text(high, tallies.rate)} ({promise(confidence)})."
     )

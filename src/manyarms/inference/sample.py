@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,34 +24,19 @@ _DIGITS = 40.0  # the logarithm of how much smaller a term is that does not coun
 
 
 def met_by_chance(tallies: Tallies) -> NDArray[np.int64]:
-    """Return the places of the arms that were met by chance, in this order.
-
-    The place is -1 for an arm that an earlier season met, and this one has not tried.
-    """
+    """Return the places of the arms that were met by chance, in this order."""
     facts = tallies.facts
     if not facts.by_chance:
         return np.zeros(0, np.int64)
     by_chance = tallies.arm < facts.first_arms
     by_chance[tallies.places(facts.named)] = False
-    if not facts.met:
-        return np.flatnonzero(by_chance)
-    found = map(tallies.place, facts.met)
-    before = np.array([-1 if place is None else place for place in found], np.int64)
-    by_chance[before[before >= 0]] = False
-    return np.concatenate([before, np.flatnonzero(by_chance)])
+    return np.flatnonzero(by_chance)
 
 
-def evidence_against(
-    tallies: Tallies, met: NDArray[np.int64], best: int | None, bar: float
-) -> NDArray[np.float64]:
+def evidence_against(tallies: Tallies, met: NDArray[np.int64], bar: float) -> NDArray[np.float64]:
     """Return how strongly its rewards speak against a mean of `bar`, of each arm met by chance."""
     against = np.ones(len(met))
-    if best is None:
-        return against
-    told, total = tallies.told, tallies.total
-    if len(met) != tallies.size or tallies.facts.met:  # else all arms tried, in their order
-        tried = met >= 0
-        told, total = np.where(tried, told[met], 0), np.where(tried, total[met], 0.0)
+    told, total = tallies.told[met], tallies.total[met]
     for part in in_blocks(len(met)):
         against[part] = evidence_below(
             told[part],
@@ -62,15 +46,6 @@ def evidence_against(
             sigma=tallies.facts.scale.sigma,
         )
     return against
-
-
-def of_arms_met(tallies: Tallies, column: NDArray[Any], met: NDArray[np.int64]) -> NDArray[Any]:
-    """Return a column for the places that `met_by_chance` returned; it is 0 where one is -1."""
-    if len(met) == tallies.size and not tallies.facts.met:
-        return column  # all arms that were tried, in their order
-    if tallies.size == 0:
-        return np.zeros(len(met), column.dtype)
-    return np.where(met >= 0, column[met], column.dtype.type(0))
 
 
 def can_sample(facts: Facts, quantile: float, error: float) -> bool:

@@ -267,12 +267,6 @@ class Tallies:
         low, high = self.limits()
         return int((high[self.present] > low[place]).sum()) - 1
 
-    def histogram(self) -> list[int]:
-        """Return how many arms have 1, 2-3, 4-7, ... pulls."""
-        _, powers = np.frexp(self.asked.astype(np.float64))
-        counts: list[int] = np.bincount(powers)[1:].tolist() if self.size else []
-        return counts
-
     def progress(self, stage: str) -> Progress:
         """Return how far the experiment is; `stage` is where the policy is, in its own words."""
         facts, control, reward = self.facts, self.facts.control, self.facts.earned

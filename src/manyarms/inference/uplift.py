@@ -41,7 +41,6 @@ from manyarms.inference.tallies import Tallies
 
 _GRID = 128  # means of the arm that are looked at, then again around the best of them
 _ROUNDS = 6
-_SURELY = "however often you look"
 
 
 @dataclass(frozen=True)
@@ -77,7 +76,7 @@ class Uplift(Tabular):
     >>> for pull in live.ask(3000):
     ...     live.tell(pull, reward=float(pull.arm != "current" or pull.id % 2 == 0))
     >>> print(live.uplift())
-    +109 % [84.1, 141] over current (47.8 % after 894 rewards), 95 % sure however often you look
+    +109 % [84.1, 141] over current (47.8 % after 894 rewards; 95 % confidence, valid at any time)
     >>> print(ma.Prospector().live(n_arms=9).uplift())
     Nothing to compare yet: there is no control. Set `control` when the experiment begins.
     """
@@ -120,8 +119,8 @@ class Uplift(Tabular):
         today = (
             f"{mean_text(self.control_mean, self.rate)} after {count(self.control_told, 'reward')}"
         )
-        said = f"{self.amount} over {plain(str(self.control), at_most=60)} ({today})"
-        return f"{said}, {100 * self.confidence:g} % sure {_SURELY}"
+        sure = f"{100 * self.confidence:g} % confidence, valid at any time"
+        return f"{self.amount} over {plain(str(self.control), at_most=60)} ({today}; {sure})"
 
     @property
     def amount(self) -> str:

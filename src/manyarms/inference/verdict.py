@@ -60,8 +60,11 @@ from manyarms.inference.estimates import count, mean_text, promise
 from manyarms.inference.facts import CONTROL, Facts
 from manyarms.inference.lost_rewards import lost_rewards_warning
 from manyarms.inference.missing import (
-    HANDLE,
-    Ways,
+    ALL_ALIKE,
+    ASK_LESS,
+    MORE_ARMS,
+    OTHER_POLICY,
+    OVER,
     missing_for_target,
     missing_in_sample,
     missing_of_arms,
@@ -78,7 +81,6 @@ from manyarms.inference.sample import (
     evidence_against,
     excess_of_newcomers,
     met_by_chance,
-    of_arms_met,
 )
 from manyarms.inference.tallies import Tallies
 from manyarms.inference.uplift import uplift_of, why_no_uplift
@@ -146,13 +148,13 @@ class StopVerdict:
     >>> verdict.stop
     True
     >>> print(verdict)
-    Stop and deploy arm 'blue': it is within 0.1 of the best of all 2 arms, 95 % sure.
-    Of the 2 arms tried, none is better by more than 0.1. Its mean is at least 92.5 %, 95 % sure
-    for all arms at all times.
+    Stop and deploy arm 'blue': it is within 0.1 of the best of all 2 arms (95 % confidence).
+    Of the 2 arms tried, none is better by more than 0.1. Its mean is at least 92.5 % (95 %
+    confidence, valid for all arms at once and at any time).
     >>> print(live.verdict(target=0.7).headline)
-    Stop and deploy arm 'blue': its mean is above 70 %, 95 % sure.
+    Stop and deploy arm 'blue': its mean is above 70 % (95 % confidence).
     >>> print(live.verdict(target="red", margin="50%").headline)
-    Stop and deploy arm 'blue': it is better than 'red' by more than 50 %, 95 % sure.
+    Stop and deploy arm 'blue': it is better than 'red' by more than 50 % (95 % confidence).
     """
 
     arm: Any
@@ -189,13 +191,17 @@ class StopVerdict:
         name = f"arm {plain(repr(self.arm))}"
         if self.outcome == STOP:
             it = "its mean" if isinstance(self.target, float) else "it"
-            return f"Stop and deploy {name}: {it} is {self.goal}, {100 * self.confidence:g} % sure."
+            sure = f"{100 * self.confidence:g} % confidence"
+            return f"Stop and deploy {name}: {it} is {self.goal} ({sure})."
         if self.outcome == TOO_EARLY:
             return "Too early to say: go on."
         if self.outcome == NOTHING_EARNED:
             return "Nothing earned so far: go on, and check that rewards are told as they come."
         if self.outcome == SETTLED:
-            return f"Deploy {name}, or try others on purpose: the policy has settled on it."
+            return (
+                f"Go on with another policy, or deploy {name} without a guarantee: this policy "
+                f"pulls almost only that arm."
+            )
         if self.outcome == GO_ON:
             return f"Go on: {name} is the best so far, and not yet shown to be {self.goal}."
         short = self.goal.split(" of the best of ")[0]
@@ -274,9 +280,7 @@ def give_verdict(
     tallies: Tallies,
     question: Question,
     *,
-    name_of: Callable[[int], Any] | None = None,
     stopped: bool = False,
-    ways: Ways = HANDLE,
 ) -> StopVerdict:
     """Return whether the recommended arm is good enough.
 
@@ -284,28 +288,23 @@ def give_verdict(
     ----------
     tallies, question
         What is known, and what is asked.
-    name_of
-        What an arm is called in words (default: as the game calls it).
     stopped
         Whether somebody has ended the game.
-    ways
-        What helps, in the words of whoever asks.
     """
     facts = tallies.facts
-    name_of = name_of or facts.name_of
     best = tallies.kept()
     judged = _judge(tallies, best, question)
     sampled = can_sample(facts, question.quantile, 1.0 - question.confidence)
     present_only = judged.all_known or judged.of_all or not sampled
-    unsettled = ~of_arms_met(tallies, judged.beaten, judged.met)
+    unsettled = ~judged.beaten[judged.met]
     if judged.samples:
         unsettled &= judged.samples[0].open
     why = "no reward has been told yet for any arm in play." if facts.n_arms else NO_ARMS
     told = nothing_known(why)
     if best is not None:
-        told = _in_words(tallies, best, question, judged, name_of, stopped, ways)
+        told = _in_words(tallies, best, question, judged, stopped)
     return StopVerdict(
-        arm=None if best is None else name_of(int(tallies.arm[best])),
+        arm=None if best is None else facts.name_of(int(tallies.arm[best])),
         stop=judged.stop,
         epsilon=question.epsilon.given,
         quantile=question.quantile,
@@ -352,7 +351,7 @@ def _judge(tallies: Tallies, best: int | None, question: Question) -> _Judged:
     samples: list[Sample] = []
     of_all = all_known
     if sampled:
-        against = evidence_against(tallies, met, best, bar)
+        against = evidence_against(tallies, met, bar)
         given = [(facts, against <= 1.0 / a, question.quantile, error - share, a) for a in LEVELS]
         samples = [Sample(*one) for one in given]
         if not all_known and facts.all_arms > facts.first_arms:
@@ -398,24 +397,23 @@ def _in_words(
     best: int,
     question: Question,
     judged: _Judged,
-    name_of: Callable[[int], Any],
     stopped: bool,
-    ways: Ways,
 ) -> dict[str, Any]:
     """Return the outcome and what is said about it."""
     facts = tallies.facts
     limit = _lower(tallies, best, 1.0 - question.confidence)
 
     def called(place: int) -> str:
-        return plain(repr(name_of(int(tallies.arm[place]))), at_most=24)
+        return plain(repr(facts.name_of(int(tallies.arm[place]))), at_most=24)
 
-    sure = f"its mean is at least {mean_text(limit, tallies.rate)}, {promise(question.confidence)}."
+    sure = promise(question.confidence)
+    sure = f"its mean is at least {mean_text(limit, tallies.rate)} ({sure})."
     told = nothing_known("") | {"limit": limit, "known": f"I{sure[1:]}"}
     told["warning"] = reward_warnings(facts)
     if judged.stop:
         lost = lost_rewards_warning(tallies, best, called(best), judged.slack, question)
         return told | {"outcome": STOP, "warning": f"{lost} {told['warning']}".strip()}
-    missing, advice = _missing(tallies, best, question, judged, called, ways)
+    missing, advice = _missing(tallies, best, question, judged, called)
     over = stopped or facts.pulls == facts.horizon
     if nothing := nothing_earned(tallies, called, question.confidence):
         told["known"] = nothing
@@ -425,7 +423,7 @@ def _in_words(
         wait = ""
         if facts.pending:
             wait = f"Tell the {count(facts.pending, 'reward')} still missing. "
-        outcome, advice = STOPPED if stopped else OUT_OF_TRIES, f"{wait}{ways.over}"
+        outcome, advice = STOPPED if stopped else OUT_OF_TRIES, f"{wait}{OVER}"
     elif nothing:
         outcome, advice = NOTHING_EARNED, ""
     elif _too_early(tallies, mean, limit):
@@ -446,17 +444,17 @@ def _missing(
     question: Question,
     judged: _Judged,
     called: Callable[[int], str],
-    ways: Ways,
 ) -> tuple[str, str]:
+    """Return what keeps a verdict from saying stop, and what helps."""
     if question.target is not None:
-        return missing_for_target(tallies, best, question, judged.bar), ways.target
+        return missing_for_target(tallies, best, question, judged.bar), OTHER_POLICY
     if judged.samples and int(tallies.present.sum()) < tallies.facts.n_arms:
         few = all(sample.draws_missing() for sample in judged.samples)
         missing = missing_in_sample(tallies, judged.met, judged.samples, question)
-        return missing, ways.untried if few else ways.many
+        return missing, MORE_ARMS if few else ASK_LESS
     return missing_of_arms(
         tallies, called, judged.beaten, judged.bar, judged.share, question
-    ), ways.few
+    ), ALL_ALIKE
 
 
 def _too_early(tallies: Tallies, mean: float, limit: float) -> bool:

@@ -171,7 +171,12 @@ class Live:
             given = seed is not None
             self._hold(
                 *begin_or_continue(
-                    recorded, NAME if name is None else name, settings, all_arms, seed_given=given, now=now
+                    recorded,
+                    NAME if name is None else name,
+                    settings,
+                    all_arms,
+                    seed_given=given,
+                    now=now,
                 )
             )
         except BaseException:
@@ -494,8 +499,8 @@ class Live:
     def uplift(self, *, confidence: float = CONFIDENCE) -> Uplift:
         """Return how much better the recommended arm is than the control.
 
-        `print` it for "+12.4 % [8.1, 16.9] over current (3.1 % after 5210 rewards), 95 % sure
-        however often you look".
+        `print` it for "+12.4 % [8.1, 16.9] over current (3.1 % after 5210 rewards; 95 %
+        confidence, valid at any time)".
 
         Parameters
         ----------

@@ -31,6 +31,11 @@ _new = tuple.__new__  # makes a NamedTuple in half the time of its class
 _left_behind: list[EventStore] = []  # by forks: never closed or collected, they are the parent's
 
 
+def snapshot_is_due(experiment: Experiment, events: int) -> bool:
+    """Whether so many events came after the last snapshot that another one is worth its time."""
+    return events >= max(SNAPSHOT_EVERY, len(experiment.tally))
+
+
 class Recording:
     """The log of one experiment in a store."""
 
@@ -53,7 +58,7 @@ class Recording:
                 names = [(self._named + k, str(name)) for k, name in enumerate(fresh)]
             self._named = arena.arms.count
         self.store.commit([_new(Append, (self.record.id, events[0].seq - 1, events, names, ()))])
-        if events[-1].seq - self.saved > max(SNAPSHOT_EVERY, len(arena.experiment.tally)):
+        if snapshot_is_due(arena.experiment, events[-1].seq - self.saved):
             self.snapshot(arena.experiment)
 
     def snapshot(self, experiment: Experiment) -> None:

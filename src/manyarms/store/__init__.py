@@ -92,10 +92,10 @@ def _connector(address: str, options: Options) -> Callable[[], Connection]:
     if separator and scheme in ("postgresql", "postgres"):
         return partial(PostgresConnection, address, options)
     if scheme == "sqlite" and "?" in rest:
-        options = address.partition("?")[2]
+        extra = f"?{rest.partition('?')[2]}"
         raise ParameterError(
             f"`store` must be sqlite:///PATH without options, got {address!r}: SQLite addresses "
-            f"take none. Leave out '?{options}'; a file name with '?' is given as a plain path."
+            f"take none. Leave out {extra!r}; a file name with '?' is given as a plain path."
         )
     path = rest[1:] if scheme == "sqlite" and rest.startswith("/") else address
     if path in ("", ":memory:") or "://" in path:
