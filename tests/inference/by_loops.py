@@ -31,7 +31,7 @@ class Judged(NamedTuple):
     beaten: int
     met: int
     unsettled: int
-    highest: list[tuple[int, float]]  # arms of the largest upper limits that are not beaten
+    highest: list[tuple[int, float]]  # arms of the largest upper bounds that are not beaten
 
 
 def _known(game: Experiment, arm: int) -> tuple[int, float]:
@@ -72,7 +72,7 @@ def kept(game: Experiment) -> int:
 
 
 def top(game: Experiment, k: int) -> list[int]:
-    """Return the arm to keep, and others by their lower limits."""
+    """Return the arm to keep, and others by their lower bounds."""
     own, limits = kept(game), limits_of(game)
     others = [arm for arm in limits if arm not in game.retired and arm != own]
     return [own, *heapq.nlargest(k - 1, others, key=lambda arm: limits[arm][0])]

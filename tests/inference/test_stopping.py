@@ -76,7 +76,7 @@ def test_a_target_is_reached_when_the_limit_is_above_it() -> None:
     for margin in (gap + 1e-9, f"{100 * (limit / high - 1) + 1e-6:.9f}%"):
         said = live.verdict(target="0", margin=margin)
         assert not said.stop
-        assert "the upper limit of '0' and the margin." in said.missing
+        assert "the upper bound of '0' and the margin." in said.missing
     assert "No reward of '2' is known" in live.verdict(target="2").missing
     assert "It is the arm" in live.verdict(target="1").missing
     assert "another arm must be found" in live.verdict(target=1.0).missing

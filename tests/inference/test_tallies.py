@@ -82,7 +82,7 @@ def _check_verdict(live: ma.Live, asked: tuple[float, float, float], turn: int) 
     numbers = (found.arm, found.stop, found.tried, found.beaten, found.met, found.unsettled)
     assert numbers == (expected.arm, expected.stop, *expected[3:7]), turn
     assert found.limit == pytest.approx(expected.limit, rel=1e-11, abs=1e-11)
-    held_up = re.findall(r"(\d+) \(upper limit ([^,]+),", found.missing)
+    held_up = re.findall(r"(\d+) \(upper bound ([^,]+),", found.missing)
     if held_up:
         assert held_up == [
             (str(arm), mean_text(high, found.rate)) for arm, high in expected.highest

@@ -169,7 +169,7 @@ def test_few_arms_need_no_sample(n_arms: int) -> None:
     assert f"to stop, {f'at most {top}' if top else 'none'} may be." in verdict.missing
     live.observe(last, [0.0] * 5)
     said = live.verdict().missing
-    assert re.search(rf"Held up by .*\b{last} \(upper limit [79]\S+ %, [56] rewards\)", said)
+    assert re.search(rf"Held up by .*\b{last} \(upper bound [79]\S+ %, [56] rewards\)", said)
     live.observe(last, [0.0] * 400)
     verdict = live.verdict()
     assert (verdict.stop, verdict.arm, verdict.unsettled) == (True, 1, 0)

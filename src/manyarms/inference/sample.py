@@ -1,4 +1,4 @@
-r"""The arms that a game met by chance: if few of them can be good, there are few good ones.
+"""The arms that a policy drew at random: if few of them can be good, there are few good ones.
 
 The docstring of `inference.verdict` has the argument.
 """
@@ -17,7 +17,7 @@ from manyarms.inference.facts import Facts
 from manyarms.inference.tallies import Tallies
 
 LEVELS = (0.5, 0.75)  # the error of what is said of a single arm: a few pulls are enough
-LIMITS = 0.2  # of the error, for the limits of arms; the rest is for the sample
+LIMITS = 0.2  # of the error, for the intervals of arms; the rest is for the sample
 _STEP = 1.5  # from one size of the sample that is looked at to the next
 _FIRST = 0.9  # of the rest, for u = 0; then a tenth of that for each doubling
 _DIGITS = 40.0  # the logarithm of how much smaller a term is that does not count

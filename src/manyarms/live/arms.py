@@ -1,4 +1,4 @@
-"""Names, numbers and seats: how the user, the game and the policy refer to an arm."""
+"""Names, numbers and seats: how the user, the experiment and the policy refer to an arm."""
 
 from __future__ import annotations
 
@@ -163,17 +163,17 @@ def arms_of(n_arms: Any, names: Any) -> Arms:
 
 
 class Seats:
-    """Which arm the policy means by a number, its seat: at first arm k has seat k.
+    """The numbers by which the policy knows arms, called seats: at first arm k has seat k.
 
-    Two arms change seats where one of them shall be drawn next. An arm that comes back takes a new
-    seat, because a policy never looks at a retired one again; arms that are added later then sit
-    some seats further on, by a `shift`.
+    Two arms swap seats if one of them is to be drawn next. An arm that comes back gets a new seat,
+    because a policy never looks at a retired one again. The seats of arms that are added later are
+    then larger than their numbers, by a `shift`.
 
     >>> seats = Seats(3)
     >>> seats.swap(0, 2)
     >>> seats.come_back(1)
     >>> seats.add(3, 2)  # arms 3 and 4
-    >>> [seats.arm(seat) for seat in (0, 2, 3, 4, 5)]  # nobody sits at 1 any more
+    >>> [seats.arm(seat) for seat in (0, 2, 3, 4, 5)]  # seat 1 is empty
     [2, 0, 1, 3, 4]
     """
 
@@ -251,7 +251,7 @@ class Seats:
         for seat in seats.arm_at:
             part = bisect_right(firsts, seat) - 1
             own = seat - seats._shifts[part]
-            free = own >= ends[part] or own in seats.seat_of  # nobody came there, or moved away
+            free = own >= ends[part] or own in seats.seat_of  # no arm came there, or it moved away
             if not (0 <= seat < seats.count and free):
                 raise ValueError("arms sit where there are no seats")
         return seats

@@ -47,7 +47,7 @@ _new = tuple.__new__  # makes a NamedTuple in half the time of its class
 
 
 class Experiment:
-    """Everything that is known. Events are appended to `log`, unless it is None.
+    """The state of an experiment. Each change appends its events to `log`, unless it is None.
 
     Attributes
     ----------
@@ -61,13 +61,13 @@ class Experiment:
     state
         What the policy remembers.
     n_all, retired
-        How many arms ever came; and those that are retired.
+        The number of arms that were ever added, and the set of retired arms.
     tally
-        What is known of each arm, in the order in which arms were met, which decides an arm's share
-        of the error of intervals. It goes on through seasons.
+        The counts of each arm, in the order in which arms were met. This order decides an arm's
+        share of the error of intervals, and does not change with seasons.
     pending, held, abandoned
-        Pulls without a reward, by number in the order of asks; rewards that count when a window
-        ends, by pull; and the numbers of pulls that were given up.
+        Pulls without a reward, by number in the order of asks; rewards that count when the window
+        of their pull ends, by pull; and the numbers of pulls that ended without a reward.
     next, pulls, turns
         The number of the next pull; how many pulls were the policy's; and how many choices the
         policy made in this season.
@@ -119,7 +119,7 @@ class Experiment:
         self._begin(settings.policy, settings.horizon, settings.seed)
 
     def _begin(self, policy: Policy, horizon: int | None, seed: int) -> None:
-        """Let a policy begin that knows nothing; without arms, it begins with the first ones."""
+        """Start a policy from scratch; without arms it starts when the first ones are added."""
         self.policy, self.horizon, self.seed = policy, horizon, seed
         self.season += 1
         self.first_pull, self.last, self.turns = self.next, -1, 0
@@ -154,10 +154,10 @@ class Experiment:
     def ask(self, more: int = 1, most: int = 0, exactly: int | None = None) -> int | None:
         """Let the policy choose the next pull; return its number.
 
-        `more` pulls are to be handed out, this one among them. While the policy chooses arms with a
-        reward that is known and that it was not told, it is told that instead. If that were `most`
-        rewards, return None, so that others can have a turn; the next call goes on from there. A
-        replay says that it were `exactly` so many.
+        `more` pulls are wanted, including this one. While the policy chooses an arm with a known
+        reward that it was not told, it is told this reward, and chooses again. After `most` such
+        rewards None is returned, so that a service can answer other requests; the next call
+        continues. In a replay, `exactly` is the recorded number of such rewards.
         """
         number, used, pending = self.next, 0, self.pending
         before = self.last if self.last in pending else -1
@@ -272,7 +272,7 @@ class Experiment:
         return numbers
 
     def use(self, count: int) -> None:
-        """Replay that the policy was told so many known rewards."""
+        """Replay that the policy was told `count` known rewards."""
         if self.ask(most=count) is not None:
             raise ParameterError(f"{self.policy} was told fewer than {count} known rewards.")
 
@@ -342,7 +342,7 @@ class Experiment:
         seen[2] += reward * reward
 
     def abandon(self, number: int) -> None:
-        """Go on without the reward of a pending pull."""
+        """End a pending pull without a reward."""
         self._give_up(number, ABANDONED)
 
     def _give_up(self, number: int, kind: str) -> None:
@@ -392,7 +392,7 @@ class Experiment:
             self.changed.add(arm)
 
     def _remember(self, arm: int, reward: float) -> None:
-        """Let the policy be told a reward when it chooses its arm, which it is to draw next."""
+        """Keep a reward until the policy chooses its arm, and make the policy draw the arm next."""
         if not self._has_stock(arm):
             self.stock[arm] = deque()
         self.stock[arm].append(reward)
@@ -413,13 +413,13 @@ class Experiment:
         self._note(ADDED, detail={"count": count})
 
     def begin_with(self, count: int) -> None:
-        """Let the policy begin with the first arms of an experiment that had none."""
+        """Start the policy with the first arms of an experiment that had none."""
         self.first_arms = self.n_all = count
         self.season = 0
         self._begin(self.settings.policy, self.settings.horizon, self.settings.seed)
 
     def retire(self, arm: int) -> None:
-        """Never choose an arm again."""
+        """Take an arm out of play."""
         for number in self._pending_of(arm):
             lose(self.state, self.pending, number)
         self.retired.add(arm)
@@ -486,9 +486,9 @@ class Experiment:
     # Seasons
 
     def begin_season(self, policy: Policy, horizon: int | None, seed: int) -> None:
-        """Let a policy begin that remembers all rewards; pending pulls stay pending.
+        """Start a policy that is told all known rewards; pending pulls stay pending.
 
-        `horizon` is the number of pulls to come; those that are remembered are added to it.
+        `horizon` is the number of pulls to come; the known rewards are added to it.
         """
         detail = {"policy": described_policy(policy), "horizon": horizon, "seed": seed}
         for pull in self.pending.values():

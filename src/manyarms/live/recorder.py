@@ -1,4 +1,4 @@
-"""One call at a time, done as a whole; its events go to the store before it returns."""
+"""Run one call at a time, all or nothing, and commit its events before it returns."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Recording:
         try:
             data = snapshot(experiment)
             self.store.save_snapshot(self.record.id, experiment.seq, CODE_VERSION, data)
-        except Exception as error:  # whatever it is: the events are recorded
+        except Exception as error:  # of any kind: the events are recorded
             _logger.warning("No snapshot of %s was stored: %r", self, error)
 
     def close(self, experiment: Experiment, *, whole: bool) -> None:
@@ -78,7 +78,7 @@ class Recording:
 
 
 class Recorder:
-    """Makes one call at a time, all or nothing, and records its events.
+    """Runs one call at a time, all or nothing, and records its events.
 
     Until all of that is done, every other call is refused: one from a signal handler, which the
     lock of its own thread would let in, and all that come after one was interrupted midway.

@@ -256,7 +256,7 @@ class SQLiteConnection(Connection):
 
     @contextlib.contextmanager
     def unchanging(self) -> Iterator[None]:
-        """Let the block see the file as it is now."""
+        """Read a snapshot of the file within the block."""
         self.run("BEGIN")
         try:
             yield
