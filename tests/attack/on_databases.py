@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import shutil
 import time
 from collections.abc import Callable, Iterator
@@ -74,9 +73,9 @@ def files_taken_away(arena: Arena) -> Iterator[Attempt]:
 
 def _pulls(folder: Path) -> set[int]:
     """Return the pulls that a new start finds."""
-    with node(f"sqlite:///{folder}/serve.db?sync=never") as one:
-        status, lines = call(one.port, "GET", f"{SHOP}/export?what=events")
-    events = map(json.loads, lines.splitlines()) if status == 200 else ()
+    with node(f"sqlite:///{folder}/serve.db") as one:
+        status, page = call(one.port, "GET", f"{SHOP}/events")
+    events = page["events"] if status == 200 else ()
     return {event["pull"] for event in events if event["kind"] == "asked"}
 
 
@@ -86,7 +85,7 @@ def second_names(arena: Arena) -> Iterator[Attempt]:
     folder = arena.new()
     with served(folder) as one:
         (folder / "other.db").hardlink_to(folder / "serve.db")
-        second = Node(f"sqlite:///{folder}/other.db?sync=never").start(wait=False)
+        second = Node(f"sqlite:///{folder}/other.db").start(wait=False)
         try:
             end = time.monotonic() + 20
             leads = False
@@ -113,7 +112,7 @@ def jumps(arena: Arena) -> Iterator[Attempt]:
 def _jump(folder: Path, seconds: list[float]) -> Iterator[Attempt]:
     """Set the clock again and again: windows end in their time, tokens do not."""
     true = time.time
-    with in_thread(f"sqlite:///{folder}/serve.db?sync=never") as one:
+    with in_thread(f"sqlite:///{folder}/serve.db") as one:
         for name, window in (("long", 600.0), ("short", 0.1)):
             assert call(one.port, "PUT", path_of(name), {"n_arms": 9, "window": window})[0] == 201
         token = made_token(one.store, "v", "viewer", expires=600)

@@ -26,7 +26,7 @@ LOGIN = b"POST /login HTTP/1.1\r\nHost: x\r\n"
 @contextlib.contextmanager
 def served(folder: Path) -> Iterator[Node]:
     """A service of its own with an experiment."""
-    with node(f"sqlite:///{folder}/serve.db?sync=never") as one:
+    with node(f"sqlite:///{folder}/serve.db") as one:
         assert call(one.port, "PUT", SHOP, {"n_arms": 100, "seed": 1})[0] == 201
         yield one
 

@@ -33,7 +33,7 @@ def damaged_handles(arena: Arena) -> Iterator[Attempt]:
     live = played(ma.MOSSPlusPlus())
     data = known(live)
     for bit in range(8 * len(data)):
-        yield f"bit {bit}", _is_refused(live, flipped(data, bit))
+        yield f"bit {bit}", _is_refused_or_the_same(live, flipped(data, bit))
     for end in range(len(data)):
         yield f"cut at {end}", _is_refused(live, data[:end])
 
@@ -44,6 +44,14 @@ def _is_refused(live: ma.Live, data: bytes) -> bool:
     except ma.SavedFileError:
         return True
     return False
+
+
+def _is_refused_or_the_same(live: ma.Live, data: bytes) -> bool:
+    """The last byte of a snapshot has bits without a meaning; the store's checksum has them."""
+    try:
+        return known(opened(live, data)) == known(live)
+    except ma.SavedFileError:
+        return True
 
 
 # Crafted ones: their checksums are right

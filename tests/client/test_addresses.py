@@ -93,7 +93,7 @@ def compare(store: str, events: dict[int, str], **settings: Any) -> None:
 
 @pytest.mark.patient
 def test_the_game_is_the_live_game_when_leaders_go(tmp_path: Path) -> None:
-    compare(f"sqlite:///{tmp_path}/serve.db?sync=never", {15: "kill", 40: "stop"})
+    compare(f"sqlite:///{tmp_path}/serve.db", {15: "kill", 40: "stop"})
 
 
 @pytest.mark.patient
@@ -103,7 +103,7 @@ def test_the_game_is_the_live_game_when_a_leader_is_frozen() -> None:
 
 @pytest.mark.patient
 def test_many_lose_and_double_nothing_when_the_leader_is_killed(tmp_path: Path) -> None:
-    with two(f"sqlite:///{tmp_path}/serve.db?sync=never") as nodes:
+    with two(f"sqlite:///{tmp_path}/serve.db") as nodes:
         urls = urls_of(nodes)
         game = ma.Remote.create(
             urls, "x", "moss", n_arms=50, token=TOKEN, horizon=9999, seed=1, retry_for=60

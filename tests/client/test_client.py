@@ -27,7 +27,7 @@ KEYS = [f"key {k}" for k in range(300)]
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
-    with node(f"sqlite:///{tmp_path_factory.mktemp('remote') / 'serve.db'}?sync=never") as one:
+    with node(f"sqlite:///{tmp_path_factory.mktemp('remote') / 'serve.db'}") as one:
         yield one
 
 

@@ -167,7 +167,7 @@ def test_wrong_calls_raise(given: dict[str, Any], said: str) -> None:
 
 
 def test_the_states_of_a_real_experiment(tmp_path: Path) -> None:
-    with in_thread(f"sqlite:///{tmp_path}/serve.db?sync=never") as one:
+    with in_thread(f"sqlite:///{tmp_path}/serve.db") as one:
         url, name = f"http://127.0.0.1:{one.port}", new_name()
         admin = ma.Remote.create(url, name, "moss", token=TOKEN, arms=["a", "b"], horizon=99)
         for pull in admin.ask(20):

@@ -31,13 +31,19 @@ class Judged(NamedTuple):
     beaten: int
     met: int
     unsettled: int
-    highest: list[tuple[int, float]]  # arms of the largest upper limits that are not beaten
+    highest: list[tuple[int, float]]  # arms of the largest upper bounds that are not beaten
+
+
+def _known(game: Experiment, arm: int) -> tuple[int, float]:
+    """Return the number and the sum of an arm's known rewards."""
+    tally = game.tally.get(arm)
+    return (0, 0.0) if tally is None else (tally.known, tally.total)
 
 
 def limits_of(game: Experiment, error: float = 0.05) -> dict[int, tuple[float, float]]:
     """Return the limits of every arm of which a reward is known."""
-    told = [(k, arm) for k, arm in enumerate(game.tally, 1) if game.known(arm)[0] > 0]
-    known = [game.known(arm) for _, arm in told]
+    told = [(k, arm) for k, arm in enumerate(game.tally, 1) if _known(game, arm)[0] > 0]
+    known = [_known(game, arm) for _, arm in told]
     low, high = uniform_limits(
         [count for count, _ in known],
         [total for _, total in known],
@@ -53,11 +59,11 @@ def kept(game: Experiment) -> int:
     """Return the arm to keep; -1 if no reward is known."""
     seat = recommend(game.state)
     own = seat if seat < 0 else game.seats.arm(seat)
-    if own >= 0 and own not in game.retired and game.known(own)[0] > 0:
+    if own >= 0 and own not in game.retired and _known(game, own)[0] > 0:
         return own
     best, highest, scale = -1, -math.inf, scale_of(game.policy, game.reward_range)
     for arm in game.tally:
-        count, total = game.known(arm)
+        count, total = _known(game, arm)
         if count > 0 and arm not in game.retired:
             limit = lower_limit(count, total, scale, highest)
             if limit > highest:
@@ -66,7 +72,7 @@ def kept(game: Experiment) -> int:
 
 
 def top(game: Experiment, k: int) -> list[int]:
-    """Return the arm to keep, and others by their lower limits."""
+    """Return the arm to keep, and others by their lower bounds."""
     own, limits = kept(game), limits_of(game)
     others = [arm for arm in limits if arm not in game.retired and arm != own]
     return [own, *heapq.nlargest(k - 1, others, key=lambda arm: limits[arm][0])]
@@ -103,7 +109,7 @@ def judged(game: Experiment, epsilon: float, quantile: float, confidence: float)
     better = game.n_arms - len(beaten - game.retired)
     met = [a for a in game.tally if a < game.first_arms and a not in game.named]
     met = met if exchangeable(game.policy) else []
-    against = [evidence(*game.known(a), bar, game) for a in met]
+    against = [evidence(*_known(game, a), bar, game) for a in met]
     samples = [
         Sample(facts, np.array([x <= 1.0 / a for x in against], np.bool_), quantile,
                 error - share, a)

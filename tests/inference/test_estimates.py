@@ -131,14 +131,15 @@ def test_words() -> None:
     )
     low, high = live.recommend().interval
     assert str(live).splitlines()[-2:] == [
-        "best arms so far (95 % sure for all arms at all times):",
+        "best arms so far (95 % confidence, valid for all arms at once and at any time):",
         rf"  'b\nc'                     0.25 in [{low:.3g}, {high:.3g}], 1 told",
     ]
     assert repr(live) == "<Live moss++: 3 of 64 pulls on 1 arm, 1 pending>"
     words = {arm.arm: str(arm) for arm in live.arms()}
     assert words["a"].startswith("arm 'a': 0.25, between ")
     assert words["a"].endswith(
-        " (1 pull, 1 reward told, retired; 95 % sure for all arms at all times)"
+        " (1 pull, 1 reward told, retired; 95 % confidence, valid for all arms at once and at any "
+        "time)"
     )
     live.add_arms(["x" * 200])
     asked = next(pull for pull in live.ask(60) if pull.arm[0] == "x")

@@ -145,13 +145,13 @@ def test_what_is_said() -> None:
     assert uplift.interval[0] < 0.3 < uplift.interval[1]
     assert uplift.ratio_interval[0] < 2 < uplift.ratio_interval[1]
     assert str(uplift).endswith(
-        f" over current ({100 * uplift.control_mean:.3g} % after {control.told} rewards), "
-        "95 % sure however often you look"
+        f" over current ({100 * uplift.control_mean:.3g} % after {control.told} rewards; "
+        "95 % confidence, valid at any time)"
     )
     assert str(uplift).startswith(f"+{100 * (uplift.ratio - 1):.3g} % [")
     wider = live.uplift(confidence=0.999)
     assert wider.interval[0] < uplift.interval[0]
-    assert "99.9 % sure" in str(wider)
+    assert "99.9 % confidence" in str(wider)
     assert played(0.9, 0.3, 1500).uplift().better is False
     assert played(0.5, 0.5, 300).uplift().better is None
     frame = uplift.to_dataframe()

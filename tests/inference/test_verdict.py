@@ -149,8 +149,8 @@ def test_few_arms_are_compared_with_each_other() -> None:
     live.retire(0)
     assert live.verdict(epsilon=0.2, quantile=0.0).arm in (1, 2)
     assert replace(verdict, quantile=0.1, at_first=True).headline == (
-        "Stop and deploy arm 0: it is within 0.2 of the best of all 3 arms there were at first, "
-        "95 % sure."
+        "Stop and deploy arm 0: it is within 0.2 of the best of all 3 arms there were at first "
+        "(95 % confidence)."
     )
 
 
@@ -169,7 +169,7 @@ def test_few_arms_need_no_sample(n_arms: int) -> None:
     assert f"to stop, {f'at most {top}' if top else 'none'} may be." in verdict.missing
     live.observe(last, [0.0] * 5)
     said = live.verdict().missing
-    assert re.search(rf"Held up by .*\b{last} \(upper limit [79]\S+ %, [56] rewards\)", said)
+    assert re.search(rf"Held up by .*\b{last} \(upper bound [79]\S+ %, [56] rewards\)", said)
     live.observe(last, [0.0] * 400)
     verdict = live.verdict()
     assert (verdict.stop, verdict.arm, verdict.unsettled) == (True, 1, 0)
@@ -195,7 +195,7 @@ def test_after_the_horizon_it_does_not_say_go_on() -> None:
     assert verdict.headline == (
         f"Out of tries. Best so far: arm {verdict.arm} (not shown to be within 10 %)."
     )
-    assert "Tell the 1 reward still missing. Deploy it, or go on with season(" in str(verdict)
+    assert "Tell the 1 reward still missing. Deploy it, or go on in a season," in str(verdict)
 
 
 def test_what_is_missing_is_said() -> None:
@@ -210,7 +210,10 @@ def test_what_is_missing_is_said() -> None:
         "Only 50 arms were drawn at random so far. To judge the top 5 %, at least "
         f"{take} are needed."
     )
-    assert "its mean is at least 0 %, 95 % sure for all arms at all times." in str(live.verdict())
+    assert (
+        "its mean is at least 0 % (95 % confidence, valid for all arms at once and at any time)."
+        in str(live.verdict())
+    )
     assert live.verdict().limit == live.recommend().interval[0]
     for pull in live.ask(take - 50):
         live.tell(pull, 1.0)
@@ -271,11 +274,11 @@ def test_it_prints_and_is_checked() -> None:
     live.observe("b", [0.0] * 100)
     verdict = live.verdict(epsilon=0.3)
     assert str(verdict).startswith(
-        "Stop and deploy arm '<b>': it is within 0.3 of the best of all 2 arms, 95 % sure.\n"
+        "Stop and deploy arm '<b>': it is within 0.3 of the best of all 2 arms (95 % confidence).\n"
     )
     assert "&lt;b&gt;" in verdict._repr_html_()
     ET.fromstring(verdict._repr_html_())
-    assert "all but the top 50 % of 2 arms," in replace(verdict, quantile=0.5).headline
+    assert "all but the top 50 % of 2 arms (" in replace(verdict, quantile=0.5).headline
     for name, value in (("epsilon", 0), ("quantile", 1.0), ("quantile", -0.1), ("confidence", 1),
                         ("epsilon", -1), ("epsilon", "100%"), ("epsilon", "0%"), ("target", True),
                         ("target", math.nan), ("epsilon", "a"), ("epsilon", True)):  # fmt: skip

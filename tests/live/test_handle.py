@@ -39,7 +39,9 @@ def test_tells_that_are_not_due_change_nothing() -> None:
     pull = live.ask()
     assert (pull.id, live.pulls, live.pending) == (0, 1, [pull])
     wrong = pull._replace(arm=pull.arm + 1)
-    with pytest.raises(ma.TurnError, match=r"this handle's pull 0 is of arm .* another handle"):
+    with pytest.raises(
+        ma.TurnError, match=r"pull 0 of this experiment is of arm .* it was asked of"
+    ):
         live.tell(wrong, 1.0)
     live.tell(pull, 1.0)
     with pytest.raises(ma.TurnError, match=r"Cannot tell pull 0: its reward was told already"):
@@ -110,7 +112,7 @@ def test_memory_grows_with_the_arms_touched() -> None:
         ({"n_arms": 2.5, "horizon": 5}, "got 2.5"),
         ({"n_arms": 2**51, "horizon": 5}, "<= 1125899906842624"),
         ({"n_arms": 5, "horizon": 0}, "`horizon` must be an integer >= 1"),
-        ({"n_arms": 5}, r"`horizon` must be given to moss, got None.*Doubling"),
+        ({"n_arms": 5}, r"`horizon` must be given to moss, got None.*such as prospector"),
         ({"n_arms": 5, "horizon": 5, "seed": -1}, "`seed` must be an integer >= 0"),
         ({"n_arms": 5, "horizon": 5, "seed": 2**64}, "`seed` must be"),
         ({"n_arms": 5, "horizon": 5, "seed": "a"}, "`seed` must be"),
@@ -203,9 +205,9 @@ def test_calls_that_python_would_refuse_say_what_to_write() -> None:
             live.ask(k)
     assert live.pulls == 0
     batch = live.ask(2)
-    with pytest.raises(wrong, match=r"`pull` must be an integer .* what ask\(\)"):
+    with pytest.raises(wrong, match=r"`pull` must be an integer .* that was asked for"):
         live.tell("0", 1.0)
-    with pytest.raises(wrong, match=r"Tell a batch with tell_many\(\[\(pull, reward\)"):
+    with pytest.raises(wrong, match="Tell a batch with tell_many"):
         live.tell(batch, 1)
     for reward, kind in (("1", "str"), (None, "NoneType"), ([1], "list")):
         with pytest.raises(wrong, match=f"of type {kind}: it must be a finite number from 0 to 1"):

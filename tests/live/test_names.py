@@ -66,7 +66,7 @@ def test_names_from_elsewhere_become_plain_ones() -> None:
         ([7, "a"], "got 'a' beside integers"),
         ("abc", "`arms` must be a list of names, got 'abc'"),
         (17, "`arms` must be a list of names, got 17"),
-        ({"a", "b"}, r"order .* got a set.*sorted\(arms\)"),
+        ({"a", "b"}, r"order .* got a set.*Sort it first"),
     ],
 )
 def test_names_that_are_none(arms: Any, message: str) -> None:
@@ -94,7 +94,9 @@ def test_arms_that_are_called_by_number() -> None:
     assert live.n_arms == 7
     with pytest.raises(ma.ParameterError, match="must be given, got both. Leave out `n_arms`"):
         ma.MOSS().live(n_arms=3, arms=["a"], horizon=10)
-    with pytest.raises(ma.ParameterError, match="must be given, got neither. Pass n_arms"):
+    with pytest.raises(
+        ma.ParameterError, match="must be given, got neither. Pass the number of arms"
+    ):
         ma.MOSS().live(horizon=10)
 
 
@@ -110,7 +112,7 @@ def test_names_that_have_no_end_are_refused(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr("manyarms.live.arms.MOST_NAMES", 1000)
     assert len(live.add_arms(range(1, 1000))) == 999
     for begin in (lambda: live.add_arms([-1]), lambda: ma.MOSS().live(arms=count(), horizon=9)):
-        with pytest.raises(ma.ParameterError, match=r"at most 1000 names in all.*n_arms=\.\.\."):
+        with pytest.raises(ma.ParameterError, match=r"at most 1000 names in all.*`n_arms`"):
             begin()
     assert live.n_arms == 1000
     with pytest.raises(ma.ParameterError, match="names in all"):

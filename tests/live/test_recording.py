@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import sqlite3
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,7 @@ import pytest
 import manyarms as ma
 from manyarms.errors import WriteConflictError
 from manyarms.live import opening, recorder, replaying
-from manyarms.store import LONGEST_ARM_NAME, Append, Event, open_store
+from manyarms.store import LONGEST_ARM_NAME, Append, Event, copy, open_store
 from tests.inference.games import in_turn, new, play
 from tests.live.stores import ADDRESSES, copied, known, leave
 from tests.serve.machines import new_name
@@ -115,7 +117,7 @@ def test_odd_names_of_experiments(name: str, tmp_path: Path) -> None:
         live.ask()
     with ma.load(tmp_path / "shop.db", name=name) as live:
         assert live.pulls == 1
-    for wrong in ("a\0b", "x" * 201, "half \ud83c"):
+    for wrong in ("", "a\0b", "x" * 201, "half \ud83c"):
         with pytest.raises(ma.ParameterError, match="The name of an experiment must be"):
             begun(tmp_path, name=wrong)
 
@@ -151,6 +153,7 @@ def test_every_pull_that_ask_returns_is_recorded(tmp_path: Path) -> None:
         assert [(event.kind, event.pull) for event in events] == [("asked", p.id) for p in pulls]
         assert [live.arm_name(event.arm or 0) for event in live.events()] == [p.arm for p in pulls]
         assert [event.seq for event in live.events(after=4)] == [5, 6]
+        assert list(live.events(after=6)) == list(live.events(after=7)) == []
     with pytest.raises(ma.TurnError, match="not recorded, or closed"):
         live.events()
 
@@ -379,6 +382,38 @@ def test_a_season_is_recorded(tmp_path: Path) -> None:
         begun(tmp_path, horizon=50)
 
 
+def test_a_copy_goes_on_as_the_original(tmp_path: Path) -> None:
+    """From SQLite to PostgreSQL and back, each with a pull that is pending since the beginning."""
+    places = [f"{tmp_path}/first.db", ADDRESSES["postgres"](tmp_path), f"{tmp_path}/back.db"]
+    name, arms = new_name(), [f"arm {k}" for k in range(30)]
+    given: Any = {"control": "today", "share": 0.3, "seed": 4, "now": lambda: 1e9}
+    with ma.Prospector().live(arms=arms, store=places[0], name=name, **given) as live:
+        late = live.ask(40)
+        in_turn(live, 60)
+        live.retire(["arm 3", "arm 7"])
+        live.observe("arm 9", [1.0, 0.0])
+        live.season(policy=ma.MOSS(), horizon=300)
+        late += live.ask(10)
+        in_turn(live, 60)
+        live.restore("arm 3")
+        live.season(policy=ma.EmpMOSSPlusPlus(), horizon=400)
+        late += live.ask(10)
+        state = known(live)
+    for source, target in pairwise(places):
+        with open_store(source) as old, open_store(target) as new_one:
+            assert copy(old, new_one, [name]) == [name]
+    ends = []
+    for place in places:
+        with ma.load(place, name=name, now=lambda: 1e9) as live:
+            assert known(live) == state
+            asked = live.ask(50)
+            live.tell_many([(pull, float(pull.id % 3 == 0)) for pull in [*late, *asked[::2]]])
+            asked += live.ask(100)
+            ends.append((asked, live.pending, live.verdict(), known(live)))
+            assert {"today", "arm 3"} & {pull.arm for pull in asked}
+    assert ends[0] == ends[1] == ends[2]
+
+
 def test_save_and_load(tmp_path: Path) -> None:
     live = new(ma.EmpMOSSPlusPlus())
     play(live, 100)
@@ -390,7 +425,34 @@ def test_save_and_load(tmp_path: Path) -> None:
         assert known(again) == known(live)
         assert list(again.events()) == []
         play(again, 50)
-        with pytest.raises(ma.ParameterError, match="another file than the store"):
-            again.save(path)
+        before = known(again)
+        for saving in (again, live):
+            with pytest.raises(ma.ParameterError, match="has it open, close it there"):
+                saving.save(path)
+        play(again, 10)
     with ma.load(path) as more:
         assert more.pending == again.pending
+    assert known(again) != before
+
+
+@pytest.mark.parametrize("lost", [(), ("saved.db",), ("saved.db-shm",)], ids=str)
+def test_a_file_that_a_killed_process_had_open_can_be_replaced(
+    lost: tuple[str, ...], tmp_path: Path
+) -> None:
+    """Its write-ahead log must not be applied to the new file."""
+    live = new(ma.EmpMOSSPlusPlus())
+    play(live, 100)
+    live.save(tmp_path / "first.db")
+    killed = tmp_path / "killed"
+    killed.mkdir()
+    with ma.load(tmp_path / "first.db") as other:
+        play(other, 50)
+        for ending in ("", "-wal", "-shm"):  # as a kill leaves them
+            shutil.copy(tmp_path / f"first.db{ending}", killed / f"saved.db{ending}")
+    for name in lost:
+        (killed / name).unlink()
+    play(live, 10)
+    live.save(killed / "saved.db")
+    assert [file.name for file in killed.iterdir()] == ["saved.db"]
+    with ma.load(killed / "saved.db") as again:
+        assert known(again) == known(live)

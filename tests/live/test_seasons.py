@@ -10,7 +10,7 @@ import pytest
 
 import manyarms as ma
 from manyarms.live.arms import Seats
-from manyarms.live.remembering import remembered
+from manyarms.live.tally import in_random_order
 from tests.fixed import Fixed
 from tests.helpers import EVERY_POLICY, label
 from tests.inference.games import new
@@ -20,6 +20,17 @@ from tests.live.stores import copied, known
 def tape(arm: Any, k: int) -> float:
     """Return the k-th reward of an arm, whoever pulls it."""
     return float(random.Random(f"{arm} {k}").random() < (int(arm) % 10) / 10)
+
+
+def remembered(live: ma.Live) -> dict[int, list[float]]:
+    """Return what the policy of a season that begins now is told."""
+    experiment = live._experiment
+    limits, seed = experiment.settings.reward_range, experiment.settings.seed
+    return {
+        arm: in_random_order(arm, tally, limits, seed)
+        for arm, tally in experiment.tally.items()
+        if tally.known
+    }
 
 
 def play_tape(live: ma.Live, pulls: int, seen: dict[Any, int]) -> list[Any]:
@@ -42,7 +53,7 @@ def test_a_season_begins_with_what_is_known() -> None:
     play_tape(live, 150, {})
     known_before = {arm.arm: arm for arm in live.arms()}
     live.season(horizon=250, policy=ma.Prospector(), seed=5)
-    rewards = remembered(live._experiment.settings, live._experiment.tally)
+    rewards = remembered(live)
     assert {arm: len(some) for arm, some in rewards.items()} == {
         arm: one.told for arm, one in known_before.items()
     }
@@ -96,8 +107,7 @@ def test_chained_seasons_lose_nothing() -> None:
         play_tape(live, 100, seen)
         live.season(policy=POLICIES[season], horizon=None if POLICIES[season].anytime else 200)
         assert {arm.arm: arm.told for arm in live.arms()} == seen
-        known = sum(map(len, live._experiment.stock.values()))
-        assert known == live.progress().told == 100 * (season + 1)
+        assert live._experiment.unused == live.progress().told == 100 * (season + 1)
 
 
 def test_a_reward_of_an_earlier_season_reaches_the_policy() -> None:
@@ -113,11 +123,34 @@ def test_a_reward_of_an_earlier_season_reaches_the_policy() -> None:
 def test_the_order_of_rewards_is_random_and_other_rewards_are_their_mean() -> None:
     live = new(ma.MOSS(), n_arms=3)
     live.observe(1, [1.0] * 20 + [0.0] * 20)
-    rewards = remembered(live._experiment.settings, live._experiment.tally)[1]
+    rewards = remembered(live)[1]
     assert sorted(rewards) == [0.0] * 20 + [1.0] * 20 != rewards
     other = new(ma.MOSS(), reward_range=(0.0, 10.0), horizon=50)
     other.observe(3, [1.0, 9.5])
-    assert remembered(other._experiment.settings, other._experiment.tally) == {3: [5.25, 5.25]}
+    assert remembered(other) == {3: [5.25, 5.25]}
+
+
+def test_a_season_begins_without_a_look_at_each_reward() -> None:
+    """Rewards of an arm get their order when the policy first chooses it, or when one is added."""
+    live = ma.Prospector().live(n_arms=500, seed=2, now=lambda: 1e9)
+    live.tell_many([(pull, 1.0) for pull in live.ask(300)])
+    late = live.ask(20)
+    live.season()
+    experiment = live._experiment
+    assert (experiment.stock, live.progress().observed) == ({}, 300)
+    before = remembered(live)
+    assert any(pull.arm in before for pull in late)
+    for pull in late:
+        live.tell(pull, 0.0)
+        arm = pull.arm
+        before[arm] = [*before.get(arm, ()), 0.0]
+        assert list(experiment.stock[arm]) == before[arm]
+    assert live.progress().observed == 320
+    live.ask(20)
+    assert live.progress().observed < 320
+    again = copied(live)
+    assert again.ask(200) == live.ask(200)
+    assert known(again) == known(live)
 
 
 def test_observed_arms_come_first_and_their_rewards_are_used() -> None:

@@ -121,6 +121,26 @@ def test_only_clicks_are_told_and_a_warning_says_so(clock: Clock) -> None:
     assert live.progress().warning in str(live.progress())
 
 
+@pytest.mark.parametrize("hold", [False, True])
+def test_pulls_that_expired_without_a_reward_are_missing_too(clock: Clock, hold: bool) -> None:
+    live = ma.MOSS().live(n_arms=5, seed=1, horizon=5000, window=600, hold=hold, now=clock)
+    live.tell_many([(pull, 1.0) for pull in live.ask(1000)[::5]])
+    clock.time += 601
+    assert (live.progress().pending, live.progress().abandoned) == (0, 800)
+    assert "800 of 1000 pulls have no reward" in live.progress().warning
+    with pytest.warns(RewardWarning, match="1800 of 2000 pulls have no reward"):
+        live.ask(1000)  # batches are noticed, too
+
+
+def test_a_handle_that_is_asked_for_batches_warns(recwarn: pytest.WarningsRecorder) -> None:
+    live = ma.MOSS().live(n_arms=5, seed=1, horizon=100_000)
+    for _ in range(3):
+        live.tell_many([(pull, 1.0) for pull in live.ask(1000)[::5]])
+    (warning,) = recwarn.list
+    assert warning.category is RewardWarning
+    assert "1800 of 2000 pulls have no reward" in str(warning.message)
+
+
 def test_no_warning_if_pulls_without_a_click_are_told(clock: Clock) -> None:
     live = begun(clock, missing=0.0)
     for k in range(300):

@@ -132,7 +132,7 @@ def test_what_uplift_says(served: InThread) -> None:
         assert (uplift.arm, uplift.control_mean, uplift.better) == ("a", 0.0, True)
         assert uplift.ratio_interval[1] == float("inf")
         said = call(served.port, "GET", f"{path}/uplift?confidence=0.9")[1]
-        assert " rewards), 90 % sure however often you look" in said["text"]
+        assert " rewards; 90 % confidence, valid at any time)" in said["text"]
         assert said["ratio"] is None  # nothing was earned
     plain = path_of(new_name())
     assert call(served.port, "PUT", plain, {"n_arms": 3})[0] == 201

@@ -217,7 +217,7 @@ def test_what_is_good_enough_is_a_setting(visit: Visit, gallery: Node) -> None:
     page.fill("#epsilon", "40%")
     page.fill("#target", "0.3")
     page.click("#settings form button")
-    expect(page.locator("#deploy")).to_contain_text("its mean is above 30 %, 95 % sure.")
+    expect(page.locator("#deploy")).to_contain_text("its mean is above 30 % (95 % confidence).")
     spec = call(gallery.port, "GET", path)[1]["spec"]
     assert (spec["epsilon"], spec["target"]) == ("40%", 0.3)
     assert call(gallery.port, "PATCH", path, {"epsilon": None, "target": None})[0] == 200

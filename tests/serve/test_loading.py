@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import manyarms as ma
+from manyarms.live import recorder
 from manyarms.live.opening import replayed
 from manyarms.serve import experiment, leader, snapshots
 from tests.serve.machines import TOKEN, call, in_thread, new_name, opened, path_of, row_of, wait
@@ -99,7 +100,7 @@ def test_a_log_that_cannot_be_replayed_is_not_continued(store: str, damage: str)
 
 
 def test_snapshots_are_made_by_another_process(store: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(snapshots, "SNAPSHOT_EVERY", 500)
+    monkeypatch.setattr(recorder, "SNAPSHOT_EVERY", 500)
     name = new_name()
     live = ma.Prospector().live(n_arms=300, seed=1)
     with in_thread(store) as one, opened(store) as other:
@@ -118,7 +119,7 @@ def test_snapshots_are_made_by_another_process(store: str, monkeypatch: pytest.M
 def test_a_snapshot_that_fails_does_no_harm(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(snapshots, "SNAPSHOT_EVERY", 20)
+    monkeypatch.setattr(recorder, "SNAPSHOT_EVERY", 20)
     with in_thread(f"sqlite:///{tmp_path}/x.db") as one:
 
         def failed() -> int:

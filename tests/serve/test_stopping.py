@@ -61,7 +61,9 @@ def test_targets_over_http(served: InThread) -> None:
     remote = ma.Remote.create(url, "targets", "moss", arms=arms, horizon=900, seed=1, token=TOKEN)
     _played(served.port, path, 500, "green")
     above = remote.verdict(target=0.5)
-    assert above.headline == "Stop and deploy arm 'green': its mean is above 50 %, 95 % sure."
+    assert (
+        above.headline == "Stop and deploy arm 'green': its mean is above 50 % (95 % confidence)."
+    )
     assert call(served.port, "GET", f"{path}/verdict?target=0.5")[1]["headline"] == above.headline
     better = remote.verdict(target="7", margin="20%")
     assert (better.stop, better.target, better.margin) == (True, "7", "20%")
@@ -126,10 +128,11 @@ def test_advice_is_possible_where_it_is_given(served: InThread) -> None:
         call(port, "POST", f"{path}/tells", {"tells": [{"pull": first["pull"], "reward": 1.0}]})
     seen = call(port, "GET", path)[1]
     assert (seen["outcome"], seen["arms_touched"]) == ("settled", 1)
-    assert "(observe)" in seen["advice"]
-    for arm in {0, 1, 2} - {first["arm"]}:
-        wanted = {"arm": arm, "rewards": [0.0] * 400}
-        assert call(port, "POST", f"{path}/observations", wanted)[0] == 200
+    assert "A season with the policy uniform helps" in seen["advice"]
+    assert call(port, "POST", f"{path}/season", {"policy": "uniform"})[0] == 200
+    pulls = call(port, "POST", f"{path}/asks", {"k": 1200})[1]["pulls"]
+    tells = [{"pull": p["pull"], "reward": float(p["arm"] == first["arm"])} for p in pulls]
+    assert call(port, "POST", f"{path}/tells", {"tells": tells})[0] == 200
     assert call(port, "GET", f"{path}/verdict")[1]["stop"]
 
 
@@ -145,12 +148,12 @@ def test_a_control_is_a_target(served: InThread) -> None:
     for name in ("control", "today"):
         said = call(port, "GET", f"{path}/verdict?target={name}&margin=0.5")[1]
         assert said["stop"]
-        assert "it is better than 'today' by more than 0.5, 95 % sure." in said["headline"]
+        assert "it is better than 'today' by more than 0.5 (95 % confidence)." in said["headline"]
     assert call(port, "GET", f"{path}/verdict?target=yesterday")[0] == 422
     # as a setting
     seen = call(port, "PATCH", path, {"target": "control"})[1]
     assert (seen["spec"]["target"], seen["may_stop"]) == ("control", True)
-    assert "it is better than 'today', 95 % sure." in seen["headline"]
+    assert "it is better than 'today' (95 % confidence)." in seen["headline"]
     assert call(port, "GET", f"{path}/verdict")[1]["headline"] == seen["headline"]
     assert call(port, "GET", f"{path}/verdict?epsilon=0.1")[1]["target"] is None
     assert b'name="target" autocomplete="off" value="control"' in call(port, "GET", page)[1]

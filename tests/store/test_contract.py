@@ -61,6 +61,9 @@ def test_every_field_comes_back(store: EventStore, opened: Opener) -> None:
     for one in (store, opened()):
         assert list(one.events(number)) == events
         assert list(one.events(number, after=3)) == events[3:]
+        for end in (len(events), len(events) + 1, 10**6):
+            assert list(one.events(number, after=end)) == []
+            assert list(one.history(number, after=end)) == []
         assert list(one.events(number, after=1, limit=2)) == events[1:3]
         assert one.last_seq(number) == 5
 
@@ -266,8 +269,6 @@ def test_names_of_arms(store: EventStore, opened: Opener) -> None:
         assert one.arm_names(number) == {**dict(enumerate(names)), **dict(more)}
         assert one.arm_names(number, [3, 100, 55]) == {3: names[3], 100: "b"}
         assert one.arm_names(number, []) == {}
-        assert one.arm_numbers(number, ["7", "x", names[3]]) == {"7": 6, names[3]: 3}
-        assert one.arm_numbers(number, []) == {}
     assert store.arm_names(played(store, 1, "other")) == {0: "red", 1: "blue", 2: "green"}
 
 
@@ -297,9 +298,7 @@ def test_names_are_unique(store: EventStore) -> None:
 def test_many_names_in_one_commit(store: EventStore) -> None:
     names = [f"arm {k}" for k in range(45_000)]
     number = store.create("shop", {}, names).id
-    assert store.arm_numbers(number, names[::1000]) == {
-        name: 1000 * k for k, name in enumerate(names[::1000])
-    }
+    assert store.arm_names(number) == dict(enumerate(names))
 
 
 # Snapshots
@@ -596,6 +595,18 @@ def test_what_is_no_address(given: str) -> None:
     with pytest.raises(ParameterError, match="`store` must be a path, sqlite:///PATH") as caught:
         open_store(given)
     assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("options", ["?experiment=a/b", "?mode=ro&x=y", "?"])
+def test_sqlite_addresses_take_no_options(options: str, tmp_path: Path) -> None:
+    address = f"sqlite:///{tmp_path}/shop.db{options}"
+    with pytest.raises(ParameterError, match="SQLite addresses take none. Leave out") as caught:
+        open_store(address)
+    assert repr(address) in str(caught.value)
+    assert repr(options) in str(caught.value)
+    assert list(tmp_path.iterdir()) == []
+    open_store(tmp_path / "what?.db").close()
+    assert (tmp_path / "what?.db").is_file()
 
 
 def test_what_is_no_durability(tmp_path: Path) -> None:

@@ -111,12 +111,14 @@ def test_a_second_name_is_refused(store: EventStore, path: Path) -> None:
 
 
 def test_a_path_with_odd_characters(tmp_path: Path) -> None:
-    path = tmp_path / "a?b#c %41é.db"
-    with open_store(f"sqlite:///{path}") as store:
-        store.create("shop", {})
-    assert path.exists()
-    with open_store(path, create=False) as store:
-        assert store.find("shop") is not None
+    path, asked = tmp_path / "b#c %41é.db", tmp_path / "a?b.db"
+    for address in (f"sqlite:///{path}", str(asked)):
+        with open_store(address) as store:
+            store.create("shop", {})
+    for one in (path, asked):
+        assert one.is_file()
+        with open_store(one, create=False) as store:
+            assert store.find("shop") is not None
 
 
 def test_durability(path: Path) -> None:
@@ -167,7 +169,7 @@ def test_a_full_disk(store: EventStore) -> None:
     with store.writing() as link, store.reading() as side:
         (pages,) = link.first("PRAGMA page_count")
         for one in (link, side):
-            one.run(f"PRAGMA max_page_count = {pages + 20}")
+            one.run(f"PRAGMA max_page_count = {pages + 40}")
     with pytest.raises(StoreUnavailableError, match="The disk is full: make room"):
         _fill(store)
     last = store.last_seq(1)

@@ -131,6 +131,8 @@ def path_errors(path: Path, fix: str = "") -> Iterator[None]:
     """Turn an OSError into ours and add a fix: `fix`, or the usual one for writing."""
     try:
         yield
+    except PathError:
+        raise
     except OSError as error:
         kind = PathNotFoundError if isinstance(error, FileNotFoundError) else PathError
         what = "read" if fix else "written"

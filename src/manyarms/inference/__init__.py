@@ -1,6 +1,6 @@
 """Statistics of an experiment's arms that are valid at any time.
 
-    confidence_sequences   confidence intervals that hold at all times at once, for all arms
+    confidence_sequences   confidence intervals valid at any time, for all arms at once
     facts, tallies         what is known: a few facts, and columns with a row for each arm tried
     estimates              estimates of arms and progress, which print as sentences
     question               what a verdict is asked

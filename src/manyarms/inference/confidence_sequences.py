@@ -1,4 +1,4 @@
-"""Confidence sequences: intervals that hold at all times at once, and for all arms at once."""
+"""Confidence sequences: intervals that are valid at any time, and for all arms at once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Numbers = NDArray[np.float64]
 # smaller means that a doubted one is compared with, as fractions of it: the far ones show soon
 _PARTS = np.array([1 / 4, 1 / 2, 3 / 4, 7 / 8, 15 / 16])
 _BLOCK = 1 << 14
-_TINY = 1e-300  # a sum below gives a limit of 0, as any other that is far too small to matter
+_TINY = 1e-300  # a smaller sum gives a bound of 0
 _NARROWEST = 12.5  # rho: relative to the best possible, the interval is narrowest at 100 samples
 
 
@@ -41,10 +41,10 @@ def uniform_limits(
     sigma: float = 0.5,
     error: ArrayLike = 0.05,
 ) -> tuple[Numbers, Numbers]:
-    r"""Return limits for a mean that hold for all counts at once.
+    r"""Return bounds of a mean that are valid for all counts at once.
 
-    Values in [0, 1], and after scaling in any other bounds: the limits enclose the means
-    :math:`\mu` with
+    For values in [0, 1], and after scaling within any other `bounds`, these are the ends of the set
+    of means :math:`\mu` with
 
     .. math:: \frac{\mathrm{B}(S + 1/2,\, N - S + 1/2)}{\pi\,\mu^S (1 - \mu)^{N - S}}
         < \frac{1}{\delta}
@@ -52,8 +52,8 @@ def uniform_limits(
     for N values of sum S. On the left stands a mixture of likelihood ratios over Beta(1/2, 1/2).
     It is a martingale for values 0 and 1, and a supermartingale for all others in between, because
     a likelihood ratio is convex in the value. So with probability 1 - delta no interval of the
-    whole sequence is wrong, whatever the law. Near 0 and 1, where values vary less, it is narrower.
-    Values without bounds: `uniform_half_width`.
+    whole sequence is wrong, for any distribution. Near 0 and 1, where values vary less, it is
+    narrower. For values without bounds see `uniform_half_width`.
 
     Parameters
     ----------
@@ -135,10 +135,10 @@ def surely_below(
     sigma: float = 0.5,
     error: ArrayLike = 0.05,
 ) -> NDArray[np.bool_]:
-    """Return whether upper limits are at most `bar`: those that `uniform_limits` returns.
+    """Return whether upper bounds are at most `bar`: those that `uniform_limits` returns.
 
     No limit is computed where it is clear on which side it is: for a million sequences this takes
-    milliseconds. An upper limit is below b only if the values speak against b by a factor of 1 over
+    milliseconds. An upper bound is below b only if the values speak against b by a factor of 1 over
     the error, even with the likelihood of the best mean for them.
 
     >>> surely_below([0, 10, 100], [0.0, 0.0, 3.0], 0.3)

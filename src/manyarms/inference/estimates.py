@@ -1,4 +1,4 @@
-"""What is known of a game's arms, and of the game, in numbers that also print as sentences."""
+"""Estimates of arms and the progress of an experiment, which also print as sentences."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from manyarms.core.tabular import Tabular, plain
 
 
 def promise(confidence: float) -> str:
-    """Return how sure limits are."""
-    return f"{100 * confidence:g} % sure for all arms at all times"
+    """Return the guarantee of confidence intervals in words."""
+    return f"{100 * confidence:g} % confidence, valid for all arms at once and at any time"
 
 
 PROMISE = promise(0.95)
@@ -29,8 +29,8 @@ class ArmEstimate(Tabular):
     estimate
         The mean of the rewards told; NaN before the first.
     interval
-        Limits for the arm's mean. With probability 95 % no interval of any arm is ever wrong: one
-        may look as often as one likes, and choose the arm that looks best.
+        The confidence interval of the arm's mean. With probability 95 % no interval of any arm is
+        ever wrong, so you may look at any time, and choose the arm that looks best.
     pulls, told
         Pulls asked for, and rewards told; those that were observed are among them.
     retired
@@ -45,7 +45,7 @@ class ArmEstimate(Tabular):
     >>> for pull in live.ask(100):
     ...     live.tell(pull, reward=float(pull.arm == "blue"))
     >>> print(live.recommend())
-    arm 'blue': 100 %, between 88.6 % and 100 % (50 pulls, 50 rewards told; 95 % sure for ...)
+    arm 'blue': 100 %, between 88.6 % and 100 % (50 pulls, 50 rewards told; 95 % confidence, ...)
     """
 
     arm: Any
@@ -60,7 +60,7 @@ class ArmEstimate(Tabular):
         return columns_of([self])
 
     def _caption(self) -> list[str]:
-        return [] if self.told == 0 else [f"limits for the mean: {PROMISE}"]
+        return [] if self.told == 0 else [f"interval of the mean: {PROMISE}"]
 
     def __str__(self) -> str:
         retired = ", retired" if self.retired else ""
@@ -83,15 +83,15 @@ def columns_of(arms: Sequence[ArmEstimate]) -> dict[str, list[Any]]:
 
 @dataclass(frozen=True)
 class Progress(Tabular):
-    """How far a game has come.
+    """How far an experiment has come.
 
     Attributes
     ----------
     pulls, horizon
         The number of pulls asked for, and the total number (None without a horizon).
     told, pending, abandoned
-        The numbers of rewards told, of pulls in flight and of pulls abandoned. Together they are
-        all pulls.
+        The numbers of rewards told, of pending pulls and of abandoned pulls. Together they are all
+        pulls.
     stage
         Where the policy is, in its own words, such as "iteration 3 of 8".
     arms_touched, n_arms
@@ -200,7 +200,7 @@ def is_rate(
 
 
 def summary(label: str, how: Progress, best: Sequence[ArmEstimate]) -> str:
-    """Return a game in words: its policy, how far it is, the best arms."""
+    """Describe an experiment: its policy, its progress and the best arms."""
     lines = [label, str(how)]
     if best:
         lines.append(f"best arms so far ({PROMISE}):")

@@ -99,4 +99,3 @@ class Facts:
     name_of: Callable[[int], Any]
     delays: Sequence[Sequence[float]] = ()
     hold: bool = False
-    met: Collection[int] = ()  # arms that an earlier experiment of the service drew

@@ -1,10 +1,9 @@
-"""What keeps a verdict from saying stop, in words, and what helps where one asks."""
+"""What keeps a verdict from saying stop, in words, and what helps."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,48 +13,23 @@ from manyarms.inference.confidence_sequences import divergence, spent_error
 from manyarms.inference.estimates import count, mean_text, promise
 from manyarms.inference.facts import CONTROL
 from manyarms.inference.question import Question
-from manyarms.inference.sample import Sample, not_met_by_chance, of_arms_met
+from manyarms.inference.sample import Sample, not_met_by_chance
 from manyarms.inference.tallies import Tallies
 from manyarms.inference.uplift import uplift_of, why_no_uplift
 from manyarms.protocol.recommend import Scale
 
 _NAMED = 3  # arms that a sentence names
 _ROUNDED = 40.0  # the logarithm of how much less than 1 is lost when it is added to 1
-_FEW = 1000  # arms whose limits are computed at once
+_FEW = 1000  # arms whose intervals are computed at once
 _SOME = 100  # rewards: if all of these are as small as can be, it is time to say so
 
 
-class Ways(NamedTuple):
-    """What helps where one asks."""
-
-    few: str  # arms: each of them counts
-    many: str
-    untried: str  # too many
-    target: str  # not reached
-    over: str  # no pull is left
-
-
-HANDLE = Ways(
-    "More rewards of these arms help: from observe(), or from season(policy=ma.policy"
-    '("uniform"), ...), which pulls all arms alike. So does a larger epsilon.',
-    "To know more about the others, report rewards of them with observe(). Or ask for less: a "
-    "larger epsilon or quantile, or a target, as in verdict(target=...).",
-    "To try more arms, go on with season(policy=ma.EmpMOSSPlusPlus(), ...). Or ask for less: a "
-    "larger quantile, or a target, as in verdict(target=...).",
-    "Look for a better arm with season(policy=..., horizon=...), or ask for less.",
-    "Deploy it, or go on with season(horizon=...).",
-)
-SERVICE = Ways(
-    "More rewards of these arms help: report those that you have from elsewhere (observe), or go "
-    "on in a season with the policy uniform, which pulls all arms alike. So does a larger epsilon "
-    "(Settings).",
-    "To know more about the others, report rewards of them (observe). Or ask for less: a larger "
-    "epsilon, or a target (Settings).",
-    "To try more arms, go on in a season with the policy empmoss++. Or ask for less: a larger "
-    "quantile, or a target (Settings).",
-    "Look for a better arm in a season with another policy, or ask for less.",
-    "Deploy it, or go on in a season, which remembers all rewards.",
-)
+# what helps, in words that are right for a handle and for a service
+ALL_ALIKE = "A season with the policy uniform helps: it pulls all arms alike."
+ASK_LESS = "Ask for less: a larger epsilon or quantile, or a target."
+MORE_ARMS = "A season with the policy empmoss++ helps: it tries more arms."
+OTHER_POLICY = "To look for a better arm, begin a season with another policy."
+OVER = "Deploy it, or go on in a season, which remembers all rewards."
 
 
 def missing_for_target(tallies: Tallies, best: int, question: Question, bar: float) -> str:
@@ -75,8 +49,8 @@ def missing_for_target(tallies: Tallies, best: int, question: Question, bar: flo
         other = mean_text(float(tallies.total[place] / tallies.told[place]), rate)
         limit = mean_text(bar, rate)
         return (
-            f"So far their means are {mean_text(mean, rate)} and {other}; to stop, its lower limit "
-            f"must be above {limit}, the upper limit of {plain(repr(question.target))}"
+            f"So far their means are {mean_text(mean, rate)} and {other}; to stop, its lower bound "
+            f"must be above {limit}, the upper bound of {plain(repr(question.target))}"
             f"{' and the margin' if question.margin.amount else ''}."
         )
     if mean <= bar:
@@ -104,7 +78,7 @@ def missing_of_arms(
     if len(opened):
         worst = highest(tallies, opened, bar, error)
         named = [
-            f"{called(place)} (upper limit {mean_text(high, tallies.rate)}, "
+            f"{called(place)} (upper bound {mean_text(high, tallies.rate)}, "
             f"{count(int(tallies.told[place]), 'reward')})"
             for place, high in worst
         ]
@@ -123,7 +97,7 @@ def missing_of_arms(
 def highest(
     tallies: Tallies, places: NDArray[np.int64], bar: float, error: float
 ) -> list[tuple[int, float]]:
-    """Return the arms of largest upper limits, with these, of arms whose limits are above `bar`."""
+    """Return the arms with the largest upper bounds, and these bounds, if they exceed `bar`."""
     scale = tallies.facts.scale
     if scale.width:
         places = _ruled_in(tallies, places, (bar - scale.low) / scale.width, scale, error)
@@ -135,17 +109,18 @@ def highest(
 def _ruled_in(
     tallies: Tallies, places: NDArray[np.int64], bar: float, scale: Scale, error: float
 ) -> NDArray[np.int64]:
-    """Return the arms whose upper limits may be among the largest, without computing any.
+    """Return the arms whose upper bounds may be among the largest, without computing any.
 
-    The bar is raised as long as enough limits stay above it. A limit is above if the rewards
-    speak against the bar by less than 1 over the error, with the likelihood of their own mean. That
+    The bar is raised as long as enough bounds stay above it. A bound is above the bar if the
+    rewards speak against the bar by less than 1 over the error, with the likelihood of their own
+    mean. That
     of the mixture in `uniform_limits` is smaller by a factor of 2 sqrt(N) at most.
     """
     told, total = tallies.told[places], tallies.total[places]
     ones = np.clip((total - scale.low * told) / scale.width, 0.0, told)
     asked = -np.log(spent_error(error, places + 1))
     full = places[(told - ones) * _ROUNDED < asked - 1.0]
-    if len(full) >= _NAMED:  # their limits are 1, and none is larger: the first ones are named
+    if len(full) >= _NAMED:  # their bounds are 1, and none is larger: the first ones are named
         return places[: np.searchsorted(places, full[_NAMED - 1], side="right")]
     spread = 1.0 - bar
     mixed = 1.0 + 0.5 * np.log(4.0 * told)
@@ -186,7 +161,7 @@ def missing_in_sample(
         )
     sample, size, error = min(looks, key=lambda look: look[0].excess(*look[1:]))
     opened, most = int(sample.open[:size].sum()), sample.allowed(size, error)
-    gone = int((sample.open & of_arms_met(tallies, tallies.retired, met))[:size].sum())
+    gone = int((sample.open & tallies.retired[met])[:size].sum())
     retired = f" Of these, {gone} were retired, and no pull will tell more about those."
     return (
         f"{opened} of the first {count(size, 'arm')} drawn {_better(question)}; to stop, at most "
@@ -201,7 +176,7 @@ def _better(question: Question) -> str:
 def nothing_earned(tallies: Tallies, called: Callable[[int], str], confidence: float) -> str:
     """Return what is known if all rewards are as small as can be; "" if not, or if few are known.
 
-    Then lower limits say nothing, and no arm looks better than another.
+    Then lower bounds say nothing, and no arm looks better than another.
     """
     scale, present = tallies.facts.scale, tallies.present
     told, total = tallies.told[present], tallies.total[present]
@@ -212,5 +187,5 @@ def nothing_earned(tallies: Tallies, called: Callable[[int], str], confidence: f
     return (
         f"All {count(int(told.sum()), 'reward')} of {count(len(told), 'arm')} in play are "
         f"{scale.low:g}, the smallest there can be. The mean of arm {called(most)}, which has the "
-        f"most rewards, is at most {mean_text(high, tallies.rate)}, {promise(confidence)}."
+        f"most rewards, is at most {mean_text(high, tallies.rate)} ({promise(confidence)})."
     )

@@ -1,4 +1,4 @@
-"""What more pulls would bring: whether a policy keeps to one arm, and how many pulls are missing.
+"""What more pulls would show: whether a policy keeps to one arm, and how many pulls are missing.
 
 The last pulls are taken to say how the next ones go: each arm gets its share of them, and its mean
 stays what it is so far. The verdict of such a future is computed as that of today.
@@ -19,7 +19,7 @@ from manyarms.inference.tallies import Tallies
 
 SETTLED = 0.9  # of the last pulls: then a policy keeps to one arm
 _ENOUGH = 200  # pulls, before anything is said of their shares
-_FAR = 10  # times as many pulls as there were: nobody can look further
+_FAR = 10  # times as many pulls as there were; a longer forecast would be a guess
 _MOST_ARMS = 10_000  # tried, whose future is computed in a moment
 _STEPS = 6  # of bisection
 
@@ -27,8 +27,7 @@ _STEPS = 6  # of bisection
 def last_pulls(tallies: Tallies) -> tuple[int, NDArray[np.float64]]:
     """Return how many of the last pulls are known, and the share of them that each arm got.
 
-    A game that was loaded from a file knows the pulls since then; until these are enough, all
-    pulls of the game are looked at.
+    Where too few are known, because the experiment was loaded from a file, all pulls count.
     """
     facts = tallies.facts
     known = len(facts.recent)

@@ -1,4 +1,4 @@
-"""What a verdict is asked: how good is good enough, compared with what, and how sure."""
+"""What a verdict is asked: how good is good enough, compared with what, at what confidence."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def check_epsilon(epsilon: Any, reward_range: tuple[float, float] | None) -> Sla
 
 
 def check_setting(epsilon: Any, reward_range: tuple[float, float] | None) -> float | str | None:
-    """Return the `epsilon` of a game, as it was given, or raise; None is the default."""
+    """Return the `epsilon` of an experiment as it was given, or raise; None is the default."""
     return None if epsilon is None else check_epsilon(epsilon, reward_range).given
 
 

@@ -15,7 +15,6 @@ def reward_warnings(facts: Facts) -> str:
     best = only_best_reported(
         facts.reward_range,
         pulls=facts.pulls,
-        pending=facts.pending,
         told=facts.told,
         earned=facts.earned,
     )
@@ -26,23 +25,23 @@ def only_best_reported(
     reward_range: tuple[float, float] | None,
     *,
     pulls: int,
-    pending: int,
     told: int,
     earned: float,
 ) -> str:
     """Return a warning if nearly all rewards are the largest there can be, and most are missing.
 
-    This is what happens if only clicks are told, and not that there was none: then no arm can look
-    better than another, and nothing is learned.
+    This happens if only clicks are reported. Then no arm can look better than another. A pull whose
+    window ended without a reward counts as missing, and so does one that was abandoned.
     """
-    if reward_range is None or told < _ENOUGH or 2 * pending <= pulls:
+    missing = pulls - told
+    if reward_range is None or told < _ENOUGH or 2 * missing <= pulls:
         return ""
     low, high = reward_range
     if earned - low * told < _NEARLY_ALL * (high - low) * told:
         return ""
     return (
         f"Nearly all {told} rewards told are {high:g}, the largest there can be, and "
-        f"{pending} of {pulls} pulls have no reward. If these earned nothing, tell a "
+        f"{missing} of {pulls} pulls have no reward. If these earned nothing, tell a "
         f"reward of {low:g} for them, or set `window` and `missing={low:g}`; else no arm can look "
         f"better than another."
     )

@@ -1,4 +1,4 @@
-r"""The arms that a game met by chance: if few of them can be good, there are few good ones.
+"""The arms that a policy drew at random: if few of them can be good, there are few good ones.
 
 The docstring of `inference.verdict` has the argument.
 """
@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,41 +17,26 @@ from manyarms.inference.facts import Facts
 from manyarms.inference.tallies import Tallies
 
 LEVELS = (0.5, 0.75)  # the error of what is said of a single arm: a few pulls are enough
-LIMITS = 0.2  # of the error, for the limits of arms; the rest is for the sample
+LIMITS = 0.2  # of the error, for the intervals of arms; the rest is for the sample
 _STEP = 1.5  # from one size of the sample that is looked at to the next
 _FIRST = 0.9  # of the rest, for u = 0; then a tenth of that for each doubling
 _DIGITS = 40.0  # the logarithm of how much smaller a term is that does not count
 
 
 def met_by_chance(tallies: Tallies) -> NDArray[np.int64]:
-    """Return the places of the arms that were met by chance, in this order.
-
-    The place is -1 for an arm that an earlier season met, and this one has not tried.
-    """
+    """Return the places of the arms that were met by chance, in this order."""
     facts = tallies.facts
     if not facts.by_chance:
         return np.zeros(0, np.int64)
     by_chance = tallies.arm < facts.first_arms
     by_chance[tallies.places(facts.named)] = False
-    if not facts.met:
-        return np.flatnonzero(by_chance)
-    found = map(tallies.place, facts.met)
-    before = np.array([-1 if place is None else place for place in found], np.int64)
-    by_chance[before[before >= 0]] = False
-    return np.concatenate([before, np.flatnonzero(by_chance)])
+    return np.flatnonzero(by_chance)
 
 
-def evidence_against(
-    tallies: Tallies, met: NDArray[np.int64], best: int | None, bar: float
-) -> NDArray[np.float64]:
+def evidence_against(tallies: Tallies, met: NDArray[np.int64], bar: float) -> NDArray[np.float64]:
     """Return how strongly its rewards speak against a mean of `bar`, of each arm met by chance."""
     against = np.ones(len(met))
-    if best is None:
-        return against
-    told, total = tallies.told, tallies.total
-    if len(met) != tallies.size or tallies.facts.met:  # else all arms tried, in their order
-        tried = met >= 0
-        told, total = np.where(tried, told[met], 0), np.where(tried, total[met], 0.0)
+    told, total = tallies.told[met], tallies.total[met]
     for part in in_blocks(len(met)):
         against[part] = evidence_below(
             told[part],
@@ -64,18 +48,9 @@ def evidence_against(
     return against
 
 
-def of_arms_met(tallies: Tallies, column: NDArray[Any], met: NDArray[np.int64]) -> NDArray[Any]:
-    """Return a column for the places that `met_by_chance` returned; it is 0 where one is -1."""
-    if len(met) == tallies.size and not tallies.facts.met:
-        return column  # all arms that were tried, in their order
-    if tallies.size == 0:
-        return np.zeros(len(met), column.dtype)
-    return np.where(met >= 0, column[met], column.dtype.type(0))
-
-
 def can_sample(facts: Facts, quantile: float, error: float) -> bool:
     """Whether a random sample of the first arms can ever be enough. This never changes."""
-    if quantile == 0.0 or not facts.by_chance:
+    if quantile == 0.0 or not facts.by_chance or facts.first_arms == 0:
         return False
     arms = facts.first_arms
     spent = (1.0 - LIMITS) * error / len(LEVELS) * _FIRST

@@ -1,4 +1,4 @@
-"""What is known of every arm that was tried, in columns of numbers.
+"""Estimates of all arms that were tried, in columns of numbers.
 
 With a million arms tried, a Python loop over all of them would be too slow. `Tallies.update` is
 given the arms that have changed, and only these are looked at.
@@ -57,7 +57,7 @@ class Tallies:
     retired: NDArray[np.bool_]
     _low: NDArray[np.float64]
     _high: NDArray[np.float64]
-    _stale: NDArray[np.bool_]  # whether the limits are to be computed
+    _stale: NDArray[np.bool_]  # whether the bounds must be computed again
 
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
@@ -114,7 +114,7 @@ class Tallies:
         return self._places.get(arm)
 
     def limits(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the columns of lower and upper limits, which hold for all arms at all times.
+        """Return the columns of lower and upper bounds, valid for all arms at once and at any time.
 
         The error is spent over the arms in the order of their first pulls, because the arm that
         looks best was chosen among all of them.
@@ -128,7 +128,7 @@ class Tallies:
     def limits_at(
         self, places: NDArray[np.int64], error: float
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the limits of arms of which a reward is known, for an error of all together."""
+        """Return the bounds of arms with a known reward, for an error of all together."""
         return uniform_limits(
             self.told[places],
             self.total[places],
@@ -156,7 +156,7 @@ class Tallies:
         return [self.at(place) for place in range(self.size)]
 
     def top(self, k: int) -> list[ArmEstimate]:
-        """Return the arm to keep, and others in the order of their lower limits; `k` in all."""
+        """Return the arm to keep, and others in the order of their lower bounds; `k` in all."""
         return [self.at(place) for place in self.best(k)]
 
     @property
@@ -181,7 +181,7 @@ class Tallies:
         return self._highest
 
     def _find_highest(self) -> int | None:
-        """Return the place of the largest lower limit."""
+        """Return the place of the largest lower bound."""
         present = self.present
         best, highest = None, -math.inf
         for place in self._worth_a_look(present) if present.any() else ():
@@ -193,7 +193,7 @@ class Tallies:
         return best
 
     def _worth_a_look(self, present: NDArray[np.bool_]) -> list[int]:
-        """Return the places that can have the largest lower limit, of equal tallies the first."""
+        """Return the places that can have the largest lower bound, of equal tallies the first."""
         scale, told, total = self._scale, self.told, self.total
         reward = total - scale.low * told if scale.low else total
         good = {int(np.argmax(np.where(present, column, -math.inf))) for column in (reward, told)}
@@ -207,9 +207,9 @@ class Tallies:
         return first
 
     def _may_exceed(self, present: NDArray[np.bool_], bar: float) -> NDArray[np.int64]:
-        """Return the places that can have a lower limit of `bar` or more, and some others.
+        """Return the places that can have a lower bound of `bar` or more, and some others.
 
-        A limit above a mean takes rewards that speak against this mean by a factor of 1 over the
+        A bound above a mean takes rewards that speak against this mean by a factor of 1 over the
         error, even with the likelihood of the best mean for them.
         """
         scale, least = self._scale, -math.log(KEEP_ERROR) - 1e-6
@@ -232,7 +232,7 @@ class Tallies:
         return np.concatenate(near)
 
     def best(self, k: int) -> list[int]:
-        """Return `k` places: that of the arm to keep, and others by their lower limits."""
+        """Return `k` places: that of the arm to keep, and others by their lower bounds."""
         kept = self.kept()
         if kept is None:
             return []
@@ -240,9 +240,9 @@ class Tallies:
         return [kept, *others][:k]
 
     def _leaders(self, k: int) -> list[int]:
-        """Return the places of the `k` largest lower limits; ties fall to the arm met first.
+        """Return the places of the `k` largest lower bounds; ties fall to the arm met first.
 
-        Arms are met in random order, so this is no favour.
+        Arms are met in random order, so this does not favour any of them.
         """
         lows = np.where(self.present, self.limits()[0], -math.inf)
         there = min(k, int(self.present.sum()))
@@ -263,15 +263,9 @@ class Tallies:
         return np.argsort(-keys, kind="stable")
 
     def rivals(self, place: int) -> int:
-        """Return how many others have an upper limit above an arm's lower one."""
+        """Return how many others have an upper bound above an arm's lower one."""
         low, high = self.limits()
         return int((high[self.present] > low[place]).sum()) - 1
-
-    def histogram(self) -> list[int]:
-        """Return how many arms have 1, 2-3, 4-7, ... pulls."""
-        _, powers = np.frexp(self.asked.astype(np.float64))
-        counts: list[int] = np.bincount(powers)[1:].tolist() if self.size else []
-        return counts
 
     def progress(self, stage: str) -> Progress:
         """Return how far the experiment is; `stage` is where the policy is, in its own words."""

@@ -10,7 +10,7 @@ every arm, then for each arm
 
 is at most a martingale that begins with 1. Here A of the arm's N pulls were abandoned, and B of the
 R others; the two integrals are over Jeffreys' Beta(1/2, 1/2). By Ville's inequality E exceeds 1/e
-with probability e at most, at any time, and whatever the policy asks for. The error is shared among
+with probability e at most, at any time and for any policy. The error is shared among
 the arms as that of their intervals is (`spent_error`). A pending pull may end in both ways; what
 counts is the way that makes E smallest.
 """
@@ -31,7 +31,6 @@ from manyarms.inference.tallies import Tallies
 ERROR = 0.01  # the probability of any false alarm, ever
 _MOST = 3  # arms that are named
 _TINY = 1e-300
-NONE: Mapping[int, int] = {}
 
 Numbers = NDArray[Any]
 
@@ -47,21 +46,18 @@ class Loss(NamedTuple):
 
 class _Counts(NamedTuple):
     arm: Numbers
-    pulls: Numbers  # that no observed reward has answered
+    pulls: Numbers
     gone: Numbers  # abandoned
     pending: Numbers
 
 
-def uneven_losses(
-    tallies: Tallies, pending: Mapping[int, int], answered: Mapping[int, int] = NONE
-) -> list[Loss]:
+def uneven_losses(tallies: Tallies, pending: Mapping[int, int]) -> list[Loss]:
     """Return the arms whose share of abandoned pulls cannot be chance, the clearest first.
 
     Each is compared with the arms that come after it. `pending` has the number of pending pulls of
-    each arm, and `answered` that of pulls which observed rewards have answered: none of these can
-    be lost.
+    each arm.
     """
-    counts, found = _counts(tallies, pending, answered), list[Loss]()
+    counts, found = _counts(tallies, pending), list[Loss]()
     while counts.gone.any() and len(found) < _MOST:
         at = _clearest(counts)
         if at is None:
@@ -75,7 +71,7 @@ def uneven_losses(
 
 
 def _clearest(counts: _Counts) -> int | None:
-    """Return the place of the arm that differs most from the others, if it does for sure."""
+    """Return the place of the arm that differs most from the others, if that is significant."""
     least, most = counts.gone, counts.gone + counts.pending
     others = counts.pulls.sum() - counts.pulls
     fewest, largest = least.sum() - least, most.sum() - most  # of the others
@@ -120,15 +116,12 @@ def _worth_a_look(
     return np.flatnonzero(there & (of_lost * lost + of_told * (pulls - lost) >= needed))
 
 
-def _counts(tallies: Tallies, pending: Mapping[int, int], answered: Mapping[int, int]) -> _Counts:
+def _counts(tallies: Tallies, pending: Mapping[int, int]) -> _Counts:
     """Return what became of the pulls of each arm; a control comes first."""
     arm, pulls = tallies.arm.copy(), tallies.asked.copy()
     waiting = np.zeros(tallies.size, np.int64)
-    for column, some, sign in ((waiting, pending, 1), (pulls, answered, -1)):
-        known = {number: count for number, count in some.items() if number != CONTROL}
-        if known:
-            places = tallies.places(known)
-            column[places] += sign * np.fromiter(known.values(), np.int64, len(known))
+    known = {number: count for number, count in pending.items() if number != CONTROL}
+    waiting[tallies.places(known)] = np.fromiter(known.values(), np.int64, len(known))
     gone = tallies.missing - waiting
     control = tallies.facts.control
     if control is not None:

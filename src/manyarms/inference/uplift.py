@@ -1,21 +1,21 @@
-"""How much better the recommended arm is than the control, for sure, whenever one asks.
+"""How much better the recommended arm is than the control, with intervals valid at any time.
 
 Let C be the mixture of likelihood ratios of the control's rewards at its true mean, and A_k that of
 the k-th arm in the order of first pulls (`uniform_limits` has the formula). Each is a
-supermartingale that begins at 1, whatever the policy does; a reward moves one of them only. So
+supermartingale that begins at 1, for any policy; a reward moves one of them only. So
 
     C / 2 + (1 + C) / 4 sum_k w_k A_k,   w_k = 6 / (pi k)^2,
 
-is one, too, and with probability 1 - delta it stays below 1/delta for ever. All terms are positive.
-So for every arm k and at all times
+is one, too. With probability 1 - delta it always stays below 1/delta. All terms are positive. So
+for every arm k and at any time
 
     C / 2 + (1 + C) / 4 w_k A_k < 1/delta,
 
-also for the arm that was chosen because it looks best. The limits are those of the pairs of means
-for which this holds: the smallest and largest difference, and the smallest and largest ratio. The
+also for an arm that was chosen because it looks best. The intervals hold the differences and the
+ratios of all pairs of means for which this is true. The
 terms with C or A_k alone keep each mean near its own rewards, and the control's however many arms
-there are. The product rules out that both means are at their worst ends at once. So the limits are
-narrower than those of two intervals, of which one is subtracted from the other.
+there are. The product rules out that both means are at their worst ends at once. So an interval is
+narrower than the difference of two intervals.
 """
 
 from __future__ import annotations
@@ -41,7 +41,6 @@ from manyarms.inference.tallies import Tallies
 
 _GRID = 128  # means of the arm that are looked at, then again around the best of them
 _ROUNDS = 6
-_SURELY = "however often you look"
 
 
 @dataclass(frozen=True)
@@ -55,12 +54,12 @@ class Uplift(Tabular):
     mean, control_mean
         The means of their rewards.
     difference, interval
-        The difference of these, and limits for that of the true means. With probability
-        `confidence`, no limits that are ever given are wrong, however often one looks, and although
-        the arm was chosen for looking best.
+        Their difference, and a confidence interval for that of the true means. It is valid at any
+        time, and although the arm was chosen because it looks best.
     ratio, ratio_interval
-        `mean / control_mean`, with limits that hold together with the others. It is NaN if the
-        control has earned nothing, and if rewards may be negative; then there are no limits, too.
+        `mean / control_mean`, with a confidence interval that holds together with the other one.
+        It is NaN without an interval if the control has earned nothing, or if rewards may be
+        negative.
     told, control_told
         The numbers of their rewards.
     confidence
@@ -77,7 +76,7 @@ class Uplift(Tabular):
     >>> for pull in live.ask(3000):
     ...     live.tell(pull, reward=float(pull.arm != "current" or pull.id % 2 == 0))
     >>> print(live.uplift())
-    +109 % [84.1, 141] over current (47.8 % after 894 rewards), 95 % sure however often you look
+    +109 % [84.1, 141] over current (47.8 % after 894 rewards; 95 % confidence, valid at any time)
     >>> print(ma.Prospector().live(n_arms=9).uplift())
     Nothing to compare yet: there is no control. Set `control` when the experiment begins.
     """
@@ -98,7 +97,7 @@ class Uplift(Tabular):
 
     @property
     def better(self) -> bool | None:
-        """Whether the arm is better than the control; None if that is not sure."""
+        """Whether the arm is better than the control; None if neither is shown."""
         low, high = self.interval
         return True if low > 0.0 else False if high < 0.0 else None
 
@@ -120,12 +119,12 @@ class Uplift(Tabular):
         today = (
             f"{mean_text(self.control_mean, self.rate)} after {count(self.control_told, 'reward')}"
         )
-        said = f"{self.amount} over {plain(str(self.control), at_most=60)} ({today})"
-        return f"{said}, {100 * self.confidence:g} % sure {_SURELY}"
+        sure = f"{100 * self.confidence:g} % confidence, valid at any time"
+        return f"{self.amount} over {plain(str(self.control), at_most=60)} ({today}; {sure})"
 
     @property
     def amount(self) -> str:
-        """The uplift in percent with its limits; if there is no ratio, the difference."""
+        """The uplift in percent with its interval; if there is no ratio, the difference."""
         if math.isnan(self.ratio):
             low, high = map(signed, self.interval)
             return f"{signed(self.difference, plus=True)} [{low}, {high}]"
@@ -162,7 +161,7 @@ def why_no_uplift(facts: Facts, best: int | None) -> str:
 
 
 def uplift_of(tallies: Tallies, confidence: float) -> Uplift:
-    """Return how much better the recommended arm is than the control; if that is unknown, why."""
+    """Compare the recommended arm with the control; if that is not possible, say why."""
     facts, best = tallies.facts, tallies.kept()
     if missing := why_no_uplift(facts, best):
         control = facts.control
@@ -202,7 +201,7 @@ def uplift_of(tallies: Tallies, confidence: float) -> Uplift:
 def nothing_to_compare(
     control: str | int | None, control_told: int, confidence: float, missing: str
 ) -> Uplift:
-    """Return what is said as long as there is nothing to compare."""
+    """Return the answer where there is nothing to compare."""
     anything = (-math.inf, math.inf)
     return Uplift(
         arm=None,
@@ -229,7 +228,7 @@ def compare(
     bounds: tuple[float, float] | None,
     sigma: float,
 ) -> tuple[tuple[float, float], tuple[float, float]]:
-    """Return limits for the difference and for the ratio of two means.
+    """Return confidence intervals for the difference and for the ratio of two means.
 
     `arm` and `control` are the number and the sum of their rewards, and the arm is number `place`,
     from 1, in the order of first pulls.

@@ -1,42 +1,42 @@
-r"""Whether a game may stop: how good the arm to deploy is, for sure, whenever one asks.
+r"""Whether an experiment may stop: how good the arm to deploy is, with a guarantee at any time.
 
 *A target.* The k-th arm that is tried is chosen before any of its rewards is known, so its own
-limits ever fail with probability delta_k at most, and the delta_k sum to delta: with probability
-1 - delta no limit of any arm is ever wrong, also not that of the arm which was chosen for them. So
-if the lower limit of x is above a number, or above the upper limit of another arm, then so are the
-means. For a control, `inference.uplift` has limits of the difference.
+interval ever fails with probability delta_k at most, and the delta_k sum to delta. So with
+probability 1 - delta no interval of any arm is ever wrong, even that of an arm chosen because of
+its interval. If the lower bound of x is above a number, or above the upper bound of another arm,
+then so are the means. For a control, `inference.uplift` has an interval of the difference.
 
-*The best.* Let N be the arms that the game began with, m = floor(q N) + 1, and c_q the mean of the
-m-th best: the best of all but the top q. Arm x is good enough if its mean is at least
-c_q - epsilon; where epsilon is a share, at least (1 - epsilon) c_q. Of the error delta a fifth is
-spent on limits, and the rest on the sample.
+*The best.* Let N be the number of arms at the beginning, m = floor(q N) + 1, and c_q the mean of
+the m-th best arm: the best of all but the top q. Arm x is good enough if its mean is at least
+c_q - epsilon; where epsilon is a share, at least (1 - epsilon) c_q. A fifth of the error delta is
+spent on intervals, and the rest on the sample.
 
-*Limits.* With probability 1 - delta/5 no lower limit of any arm is ever wrong. Let L be that of x,
-and c = L + epsilon, or L / (1 - epsilon). If x is not good enough, c is below c_q.
+*Intervals.* With probability 1 - delta/5 no lower bound of any arm is ever wrong. Let L be that of
+x, and c = L + epsilon, or L / (1 - epsilon). If x is not good enough, c is below c_q.
 
-*The sample.* Fresh arms are drawn at random. Each draw brings one of the m best with probability
+*The sample.* Fresh arms are drawn at random. Each draw is one of the m best arms with probability
 (m - u - U)/N or more, if U of these were met before, and u could not be met by chance: they were
 retired before anything was known of them, or observed first. An arm is *open* at c until its own
-rewards speak against a mean of c by a factor of 1/a (`evidence_below`). One of mean c_q or more is
-open at c_q for ever with probability 1 - a, whatever the policy does with it and with others. So
-that U or fewer of the first k arms are open at c_q is at most as likely as U successes or fewer in
-k trials of probability (1 - a) (m - u - U)/N. Who is open at c_q is open at any c below. So if x is
-not good enough, few open arms are unlikely; and where few are open, the verdict is "stop". Two a
-share the error: 1/2, for policies that look at an arm until it is clear, and 3/4, for those that
-drop most arms at once. An arm that was drawn and has no reward is open, and stays in its place in
-the sample, also in later seasons: the best arms may be those that answer late.
+rewards speak against a mean of c by a factor of 1/a (`evidence_below`). One of mean c_q or more
+stays open at c_q with probability 1 - a, regardless of what the policy does with any arm. So the
+probability that U or fewer of the first k arms are open at c_q is at most that of U or fewer
+successes in k trials of probability (1 - a) (m - u - U)/N. An arm that is open at c_q is open at
+any c below. So if x is not good enough, few open arms are unlikely; if few are open, the verdict is
+"stop". Two values of a share the error: 1/2, for policies that pull an arm until it is clear, and
+3/4, for those that drop most arms at once. An arm that was drawn and has no reward is open, and
+keeps its place in the sample, also in later seasons: the best arms may be those that answer late.
 
-*Arms that came later* are never in the sample. To say the same of the arms in play, all of those
-that are not beaten by their own limits count as better than x, so that so many fewer of the first
-arms may be: they are added to u. If that is not enough, the statement is about the first arms.
+*Arms that came later* are never in the sample. For a statement about the arms in play, all of them
+that are not beaten by their own intervals count as better than x: they are added to u. If the
+sample is then too small, the statement is about the first arms.
 
-*Any time.* Limits and evidence hold at all times at once. The sample is looked at for sizes k_0,
-1.5 k_0, … only, and its error is spent over these, and over u rounded up to 0, 1, 3, 7, ….
+*Any time.* Intervals and evidence are valid at all times at once. The sample is judged at sizes
+k_0, 1.5 k_0, … only. Its error is spent over these, and over u rounded up to 0, 1, 3, 7, ….
 
-*Without chance.* If all arms there are but floor(q N) have an upper limit below c, of those that
-hold for all arms at once, then x is good enough, however they were met. If q, delta and N are such
-that no sample of N arms can be large enough, or the policy is not known to draw at random, this is
-the only way. Then all of delta is spent on limits. This is known when the game begins.
+*Without chance.* If all arms but floor(q N) have an upper bound below c, of those that are valid
+for all arms at once, then x is good enough, however the arms were met. This is the only way if q,
+delta and N are such that no sample of N arms can be large enough, or if the policy is not known to
+draw at random. Then all of delta is spent on intervals. This is known at the beginning.
 """
 
 from __future__ import annotations
@@ -60,8 +60,11 @@ from manyarms.inference.estimates import count, mean_text, promise
 from manyarms.inference.facts import CONTROL, Facts
 from manyarms.inference.lost_rewards import lost_rewards_warning
 from manyarms.inference.missing import (
-    HANDLE,
-    Ways,
+    ALL_ALIKE,
+    ASK_LESS,
+    MORE_ARMS,
+    OTHER_POLICY,
+    OVER,
     missing_for_target,
     missing_in_sample,
     missing_of_arms,
@@ -78,7 +81,6 @@ from manyarms.inference.sample import (
     evidence_against,
     excess_of_newcomers,
     met_by_chance,
-    of_arms_met,
 )
 from manyarms.inference.tallies import Tallies
 from manyarms.inference.uplift import uplift_of, why_no_uplift
@@ -86,11 +88,12 @@ from manyarms.inference.uplift import uplift_of, why_no_uplift
 STOP, GO_ON, SETTLED = "stop", "go on", "settled"
 TOO_EARLY, OUT_OF_TRIES, STOPPED = "too early to say", "out of tries", "stopped"
 NOTHING_EARNED = "nothing earned"
+NO_ARMS = "there are no arms yet."
 
 
 @dataclass(frozen=True)
 class StopVerdict:
-    """How good an arm is for sure, and whether that is enough to stop.
+    """How good an arm is, with a guarantee, and whether that is enough to stop.
 
     Attributes
     ----------
@@ -108,18 +111,18 @@ class StopVerdict:
     epsilon, quantile, confidence, target, margin
         What was asked; a share is written as "10%".
     limit
-        The lower limit of the arm's mean; it holds with probability `confidence`, for all arms at
-        all times. At 95 % it is the one that `recommend()` shows.
+        The lower bound of the arm's mean; it holds with probability `confidence`, for all arms at
+        once and at any time. At 95 % it is the one that `recommend()` shows.
     tried, beaten
-        The number of arms with a known reward; and how many of them, including this one, are for
-        sure not better than it by more than `epsilon`.
+        The number of arms with a known reward; and how many of them, including this one, are shown
+        not to be better than it by more than `epsilon`.
     met, unsettled
         The number of arms that the policy drew at random; and how many of them may still be better
         by more than `epsilon`, each judged by itself if the sample is large enough. The arm
         itself is not counted.
     n_arms, at_first
-        The number of arms that the statement is about; and whether these are the arms that the
-        game began with, because arms came or went since.
+        The number of arms that the statement is about; and whether these are the arms of the
+        beginning, because arms came or went since.
     more
         About how many more pulls it takes, if they go as the last ones did; None if that cannot be
         said, or if it is not with this policy.
@@ -145,13 +148,13 @@ class StopVerdict:
     >>> verdict.stop
     True
     >>> print(verdict)
-    Stop and deploy arm 'blue': it is within 0.1 of the best of all 2 arms, 95 % sure.
-    Of the 2 arms tried, none is better by more than 0.1. Its mean is at least 92.5 %, 95 % sure
-    for all arms at all times.
+    Stop and deploy arm 'blue': it is within 0.1 of the best of all 2 arms (95 % confidence).
+    Of the 2 arms tried, none is better by more than 0.1. Its mean is at least 92.5 % (95 %
+    confidence, valid for all arms at once and at any time).
     >>> print(live.verdict(target=0.7).headline)
-    Stop and deploy arm 'blue': its mean is above 70 %, 95 % sure.
+    Stop and deploy arm 'blue': its mean is above 70 % (95 % confidence).
     >>> print(live.verdict(target="red", margin="50%").headline)
-    Stop and deploy arm 'blue': it is better than 'red' by more than 50 %, 95 % sure.
+    Stop and deploy arm 'blue': it is better than 'red' by more than 50 % (95 % confidence).
     """
 
     arm: Any
@@ -188,13 +191,17 @@ class StopVerdict:
         name = f"arm {plain(repr(self.arm))}"
         if self.outcome == STOP:
             it = "its mean" if isinstance(self.target, float) else "it"
-            return f"Stop and deploy {name}: {it} is {self.goal}, {100 * self.confidence:g} % sure."
+            sure = f"{100 * self.confidence:g} % confidence"
+            return f"Stop and deploy {name}: {it} is {self.goal} ({sure})."
         if self.outcome == TOO_EARLY:
             return "Too early to say: go on."
         if self.outcome == NOTHING_EARNED:
             return "Nothing earned so far: go on, and check that rewards are told as they come."
         if self.outcome == SETTLED:
-            return f"Deploy {name}, or try others on purpose: the policy has settled on it."
+            return (
+                f"Go on with another policy, or deploy {name} without a guarantee: this policy "
+                f"pulls almost only that arm."
+            )
         if self.outcome == GO_ON:
             return f"Go on: {name} is the best so far, and not yet shown to be {self.goal}."
         short = self.goal.split(" of the best of ")[0]
@@ -215,7 +222,7 @@ class StopVerdict:
 
     @property
     def goal(self) -> str:
-        """What the arm must be, for sure, so that one may stop."""
+        """What must be shown of the arm before it is time to stop."""
         if isinstance(self.target, str):
             more = f" by more than {_percent(self.margin)}" if self.margin else ""
             return f"better than {plain(repr(self.target))}{more}"
@@ -259,8 +266,8 @@ class _Judged(NamedTuple):
     """Whether an arm is good enough, and what that was decided by."""
 
     stop: bool
-    slack: float  # how far its lower limit may be from the bar that others must not be above
-    share: float  # of the error, for limits
+    slack: float  # the distance between its lower bound and the bar for the others
+    share: float  # of the error, for intervals
     beaten: NDArray[np.bool_]
     all_known: bool  # whether so many arms are beaten that no sample is needed
     of_all: bool  # whether the statement is about the arms in play, not about the first arms
@@ -273,9 +280,7 @@ def give_verdict(
     tallies: Tallies,
     question: Question,
     *,
-    name_of: Callable[[int], Any] | None = None,
     stopped: bool = False,
-    ways: Ways = HANDLE,
 ) -> StopVerdict:
     """Return whether the recommended arm is good enough.
 
@@ -283,27 +288,23 @@ def give_verdict(
     ----------
     tallies, question
         What is known, and what is asked.
-    name_of
-        What an arm is called in words (default: as the game calls it).
     stopped
-        Whether somebody has ended the game.
-    ways
-        What helps, in the words of whoever asks.
+        Whether the experiment was stopped.
     """
     facts = tallies.facts
-    name_of = name_of or facts.name_of
     best = tallies.kept()
     judged = _judge(tallies, best, question)
     sampled = can_sample(facts, question.quantile, 1.0 - question.confidence)
     present_only = judged.all_known or judged.of_all or not sampled
-    unsettled = ~of_arms_met(tallies, judged.beaten, judged.met)
+    unsettled = ~judged.beaten[judged.met]
     if judged.samples:
         unsettled &= judged.samples[0].open
-    told = nothing_known("no reward has been told yet for any arm in play.")
+    why = "no reward has been told yet for any arm in play." if facts.n_arms else NO_ARMS
+    told = nothing_known(why)
     if best is not None:
-        told = _in_words(tallies, best, question, judged, name_of, stopped, ways)
+        told = _in_words(tallies, best, question, judged, stopped)
     return StopVerdict(
-        arm=None if best is None else name_of(int(tallies.arm[best])),
+        arm=None if best is None else facts.name_of(int(tallies.arm[best])),
         stop=judged.stop,
         epsilon=question.epsilon.given,
         quantile=question.quantile,
@@ -350,7 +351,7 @@ def _judge(tallies: Tallies, best: int | None, question: Question) -> _Judged:
     samples: list[Sample] = []
     of_all = all_known
     if sampled:
-        against = evidence_against(tallies, met, best, bar)
+        against = evidence_against(tallies, met, bar)
         given = [(facts, against <= 1.0 / a, question.quantile, error - share, a) for a in LEVELS]
         samples = [Sample(*one) for one in given]
         if not all_known and facts.all_arms > facts.first_arms:
@@ -365,7 +366,7 @@ def _lower(tallies: Tallies, place: int, error: float) -> float:
 
 
 def _target(tallies: Tallies, best: int, question: Question, error: float) -> float:
-    """Return what the arm's lower limit must exceed; infinity if nothing is known of the rival."""
+    """Return what the arm's lower bound must exceed; infinity if nothing is known of the rival."""
     if question.rival is None:
         assert isinstance(question.target, float)
         return question.target
@@ -378,7 +379,7 @@ def _target(tallies: Tallies, best: int, question: Question, error: float) -> fl
 def _ahead_of_control(tallies: Tallies, question: Question) -> float:
     """Return by how much the arm is better than the control and the margin, at least.
 
-    If the margin is a share, so is this. The limits are those of `inference.uplift`.
+    If the margin is a share, so is this. The interval is that of `inference.uplift`.
     """
     if why_no_uplift(tallies.facts, tallies.kept()):
         return -math.inf
@@ -396,24 +397,23 @@ def _in_words(
     best: int,
     question: Question,
     judged: _Judged,
-    name_of: Callable[[int], Any],
     stopped: bool,
-    ways: Ways,
 ) -> dict[str, Any]:
     """Return the outcome and what is said about it."""
     facts = tallies.facts
     limit = _lower(tallies, best, 1.0 - question.confidence)
 
     def called(place: int) -> str:
-        return plain(repr(name_of(int(tallies.arm[place]))), at_most=24)
+        return plain(repr(facts.name_of(int(tallies.arm[place]))), at_most=24)
 
-    sure = f"its mean is at least {mean_text(limit, tallies.rate)}, {promise(question.confidence)}."
+    sure = promise(question.confidence)
+    sure = f"its mean is at least {mean_text(limit, tallies.rate)} ({sure})."
     told = nothing_known("") | {"limit": limit, "known": f"I{sure[1:]}"}
     told["warning"] = reward_warnings(facts)
     if judged.stop:
         lost = lost_rewards_warning(tallies, best, called(best), judged.slack, question)
         return told | {"outcome": STOP, "warning": f"{lost} {told['warning']}".strip()}
-    missing, advice = _missing(tallies, best, question, judged, called, ways)
+    missing, advice = _missing(tallies, best, question, judged, called)
     over = stopped or facts.pulls == facts.horizon
     if nothing := nothing_earned(tallies, called, question.confidence):
         told["known"] = nothing
@@ -423,7 +423,7 @@ def _in_words(
         wait = ""
         if facts.pending:
             wait = f"Tell the {count(facts.pending, 'reward')} still missing. "
-        outcome, advice = STOPPED if stopped else OUT_OF_TRIES, f"{wait}{ways.over}"
+        outcome, advice = STOPPED if stopped else OUT_OF_TRIES, f"{wait}{OVER}"
     elif nothing:
         outcome, advice = NOTHING_EARNED, ""
     elif _too_early(tallies, mean, limit):
@@ -444,17 +444,17 @@ def _missing(
     question: Question,
     judged: _Judged,
     called: Callable[[int], str],
-    ways: Ways,
 ) -> tuple[str, str]:
+    """Return what keeps a verdict from saying stop, and what helps."""
     if question.target is not None:
-        return missing_for_target(tallies, best, question, judged.bar), ways.target
+        return missing_for_target(tallies, best, question, judged.bar), OTHER_POLICY
     if judged.samples and int(tallies.present.sum()) < tallies.facts.n_arms:
         few = all(sample.draws_missing() for sample in judged.samples)
         missing = missing_in_sample(tallies, judged.met, judged.samples, question)
-        return missing, ways.untried if few else ways.many
+        return missing, MORE_ARMS if few else ASK_LESS
     return missing_of_arms(
         tallies, called, judged.beaten, judged.bar, judged.share, question
-    ), ways.few
+    ), ALL_ALIKE
 
 
 def _too_early(tallies: Tallies, mean: float, limit: float) -> bool:
@@ -471,7 +471,7 @@ def _outlook(
     """Return whether to go on, for how many pulls if that can be said, and this in words."""
     facts = tallies.facts
     of, _ = last_pulls(tallies)
-    if question.rival == CONTROL:  # which gets its share whatever the policy does
+    if question.rival == CONTROL:  # it gets its share of pulls in any case
         return GO_ON, None, "More pulls help: the control gets its share of them."
     draws = min((sample.draws_missing() for sample in judged.samples), default=0)
     if draws:
@@ -500,7 +500,7 @@ def _left(facts: Facts) -> float:
 
 
 def _beaten(tallies: Tallies, best: int, bar: float, error: float) -> NDArray[np.bool_]:
-    """Return which arms are for sure not above `bar`, the best one among them."""
+    """Return which arms are shown not to be above `bar`; the best one counts as one of them."""
     beaten = np.empty(tallies.size, np.bool_)
     for part in in_blocks(tallies.size):
         beaten[part] = surely_below(

@@ -30,13 +30,13 @@ def read_columns(parameter: str, file: Path) -> dict[str, Any]:
     parquet = file.suffix in (".parquet", ".pq")
     try:
         table = (arrow.parquet.read_table if parquet else arrow.csv.read_csv)(file)
+        return dict(zip(table.column_names, table.columns, strict=True))
     except (OSError, ValueError) as error:  # pyarrow's own errors are among these
         why = "there is none" if isinstance(error, FileNotFoundError) else str(error)
         raise ParameterError(
             f"`{parameter}` must name a CSV or Parquet file, got {str(file)!r}: {why.rstrip('.')}.",
             parameter=parameter,
         ) from error
-    return dict(zip(table.column_names, table.columns, strict=True))
 
 
 def numbers_at(parameter: str, place: str | os.PathLike[str], default: str) -> NDArray[np.float64]:

@@ -1,4 +1,4 @@
-"""Names, numbers and seats: how the user, the game and the policy refer to an arm."""
+"""Names, numbers and seats: how the user, the experiment and the policy refer to an arm."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class ArmNumbers:
             if wanted != new and list(wanted) != list(new):
                 raise ParameterError(
                     f"`arms` must be how many arms to add, because these are called by number, "
-                    f"got {_short(wanted)}. For names of your own start with live(arms=[...])."
+                    f"got {_short(wanted)}. For names of your own, begin an experiment with names."
                 )
             arms, least = len(wanted), 0
         added = check_int("arms", arms, at_least=least, at_most=MOST_ARMS - self.count)
@@ -107,7 +107,7 @@ class ArmNames:
             if name in self._numbers:
                 raise ParameterError(
                     f"`arms` must be new names, got {_short(name)}, which is an arm already. A "
-                    f"retired arm keeps its name; restore() brings it back."
+                    f"retired arm keeps its name; restore it to bring it back."
                 )
         return names
 
@@ -117,8 +117,8 @@ class ArmNames:
             raise ParameterError(f"`arms` must be a list of names, got {_short(arms)}.")
         if isinstance(arms, set | frozenset):
             raise ParameterError(
-                "`arms` must be in an order that is the same in every run, got a set, which is in "
-                "none. Pass sorted(arms)."
+                "`arms` must be in an order that is the same in every run, got a set, which has "
+                "none. Sort it first."
             )
         names = [check_name(name) for name in _listed(arms, self.count)]
         kind = type(self.names[0] if self.names else names[0]) if names else str
@@ -150,7 +150,7 @@ Arms = ArmNumbers | ArmNames
 def arms_of(n_arms: Any, names: Any) -> Arms:
     """Return the arms that the user asked for, by `n_arms` or by names."""
     if (n_arms is None) == (names is None):
-        got = "neither. Pass n_arms=1000, or arms=[...] with names."
+        got = "neither. Pass the number of arms, or their names."
         if names is not None:
             got = "both. Leave out `n_arms`: it is the number of names."
         raise ParameterError(f"Exactly one of `n_arms` and `arms` must be given, got {got}")
@@ -163,17 +163,17 @@ def arms_of(n_arms: Any, names: Any) -> Arms:
 
 
 class Seats:
-    """Which arm the policy means by a number, its seat: at first arm k has seat k.
+    """The numbers by which the policy knows arms, called seats: at first arm k has seat k.
 
-    Two arms change seats where one of them shall be drawn next. An arm that comes back takes a new
-    seat, because a policy never looks at a retired one again; arms that are added later then sit
-    some seats further on, by a `shift`.
+    Two arms swap seats if one of them is to be drawn next. An arm that comes back gets a new seat,
+    because a policy never looks at a retired one again. The seats of arms that are added later are
+    then larger than their numbers, by a `shift`.
 
     >>> seats = Seats(3)
     >>> seats.swap(0, 2)
     >>> seats.come_back(1)
     >>> seats.add(3, 2)  # arms 3 and 4
-    >>> [seats.arm(seat) for seat in (0, 2, 3, 4, 5)]  # nobody sits at 1 any more
+    >>> [seats.arm(seat) for seat in (0, 2, 3, 4, 5)]  # seat 1 is empty
     [2, 0, 1, 3, 4]
     """
 
@@ -251,7 +251,7 @@ class Seats:
         for seat in seats.arm_at:
             part = bisect_right(firsts, seat) - 1
             own = seat - seats._shifts[part]
-            free = own >= ends[part] or own in seats.seat_of  # nobody came there, or moved away
+            free = own >= ends[part] or own in seats.seat_of  # no arm came there, or it moved away
             if not (0 <= seat < seats.count and free):
                 raise ValueError("arms sit where there are no seats")
         return seats
@@ -272,8 +272,8 @@ def check_name(name: Any, parameter: str = "arms", must: str = "strings or integ
         )
     verb = "hold" if parameter == "arms" else "be"
     raise ParameterError(
-        f"`{parameter}` must {verb} {must}, got {_short(name)}. They are saved with the handle; "
-        f"use the item's id."
+        f"`{parameter}` must {verb} {must}, got {_short(name)}. They are stored with the "
+        f"experiment; use the item's id."
     )
 
 
@@ -283,8 +283,8 @@ def _listed(arms: Iterable[Any], there: int) -> list[Any]:
     listed = list(islice(arms, most + 1))
     if len(listed) > most:
         raise ParameterError(
-            f"`arms` must hold at most {MOST_NAMES} names in all, got more. Call arms by number, "
-            f"with n_arms=..., and keep the names elsewhere."
+            f"`arms` must hold at most {MOST_NAMES} names in all, got more. Call arms by number "
+            f"(`n_arms`), and keep the names elsewhere."
         )
     return listed
 

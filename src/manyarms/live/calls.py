@@ -54,6 +54,7 @@ def ask(arena: Arena, k: Any = None, most: int = 0) -> Change[Any]:
 
     The list may be shorter if `most` is given, as for `Experiment.ask`.
     """
+    check_running(arena.experiment)
     _check_has_arms(arena.experiment)
     if k is None:
         _check_left(arena.experiment, 1)
@@ -84,6 +85,22 @@ def _ask_some(arena: Arena, count: int, most: int) -> list[Pull]:
     return [Pull(arena.name(pending[number].arm), number) for number in numbers]
 
 
+def check_running(experiment: Experiment) -> None:
+    """Raise if an experiment was paused or stopped in the service."""
+    state = experiment.status.get("state", "running")
+    if state == "paused":
+        raise TurnError(
+            "Cannot ask: the experiment was paused. Resume it first (resume).",
+            reason="paused",
+        )
+    if state == "stopped":
+        raise TurnError(
+            "Cannot ask: the experiment was stopped, and cannot be resumed. Deploy the recommended "
+            "arm, or begin another experiment.",
+            reason="stopped",
+        )
+
+
 def _check_has_arms(experiment: Experiment) -> None:
     if experiment.n_all == 0:
         raise TurnError("There are no arms yet. Add some first.", reason="no arms")
@@ -95,9 +112,8 @@ def _check_left(experiment: Experiment, count: int) -> None:
     if left is None or count <= left:
         return
     message = (
-        f"Cannot ask: all {experiment.pulls} pulls of the horizon are made. Go on with "
-        f"live.season(horizon=...), which remembers all rewards; or use an anytime policy, such as "
-        f"Prospector(), without a horizon."
+        f"Cannot ask: all {experiment.pulls} pulls of the horizon are made. For more pulls, begin "
+        f"a season, which remembers all rewards; the policy prospector needs no horizon."
     )
     if left > 0:
         message = (
@@ -224,8 +240,8 @@ def plan_sync(arena: Arena, arms: Any) -> SyncPlan:
     experiment, names = arena
     if not isinstance(names, ArmNames):
         raise ParameterError(
-            "`sync_arms` needs arms with names, and these are called by number. Start with "
-            "live(arms=[...]), or use add_arms, retire and restore."
+            "A sync needs arms with names, and these are called by number. Begin an experiment "
+            "with names, or add, retire and restore arms."
         )
     wanted = names.listed(arms)
     if not wanted:
@@ -266,7 +282,7 @@ def season(arena: Arena, policy: Any, horizon: Any, seed: Any) -> Change[None]:
     experiment = arena.experiment
     _check_has_arms(experiment)
     if policy is not None and not isinstance(policy, Policy):
-        raise ParameterError(f"`policy` must be a policy such as ma.MOSS(), got {policy!r}.")
+        raise ParameterError(f"`policy` must be a policy such as moss, got {policy!r}.")
     limits = experiment.settings.reward_range
     chosen = (experiment.policy if policy is None else policy).with_reward_range(limits)
     chosen.check_rewards(limits)
@@ -275,7 +291,7 @@ def season(arena: Arena, policy: Any, horizon: Any, seed: Any) -> Change[None]:
     total = None
     if horizon is not None:
         horizon = check_int("horizon", horizon, at_least=1)
-        total = horizon + sum(experiment.known(arm)[0] for arm in experiment.tally)
+        total = horizon + experiment.known
     check_first_draws(chosen, experiment.n_all, total)
     if experiment.retired:
         _check_can_retire(chosen, experiment.n_all, total)
@@ -308,9 +324,9 @@ def _pending(arena: Arena, pull: Any, again: str, verb: str) -> int | None:
     whole = type(pull) is Pull  # else only its id is known
     number = pull.id if whole else pull
     if type(number) is not int:
-        fix = "Pass what ask() returned, or its id."
+        fix = "Pass a pull that was asked for, or its id."
         if isinstance(number, list | tuple):
-            fix = "Tell a batch with tell_many([(pull, reward), ...])."
+            fix = "Tell a batch with tell_many."
         number = check_int("pull", number, fix=fix)
     found = arena.experiment.pending.get(number)
     if found is None or (verb == "tell" and number in arena.experiment.held):
@@ -318,8 +334,8 @@ def _pending(arena: Arena, pull: Any, again: str, verb: str) -> int | None:
         return None
     if whole and pull.arm != (ours := arena.name(found.arm)):
         raise TurnError(
-            f"Cannot {verb} pull {number} of arm {pull.arm!r}: this handle's pull {number} is of "
-            f"arm {ours!r}. Was it asked of another handle?",
+            f"Cannot {verb} pull {number} of arm {pull.arm!r}: pull {number} of this experiment is "
+            f"of arm {ours!r}. Tell it to the experiment that it was asked of.",
             reason="other arm",
             pull=number,
             arm=ours,

@@ -10,7 +10,7 @@ import time
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Iterable
-from itertools import takewhile
+from itertools import islice, takewhile
 from typing import Any
 
 from manyarms.core.jit import Dispatched, check_bodies
@@ -34,9 +34,8 @@ from manyarms.live.kinds import (
     TOLD,
     USED,
 )
-from manyarms.live.remembering import remembered
 from manyarms.live.settings import Settings
-from manyarms.live.tally import ArmTally, ControlTally, PendingPull
+from manyarms.live.tally import ArmTally, ControlTally, PendingPull, in_random_order
 from manyarms.protocol.in_flight import land, launch, lose
 from manyarms.protocol.keys import policy_key
 from manyarms.protocol.policy import Policy, arrive, ask, reset, retire, tell
@@ -48,7 +47,7 @@ _new = tuple.__new__  # makes a NamedTuple in half the time of its class
 
 
 class Experiment:
-    """Everything that is known. Events are appended to `log`, unless it is None.
+    """The state of an experiment. Each change appends its events to `log`, unless it is None.
 
     Attributes
     ----------
@@ -62,19 +61,24 @@ class Experiment:
     state
         What the policy remembers.
     n_all, retired
-        How many arms ever came; and those that are retired.
+        The number of arms that were ever added, and the set of retired arms.
     tally
-        What is known of each arm, in the order in which arms were met, which decides an arm's share
-        of the error of intervals. It goes on through seasons.
+        The counts of each arm, in the order in which arms were met. This order decides an arm's
+        share of the error of intervals, and does not change with seasons.
     pending, held, abandoned
-        Pulls without a reward, by number in the order of asks; rewards that count when a window
-        ends, by pull; and the numbers of pulls that were given up.
+        Pulls without a reward, by number in the order of asks; rewards that count when the window
+        of their pull ends, by pull; and the numbers of pulls that ended without a reward.
     next, pulls, turns
         The number of the next pull; how many pulls were the policy's; and how many choices the
         policy made in this season.
+    unused
+        How many known rewards the policy of this season was not told.
     stock, drawn_next
-        Rewards, by arm, that are known and were not told to the policy of this season; and the arms
-        that its next draws of fresh arms return.
+        These rewards by arm, without those of earlier seasons, which `_has_stock` adds when their
+        arm is needed; and the arms that the next draws of fresh arms return.
+    status
+        What the store keeps beside the events, because the service may change it: `state`
+        ("running", "paused" or "stopped") and the settings `epsilon` and `target`.
     course
         What happened when, for charts.
     named, skipped
@@ -97,13 +101,14 @@ class Experiment:
         self.held: dict[int, float] = {}
         self.abandoned: set[int] = set()  # some 65 bytes each
         self.named: set[int] = set()
-        self.skipped = self.expired = 0
+        self.skipped = self.expired = self.unused = 0
         self.next = self.pulls = self.told = 0
         self.earned = 0.0
         self.recent: deque[int] = deque(maxlen=RECENT)
         self.delays = [[0, 0.0, 0.0] for _ in range(len(DELAYS) + 1)]  # count, sum, squares
         self.seq = 0
         self.log: list[Event] | None = None
+        self.status: dict[str, Any] = {}
         self.columns: Any = None  # what `live.facts` has made of it
         self.changed: Any = None  # a set of arms, for `columns`; None as long as there are none
         self.from_file = False  # whether its state came from one
@@ -114,7 +119,7 @@ class Experiment:
         self._begin(settings.policy, settings.horizon, settings.seed)
 
     def _begin(self, policy: Policy, horizon: int | None, seed: int) -> None:
-        """Let a policy begin that knows nothing; without arms, it begins with the first ones."""
+        """Start a policy from scratch; without arms it starts when the first ones are added."""
         self.policy, self.horizon, self.seed = policy, horizon, seed
         self.season += 1
         self.first_pull, self.last, self.turns = self.next, -1, 0
@@ -137,20 +142,22 @@ class Experiment:
         arm: int | None = None,
         reward: float | None = None,
         detail: dict[str, Any] | None = None,
+        at: float | None = None,
     ) -> None:
         if self.log is not None:
             self.seq += 1
-            self.log.append(Event(self.seq, self.now(), kind, pull, arm, reward, detail))
+            at = self.now() if at is None else at
+            self.log.append(Event(self.seq, at, kind, pull, arm, reward, detail))
 
     # Asks
 
     def ask(self, more: int = 1, most: int = 0, exactly: int | None = None) -> int | None:
         """Let the policy choose the next pull; return its number.
 
-        `more` pulls are to be handed out, this one among them. While the policy chooses arms with a
-        reward that is known and that it was not told, it is told that instead. If that were `most`
-        rewards, return None, so that others can have a turn; the next call goes on from there. A
-        replay says that it were `exactly` so many.
+        `more` pulls are wanted, including this one. While the policy chooses an arm with a known
+        reward that it was not told, it is told this reward, and chooses again. After `most` such
+        rewards None is returned, so that a service can answer other requests; the next call
+        continues. In a replay, `exactly` is the recorded number of such rewards.
         """
         number, used, pending = self.next, 0, self.pending
         before = self.last if self.last in pending else -1
@@ -165,7 +172,7 @@ class Experiment:
             if self.drawn_next or self.seats.arm_at:
                 arm = pending[number].arm = self._seated(arm)
             self.turns += 1
-            if used == exactly or not self.stock or arm not in self.stock:
+            if used == exactly or not self.unused or not self._has_stock(arm):
                 break
             if exactly is None and not self._has_room(more):
                 break
@@ -222,8 +229,24 @@ class Experiment:
             return first
         return arm
 
+    def _has_stock(self, arm: int) -> bool:
+        """Whether the policy was not told all known rewards of an arm.
+
+        Rewards of earlier seasons are put into an order here, before another one is added to them:
+        to do so for all arms when a season begins would take seconds.
+        """
+        if arm in self.stock:
+            return True
+        tally = self.tally.get(arm)
+        if self.season == 1 or tally is None or tally.season == self.season or not tally.known:
+            return False
+        settings = self.settings
+        self.stock[arm] = deque(in_random_order(arm, tally, settings.reward_range, settings.seed))
+        return True
+
     def _use(self, number: int, arm: int) -> None:
         """Tell the policy the next known reward of the arm that it chose."""
+        self.unused -= 1
         left = self.stock[arm]
         reward = left.popleft()
         if not left:
@@ -249,7 +272,7 @@ class Experiment:
         return numbers
 
     def use(self, count: int) -> None:
-        """Replay that the policy was told so many known rewards."""
+        """Replay that the policy was told `count` known rewards."""
         if self.ask(most=count) is not None:
             raise ParameterError(f"{self.policy} was told fewer than {count} known rewards.")
 
@@ -260,9 +283,9 @@ class Experiment:
         self.next = number + 1
         self.control.asked += 1
         self.control.turns += 1
-        pull = self.pending[number]
-        pull.arm, pull.asked = CONTROL, self.now()
-        self._note(ASKED, number, CONTROL)
+        pull, now = self.pending[number], self.now()
+        pull.arm, pull.asked = CONTROL, now
+        self._note(ASKED, number, CONTROL, at=now)
         return number
 
     # Rewards
@@ -279,7 +302,7 @@ class Experiment:
         pull, now = self.pending[number], self.now()
         self.held[number] = reward
         self._count_delay(now - pull.asked, reward)
-        self._note(HELD, number, pull.arm, reward)
+        self._note(HELD, number, pull.arm, reward, at=now)
 
     def tell(self, number: int, reward: float, kind: str = TOLD) -> None:
         """Credit the reward of a pending pull."""
@@ -291,6 +314,10 @@ class Experiment:
             self.control.told += 1
             self.control.total += reward
         else:
+            if number >= self.first_pull:
+                land(self.state, pending, number, reward)
+            else:  # it was asked for by the policy of an earlier season
+                self._remember(arm, reward)
             tally = self.tally[arm]
             tally.told += 1
             tally.total += reward
@@ -299,10 +326,6 @@ class Experiment:
             point = self.course.at(now)
             point[1] += 1
             point[2] += reward
-            if number >= self.first_pull:
-                land(self.state, pending, number, reward)
-            else:  # it was asked for by the policy of an earlier season
-                self._remember(arm, (reward,))
             if self.changed is not None:
                 self.changed.add(arm)
         del pending[number]
@@ -319,7 +342,7 @@ class Experiment:
         seen[2] += reward * reward
 
     def abandon(self, number: int) -> None:
-        """Go on without the reward of a pending pull."""
+        """End a pending pull without a reward."""
         self._give_up(number, ABANDONED)
 
     def _give_up(self, number: int, kind: str) -> None:
@@ -346,14 +369,13 @@ class Experiment:
         else:
             self.tell(number, missing, EXPIRED)
 
-    def overdue(self) -> list[int]:
-        """Return the pending pulls whose windows have ended."""
+    def overdue(self, most: int | None = None) -> list[int]:
+        """Return the pending pulls whose windows have ended, the oldest `most` of them."""
         if self.window is None or not self.pending:
             return []
         end = self.now() - self.window
-        return [
-            number for number, _ in takewhile(lambda one: one[1].asked <= end, self.pending.items())
-        ]
+        ended = takewhile(lambda one: one[1].asked <= end, self.pending.items())
+        return [number for number, _ in islice(ended, most)]
 
     def observe(self, arm: int, rewards: Iterable[float]) -> None:
         """Keep rewards of an arm that no pull earned."""
@@ -362,16 +384,19 @@ class Experiment:
             tally = self.tally[arm] = ArmTally()
             self.named.add(arm)
         for reward in rewards:
+            self._remember(arm, reward)
             tally.observed += 1
             tally.total += reward
             self._note(OBSERVED, None, arm, reward)
-            self._remember(arm, (reward,))
         if self.changed is not None:
             self.changed.add(arm)
 
-    def _remember(self, arm: int, rewards: Iterable[float]) -> None:
-        """Let the policy be told rewards when it chooses their arm, which it is to draw next."""
-        self.stock.setdefault(arm, deque()).extend(rewards)
+    def _remember(self, arm: int, reward: float) -> None:
+        """Keep a reward until the policy chooses its arm, and make the policy draw the arm next."""
+        if not self._has_stock(arm):
+            self.stock[arm] = deque()
+        self.stock[arm].append(reward)
+        self.unused += 1
         if self.tally[arm].season != self.season and arm not in self.retired:
             self.drawn_next[arm] = None
 
@@ -388,18 +413,19 @@ class Experiment:
         self._note(ADDED, detail={"count": count})
 
     def begin_with(self, count: int) -> None:
-        """Let the policy begin with the first arms of an experiment that had none."""
+        """Start the policy with the first arms of an experiment that had none."""
         self.first_arms = self.n_all = count
         self.season = 0
         self._begin(self.settings.policy, self.settings.horizon, self.settings.seed)
 
     def retire(self, arm: int) -> None:
-        """Never choose an arm again."""
+        """Take an arm out of play."""
         for number in self._pending_of(arm):
             lose(self.state, self.pending, number)
         self.retired.add(arm)
         self.drawn_next.pop(arm, None)
-        if arm < self.first_arms and self.known(arm)[0] == 0:
+        known = self.tally.get(arm)
+        if arm < self.first_arms and (known is None or known.known == 0):
             self.skipped += 1
         retire(self.state, self.seats.seat(arm))
         if self.changed is not None:
@@ -433,10 +459,10 @@ class Experiment:
             self.changed.add(arm)
         self._note(RESTORED, None, arm)
 
-    def known(self, arm: int) -> tuple[int, float]:
-        """Return the number and the sum of an arm's rewards, told or observed."""
-        tally = self.tally.get(arm)
-        return (0, 0.0) if tally is None else (tally.told + tally.observed, tally.total)
+    @property
+    def known(self) -> int:
+        """The number of known rewards, told or observed, without those of the control."""
+        return sum([tally.told + tally.observed for tally in self.tally.values()])
 
     @property
     def n_arms(self) -> int:
@@ -460,21 +486,23 @@ class Experiment:
     # Seasons
 
     def begin_season(self, policy: Policy, horizon: int | None, seed: int) -> None:
-        """Let a policy begin that remembers all rewards; pending pulls stay pending.
+        """Start a policy that is told all known rewards; pending pulls stay pending.
 
-        `horizon` is the number of pulls to come; those that are remembered are added to it.
+        `horizon` is the number of pulls to come; the known rewards are added to it.
         """
         detail = {"policy": described_policy(policy), "horizon": horizon, "seed": seed}
-        known = remembered(self.settings, self.tally)
         for pull in self.pending.values():
             pull.generation = _NEVER
-        total = None if horizon is None else horizon + sum(map(len, known.values()))
-        self._begin(policy, total, seed)
+        self.unused = self.known
+        self._begin(policy, None if horizon is None else horizon + self.unused, seed)
         if horizon is not None:
             self.most_pulls = self.pulls + horizon
         self._by_arm_at = -1
         for arm in sorted(self.retired):
             retire(self.state, arm)
-        for arm, rewards in known.items():
-            self._remember(arm, rewards)
+        self.drawn_next = {
+            arm: None
+            for arm, tally in self.tally.items()
+            if tally.told + tally.observed and arm not in self.retired
+        }
         self._note(SEASON, detail=detail)

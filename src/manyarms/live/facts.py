@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import islice
 from operator import attrgetter
 from typing import Any
 
 from manyarms.core.gc_pause import gc_paused
-from manyarms.inference.facts import ControlFacts, Facts
+from manyarms.errors import ParameterError, UnknownArmError
+from manyarms.inference.facts import CONTROL, ControlFacts, Facts
+from manyarms.inference.question import Question, asked, is_percentage
 from manyarms.inference.tallies import Tallies
+from manyarms.live.arms import ArmNames, ArmNumbers
+from manyarms.live.calls import Arena
 from manyarms.live.experiment import Experiment
 from manyarms.protocol.policy import recommend
 from manyarms.protocol.recommend import scale_of
@@ -82,7 +87,7 @@ def facts_of(experiment: Experiment, name_of: Callable[[int], Any]) -> Facts:
         abandoned=abandoned,
         horizon=None if left is None else experiment.pulls + left,
         recent=experiment.recent,
-        observed=sum(map(len, experiment.stock.values())),
+        observed=experiment.unused,
         reward=settings.reward,
         epsilon=settings.epsilon,
         control=compared,
@@ -90,3 +95,47 @@ def facts_of(experiment: Experiment, name_of: Callable[[int], Any]) -> Facts:
         hold=settings.hold,
         name_of=name_of,
     )
+
+
+def question_of(
+    arena: Arena,
+    facts: Facts,
+    *,
+    epsilon: Any = None,
+    quantile: Any = None,
+    target: Any = None,
+    **others: Any,
+) -> Question:
+    """Return what a verdict is asked; without a goal of its own, that of the settings."""
+    changed = arena.experiment.status
+    if epsilon is None and quantile is None and target is None:
+        target = changed.get("target")
+    if "epsilon" in changed:  # None is the default
+        facts = replace(facts, epsilon=changed["epsilon"])
+    rival = _rival_of(arena, target) if isinstance(target, str) else None
+    return asked(facts, epsilon=epsilon, quantile=quantile, target=target, rival=rival, **others)
+
+
+def _rival_of(arena: Arena, target: str) -> int:
+    """Return the number of the arm that a target names; that of the control is `CONTROL`."""
+    arms, control = arena.arms, arena.experiment.settings.control
+    if control is not None and target in ("control", str(control)):
+        return CONTROL
+    is_arm = isinstance(arms, ArmNames) and arms.known(target) is not None
+    if is_percentage(target) and not is_arm:
+        raise ParameterError(
+            f"`target` must be a number such as 0.7, or the name of an arm, got {target[:100]!r}. "
+            f"To be better than an arm by a share, name the arm, and pass it as `margin`."
+        )
+    if isinstance(arms, ArmNumbers):
+        return arms.number(int(target) if _is_int(target) else target)
+    try:
+        return arms.number(target)
+    except UnknownArmError:
+        if _is_int(target):  # names may be integers
+            return arms.number(int(target))
+        raise
+
+
+def _is_int(text: str) -> bool:
+    return text.isdecimal() and len(text) < 20

@@ -1,7 +1,8 @@
-"""The handle users hold: ask for arms, pull them, tell the rewards when they come."""
+"""The handle of an experiment: ask for arms, pull them, and tell their rewards."""
 
 from __future__ import annotations
 
+import math
 import os
 import secrets
 import time
@@ -17,7 +18,7 @@ from manyarms.errors import CopyError, ParameterError, RewardWarning, TurnError
 from manyarms.inference import estimates
 from manyarms.inference.estimates import ArmEstimate, Progress
 from manyarms.inference.facts import CONTROL
-from manyarms.inference.question import CONFIDENCE, asked
+from manyarms.inference.question import CONFIDENCE
 from manyarms.inference.reported import only_best_reported
 from manyarms.inference.tallies import Tallies
 from manyarms.inference.uplift import Uplift, check_confidence, uplift_of
@@ -25,22 +26,19 @@ from manyarms.inference.verdict import StopVerdict, give_verdict
 from manyarms.live import calls
 from manyarms.live.arms import ArmNames, arms_of
 from manyarms.live.calls import Arena
-from manyarms.live.control import SHARE
 from manyarms.live.experiment import Experiment
-from manyarms.live.facts import tallies_of
+from manyarms.live.facts import question_of, tallies_of
 from manyarms.live.html import MOST_ARMS_SHOWN, handle_html
 from manyarms.live.opening import (
     NAME,
     begin_or_continue,
     continue_experiment,
-    is_file_of,
     opened,
     save,
 )
 from manyarms.live.pulls import Pull
 from manyarms.live.recorder import Recorder, Recording
-from manyarms.live.rivals import rival_of
-from manyarms.live.settings import check_settings
+from manyarms.live.settings import SHARE, check_settings
 from manyarms.live.synced import SyncedArms
 from manyarms.protocol.policy import Policy
 from manyarms.store import Event
@@ -71,15 +69,15 @@ class Live:
         The name of what you have today, to compare with; it need not be one of the arms. `share`
         of all pulls then go to it, and `uplift` compares (default: no control).
     share
-        The control's share of the pulls, at most one half (default: 0.05). Its pulls are no
-        business of the policy's: they come in addition to the horizon.
+        The control's share of the pulls, at most one half (default: 0.05). Its pulls come
+        in addition to the horizon, and the policy learns nothing from them.
     reward
         What rewards are, such as "clicks": printed with sums of them.
     epsilon
         What `verdict` asks unless it is given another: how much worse than the best an arm may be,
         as a number or as a share such as "20%" (default: "10%"; see `verdict`).
     window
-        How long a reward may take (seconds; default: as long as it likes). When the window of a
+        How long a reward may take (seconds; default: no limit). When the window of a
         pull ends, the pull gets the reward `missing`; without one it is abandoned.
     missing
         The reward of pulls whose window ended without one, such as 0 for "no click" (default: None,
@@ -172,7 +170,12 @@ class Live:
             given = seed is not None
             self._hold(
                 *begin_or_continue(
-                    recorded, name or NAME, settings, all_arms, seed_given=given, now=now
+                    recorded,
+                    NAME if name is None else name,
+                    settings,
+                    all_arms,
+                    seed_given=given,
+                    now=now,
                 )
             )
         except BaseException:
@@ -180,7 +183,8 @@ class Live:
             raise
 
     def _hold(self, arena: Arena, recording: Recording | None = None) -> None:
-        self._arena, self._experiment, self._warned = arena, arena.experiment, False
+        self._arena, self._experiment = arena, arena.experiment
+        self._next_look: float = _LOOK_EVERY
         self._recorder = Recorder(arena, recording)
         _handles.add(self)
 
@@ -207,22 +211,22 @@ class Live:
             list.
         """
         pulls: Pull | list[Pull] = self._recorder.do(calls.ask, k)
-        if not self._warned and self._experiment.next % _LOOK_EVERY == 0:
+        if self._experiment.next >= self._next_look:
             self._warn_of_rewards()
         return pulls
 
     def _warn_of_rewards(self) -> None:
         """Warn, once, if it looks as if only the best rewards are told."""
         with self._recorder.looking() as (experiment, _):
+            self._next_look = experiment.next + _LOOK_EVERY
             warning = only_best_reported(
                 experiment.reward_range,
                 pulls=experiment.pulls,
-                pending=len(experiment.pending),
                 told=experiment.told,
                 earned=experiment.earned,
             )
         if warning:
-            self._warned = True
+            self._next_look = math.inf
             warnings.warn(warning, RewardWarning, stacklevel=3)
 
     def _tallies(self) -> Tallies:
@@ -273,7 +277,7 @@ class Live:
         self._recorder.do(calls.abandon, pull, again)
 
     def observe(self, arm: str | int, rewards: float | Iterable[float]) -> None:
-        """Report rewards of an arm that no pull of this game earned: from before, or elsewhere.
+        """Report rewards of an arm that came from elsewhere, not from a pull of this experiment.
 
         They count as pulls that need not be made. Intervals use them at once. When the policy asks
         for this arm, the next of them answers instead of a pull. Where the policy would draw a
@@ -313,9 +317,9 @@ class Live:
         return added
 
     def retire(self, arm: str | int | Iterable[str | int]) -> None:
-        """Never ask for an arm again, or for several: all of them, or none if one is refused.
+        """Retire an arm, or several: they are not asked for again. If one is refused, none is.
 
-        Rewards of its pulls in flight may still be told. They count in the tables, but the policy
+        Rewards of its pending pulls may still be told. They count in the tables, but the policy
         learns nothing from them. The call takes time in proportion to the number of arms tried.
         `restore` brings an arm back.
 
@@ -327,7 +331,7 @@ class Live:
         self._recorder.do(calls.retire, arm)
 
     def restore(self, arm: str | int | Iterable[str | int]) -> None:
-        """Let a retired arm come back, or several: all of them, or none if one is refused.
+        """Bring a retired arm back, or several. If one is refused, none comes back.
 
         The tables keep what is known about it. For the policy it is a fresh arm, and the next one
         that it draws; Prospector draws it for a trial. The policy learns only from rewards that
@@ -341,7 +345,7 @@ class Live:
         self._recorder.do(calls.restore, arm)
 
     def sync_arms(self, names: Iterable[str | int]) -> SyncedArms:
-        """Let exactly these arms be in play: add new ones, restore retired ones, retire the others.
+        """Make these the arms in play: add new ones, restore retired ones, retire the others.
 
         The same list again changes nothing, so call it with the whole catalogue, every day. Arms
         must have names. All of it happens, or nothing if something is refused; `print` the result
@@ -401,7 +405,7 @@ class Live:
         """Return the arm to deploy, by the same rule as in simulations.
 
         A policy that is made for finding names its own arm. For all others it is the arm with the
-        largest lower limit at 99.9 %, so that an arm that was lucky a few times does not win.
+        largest lower bound at 99.9 %, so that an arm that was lucky a few times does not win.
         Rewards that came too late for the policy count here. A retired arm is never recommended.
         """
         return self.top(1)[0]
@@ -409,7 +413,7 @@ class Live:
     def top(self, k: int) -> list[ArmEstimate]:
         """Return the `k` best arms, or fewer if fewer are known.
 
-        The recommended one comes first, then the others in the order of their lower limits.
+        The recommended one comes first, then the others in the order of their lower bounds.
 
         Parameters
         ----------
@@ -453,9 +457,9 @@ class Live:
         """Return whether the recommended arm is good enough to stop.
 
         Without a `target`, good enough means: its mean is within `epsilon` of the best of all but
-        the top `quantile` of the arms. With probability `confidence` no verdict of a game says
-        "stop" wrongly, however often you ask, whatever the policy, and although the arm was chosen
-        for looking best.
+        the top `quantile` of the arms. With probability `confidence` no verdict of an experiment
+        says "stop" wrongly. This holds at any time, for any policy, and although the arm was chosen
+        because it looks best.
 
         Parameters
         ----------
@@ -471,35 +475,36 @@ class Live:
             The probability (default: 0.95). Choose it before you look.
         target
             A number: the arm is good enough if its mean is above it. Or an arm's name, as text, or
-            "control" if the game has one: the arm is good enough if it is better than that.
+            "control" if there is one: the arm is good enough if it is better than that.
         margin
             How much better than what `target` names: a number, or a share of its mean such as "5%"
             (default: 0).
         """
         with self._recorder.looking() as arena:
             tallies = self._tallies()
-            question = asked(
+            question = question_of(
+                arena,
                 tallies.facts,
                 epsilon=epsilon,
                 quantile=quantile,
                 confidence=confidence,
                 target=target,
                 margin=margin,
-                rival=rival_of(arena, target) if isinstance(target, str) else None,
             )
-            return give_verdict(tallies, question)
+            stopped = arena.experiment.status.get("state") == "stopped"
+            return give_verdict(tallies, question, stopped=stopped)
 
     @by_name
     def uplift(self, *, confidence: float = CONFIDENCE) -> Uplift:
         """Return how much better the recommended arm is than the control.
 
-        `print` it for "+12.4 % [8.1, 16.9] over current (3.1 % after 5210 rewards), 95 % sure
-        however often you look".
+        `print` it for "+12.4 % [8.1, 16.9] over current (3.1 % after 5210 rewards; 95 %
+        confidence, valid at any time)".
 
         Parameters
         ----------
         confidence
-            The probability with which no limits that it ever gives are wrong (default: 0.95).
+            The probability that no interval it ever returns is wrong (default: 0.95).
             Choose it before you look.
         """
         sure = check_confidence(confidence)
@@ -566,7 +571,7 @@ class Live:
             best = self._tallies().top(MOST_ARMS_SHOWN)
             return handle_html(str(self.policy), self._progress(), best, self.reward_range)
 
-    # Seasons, files and the end
+    # Seasons, files, closing
 
     def season(
         self,
@@ -599,8 +604,23 @@ class Live:
         """
         self._recorder.do(calls.season, policy, horizon, seed)
 
+    def resume(self) -> None:
+        """Go on with an experiment that was paused in the service: asks are answered again.
+
+        One that was stopped stays stopped.
+        """
+        with self._recorder.looking() as arena:
+            status, recording = arena.experiment.status, self._recorder.recording
+            if status.get("state", "running") == "running":
+                return
+            if status["state"] == "stopped":
+                calls.check_running(arena.experiment)
+            if recording is not None:
+                recording.store.set_state(recording.record.id, status | {"state": "running"})
+            status["state"] = "running"
+
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write everything that is known to a file, without the history; `load` continues it.
+        """Write the experiment to a file, without its history; `load` continues it.
 
         A crash at any moment leaves the old file or the new one. The size of the file grows with
         the number of arms tried and of pending pulls, and with the names of arms.
@@ -608,15 +628,11 @@ class Live:
         Parameters
         ----------
         path
-            The file to write. If it exists, it is replaced.
+            The file to write. If it exists, it is replaced; it must not be open elsewhere.
         """
         target = check_path("path", path)
         with self._recorder.looking() as arena, path_errors(target):
             recording = self._recorder.recording
-            if recording is not None and is_file_of(recording.store, target):
-                raise ParameterError(
-                    f"`path` must be another file than the store of this handle, got {path!r}."
-                )
             save(arena, target, NAME if recording is None else recording.record.name)
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:

@@ -50,7 +50,7 @@ def handle_html(
 
 
 def _progress_bar(progress: Progress) -> str:
-    """Return a bar: rewards told, pulls in flight, and what is left of the horizon."""
+    """Return a bar: rewards told, pending pulls, and what is left of the horizon."""
     whole = progress.horizon or max(1, progress.pulls)
     done = _WIDTH * (progress.told + progress.abandoned) / whole
     asked = _WIDTH * progress.pulls / whole
@@ -99,5 +99,5 @@ def _axis(top: float, low: float, high: float, rate: bool) -> str:
         f'<text x="{_LEFT}" y="{y}">{mean_text(low, rate)}</text>'
         f'<text x="{_RIGHT}" y="{y}" text-anchor="end">{mean_text(high, rate)}</text>'
         f'<text x="{(_LEFT + _RIGHT) / 2}" y="{y}" text-anchor="middle">mean reward</text>'
-        f'<text x="{_LEFT}" y="{y + 18}">best arms by lower limit; {PROMISE}</text></g>'
+        f'<text x="{_LEFT}" y="{y + 18}">best arms by lower bound; {PROMISE}</text></g>'
     )

@@ -26,6 +26,7 @@ from manyarms.store import (
     ExperimentRecord,
     Snapshot,
     check_name,
+    make_replaceable,
     open_store,
 )
 
@@ -181,6 +182,7 @@ def _replayed_from(
     what, seq = _what(store, record), 0 if found is None else found.seq
     with gc_paused():
         experiment = _loaded(settings, found, what, policy, now)
+        experiment.status = dict(record.state)
         arms = _arms_for(settings, names)
         replay(experiment, arms, store.events(record.id, seq), what, policy)
     if isinstance(arms, ArmNumbers):
@@ -228,9 +230,11 @@ def save(arena: Arena, path: Path, name: str) -> None:
     settings = arena.experiment.settings
     names = arena.arms.names if isinstance(arena.arms, ArmNames) else ()
     with replacing(path) as part, open_store(part) as store:
-        spec, state = settings.to_spec(), {"saved": True}
+        spec, state = settings.to_spec(), arena.experiment.status | {"saved": True}
         record = store.create(name, spec, map(str, names), state=state)
         store.save_snapshot(record.id, 0, CODE_VERSION, snapshot(arena.experiment))
+        store.close()
+        make_replaceable(path)
 
 
 def _arms_differ(names: Sequence[Any], first: int, given: Arms) -> list[str]:
@@ -251,9 +255,3 @@ def _arms_differ(names: Sequence[Any], first: int, given: Arms) -> list[str]:
         if old != new:
             return [f"arm {place} is {shown(old, 60)} there, and {shown(new, 60)} here{change}"]
     return [f"there are {first} arms, and {given.count} here{change}"]
-
-
-def is_file_of(store: EventStore, path: Path) -> bool:
-    """Whether a path is the file of a store."""
-    place = str(store)
-    return place.startswith("sqlite:///") and Path(place[10:]).resolve() == path.resolve()

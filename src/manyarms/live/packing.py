@@ -1,22 +1,17 @@
 """Numbers and text as bytes, and back: the format of snapshots.
 
-    magic     8 bytes
-    format    uint32, little-endian as all that follows
-    checksum  32 bytes, blake2b of everything after it
-    whole     uint64, the length of the body before compression
-    body      zlib: the length of the text (uint64), the text (JSON), the columns
+A snapshot is one zlib stream of: the length of the text (uint64, little-endian), the text (JSON),
+and the columns. The text is an object that also lists the columns: name, type, count, and whether
+differences are stored, which is done where numbers increase. Columns are stored byte by byte: first
+the lowest bytes of all numbers.
 
-The text is a JSON object that also lists the columns: name, type, count, and whether differences
-are stored, which is done where numbers increase. Columns are stored byte by byte: first the lowest
-bytes of all numbers.
-
-Reading runs nothing from the data. The checksum is no signature: everybody can compute it. So what
-is read must be of the right kinds, fit together, and inflate to no more than `_most` bytes.
+The store has the version and a checksum of the bytes; zlib has one of what they inflate to. Both
+notice damage, but anybody can compute them. So reading runs nothing from the data, and what is read
+must be of the right kinds, fit together, and inflate to no more than `_most` bytes.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import struct
 import zlib
@@ -29,15 +24,11 @@ from manyarms.core.checks import shown
 from manyarms.errors import SavedFileError
 from manyarms.protocol.state_dump import Columns
 
-MAGIC = b"\x89arms\r\n\x1a"  # as PNG's: a transfer that changes line ends is noticed
-FORMAT = 1
 # what reading raises where the checksum is right, and what it covers makes no sense
 MALFORMED_ERRORS = (
     *(ValueError, LookupError, TypeError, AttributeError, RecursionError),
     *(ArithmeticError, struct.error),
 )
-_HEADER = struct.Struct("<8sI32sQ")
-_CHECKED = 8 + 4 + 32  # where the part begins that the checksum covers
 _LENGTH = struct.Struct("<Q")
 _TYPES = {"i": "<i8", "u": "<u8", "f": "<f8"}
 _LARGEST = 1 << 62
@@ -57,30 +48,17 @@ def pack(about: dict[str, Any], columns: Columns) -> bytes:
     small = zlib.compress(body, 1)
     if len(body) > _most(len(small)):  # so that it can be read: hardly anything but zeros
         small = zlib.compress(body, 0)
-    rest = _LENGTH.pack(len(body)) + small
-    return _HEADER.pack(MAGIC, FORMAT, _checksum(rest), len(body)) + rest[_LENGTH.size :]
+    return small
 
 
 def unpack(data: bytes, what: str) -> tuple[dict[str, Any], Columns]:
     """Return what `pack` was given."""
-    if not data.startswith(MAGIC):
-        raise SavedFileError(_no_magic(data, what))
-    if len(data) < _HEADER.size:
-        raise SavedFileError(f"{what} is cut off after {len(data)} bytes. Use a copy of it.")
-    _, version, checksum, whole = _HEADER.unpack_from(data)
-    if version != FORMAT:
-        raise SavedFileError(
-            f"{what} has format {version}, and this version of manyarms reads format {FORMAT}. "
-            f"Install the version that wrote it, unless the data are damaged."
-        )
-    if _checksum(data[_CHECKED:]) != checksum:
-        raise SavedFileError(
-            f"{what} is damaged: its checksum is wrong. It was cut off or changed; use a copy."
-        )
     try:
-        return _read_body(_inflated(data[_HEADER.size :], whole))
+        return _read_body(_inflated(data))
     except (*MALFORMED_ERRORS, zlib.error) as error:
-        raise SavedFileError(f"{what} was not written by manyarms: {error}.") from error
+        raise SavedFileError(
+            f"{what} has a snapshot that is damaged or was not written by manyarms: {error}."
+        ) from error
 
 
 def _most(size: int) -> int:
@@ -88,13 +66,14 @@ def _most(size: int) -> int:
     return (32 << 20) + 16 * size
 
 
-def _inflated(small: bytes, whole: int) -> bytes:
-    if not 0 < whole <= _most(len(small)):
-        raise ValueError(f"{len(small)} bytes would inflate to {whole}")
+def _inflated(data: bytes) -> bytes:
+    most = _most(len(data))
     inflate = zlib.decompressobj()
-    body = inflate.decompress(small, whole + 1)
-    if len(body) != whole or not inflate.eof or inflate.unused_data:
-        raise ValueError(f"it does not inflate to {whole} bytes")
+    body = inflate.decompress(data, most + 1)
+    if len(body) > most:
+        raise ValueError(f"{len(data)} bytes inflate to more than {most}")
+    if not inflate.eof or inflate.unused_data:
+        raise ValueError("it was cut off, or something follows")
     return body
 
 
@@ -118,16 +97,6 @@ def _read_column(stored: bytes, count: int, kind: str) -> NDArray[Any]:
     rows = np.frombuffer(stored, np.uint8).reshape(8, count).T
     numbers = np.ascontiguousarray(rows).view(kind).reshape(count)
     return numbers.astype(numbers.dtype.newbyteorder("="))
-
-
-def _checksum(data: bytes) -> bytes:
-    return hashlib.blake2b(data, digest_size=32).digest()
-
-
-def _no_magic(data: bytes, what: str) -> str:
-    if not data:
-        return f"{what} is empty. Use a copy of it."
-    return f"{what} is no snapshot of manyarms: it begins with {data[:8]!r}."
 
 
 def taken(columns: Columns, name: str, kind: type[np.generic] = np.int64) -> list[Any]:

@@ -1,4 +1,4 @@
-"""One call at a time, done as a whole; its events go to the store before it returns."""
+"""Run one call at a time, all or nothing, and commit its events before it returns."""
 
 from __future__ import annotations
 
@@ -31,6 +31,11 @@ _new = tuple.__new__  # makes a NamedTuple in half the time of its class
 _left_behind: list[EventStore] = []  # by forks: never closed or collected, they are the parent's
 
 
+def snapshot_is_due(experiment: Experiment, events: int) -> bool:
+    """Whether so many events came after the last snapshot that another one is worth its time."""
+    return events >= max(SNAPSHOT_EVERY, len(experiment.tally))
+
+
 class Recording:
     """The log of one experiment in a store."""
 
@@ -53,7 +58,7 @@ class Recording:
                 names = [(self._named + k, str(name)) for k, name in enumerate(fresh)]
             self._named = arena.arms.count
         self.store.commit([_new(Append, (self.record.id, events[0].seq - 1, events, names, ()))])
-        if events[-1].seq - self.saved > max(SNAPSHOT_EVERY, len(arena.experiment.tally)):
+        if snapshot_is_due(arena.experiment, events[-1].seq - self.saved):
             self.snapshot(arena.experiment)
 
     def snapshot(self, experiment: Experiment) -> None:
@@ -62,7 +67,7 @@ class Recording:
         try:
             data = snapshot(experiment)
             self.store.save_snapshot(self.record.id, experiment.seq, CODE_VERSION, data)
-        except Exception as error:  # whatever it is: the events are recorded
+        except Exception as error:  # of any kind: the events are recorded
             _logger.warning("No snapshot of %s was stored: %r", self, error)
 
     def close(self, experiment: Experiment, *, whole: bool) -> None:
@@ -73,7 +78,7 @@ class Recording:
 
 
 class Recorder:
-    """Makes one call at a time, all or nothing, and records its events.
+    """Runs one call at a time, all or nothing, and records its events.
 
     Until all of that is done, every other call is refused: one from a signal handler, which the
     lock of its own thread would let in, and all that come after one was interrupted midway.

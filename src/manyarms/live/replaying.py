@@ -102,7 +102,7 @@ class _Replay:
                 f"{self._what} says that pull {event.pull} was of arm {event.arm}, and "
                 f"{experiment.policy} now chooses arm {chosen}: its code has changed since. "
                 f"Install the version of manyarms (and of the policy) that wrote it, or begin "
-                f"another experiment and report the rewards with observe()."
+                f"another experiment and observe the rewards there."
             )
 
     def _check_left(self, choices: int) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 from manyarms.core.checks import check_flag, check_int, check_number, shown
 from manyarms.errors import ManyarmsError, ParameterError, SavedFileError
 from manyarms.inference.question import check_setting
+from manyarms.live.arms import check_name
 from manyarms.live.checks import (
     check_first_draws,
     check_horizon,
@@ -15,10 +16,11 @@ from manyarms.live.checks import (
     check_reward,
     check_reward_name,
 )
-from manyarms.live.control import SHARE, check_control
 from manyarms.protocol.policy import Policy
 from manyarms.protocol.registry import described_policy, policy_from
 
+SHARE = 0.05  # of the pulls: the control's, unless one says otherwise
+_MOST_SHARE = 0.5
 SHORTEST_WINDOW = 0.1  # seconds
 NAME_KINDS = (None, "text", "integers")
 
@@ -67,7 +69,7 @@ def check_settings(policy: Policy, **given: Any) -> Settings:
     policy = policy.with_reward_range(limits)
     policy.check_rewards(limits)
     check_first_draws(policy, given["n_arms"] or 1, given["horizon"])
-    compared = check_control(given["control"], given["share"])
+    compared = _check_control(given["control"], given["share"])
     window, missing = given["window"], given["missing"]
     hold = check_flag("hold", given["hold"])
     if window is None and (missing is not None or hold):
@@ -91,6 +93,19 @@ def check_settings(policy: Policy, **given: Any) -> Settings:
         missing=None if missing is None else check_reward(missing, limits, "fill in"),
         hold=hold,
     )
+
+
+def _check_control(control: Any, share: Any) -> tuple[str | int, float] | None:
+    """Return a control's name and its share of the pulls, or raise; None if there is to be none."""
+    if control is None:
+        if share != SHARE:
+            raise ParameterError(
+                f"`share` is the control's share of the pulls, and there is no control, got "
+                f"{shown(share)}. Pass `control`, too."
+            )
+        return None
+    name = check_name(control, "control", "a string or an integer")
+    return name, check_number("share", share, above=0.0, at_most=_MOST_SHARE)
 
 
 def settings_from(spec: dict[str, Any], policy: Policy | None, what: str) -> Settings:
@@ -121,7 +136,7 @@ def recorded_policy(
     except ManyarmsError as error:
         raise SavedFileError(
             f"{what} needs the policy {described['label']}, which cannot be made here: {error} "
-            f"Import the module that registers it, or pass `policy`."
+            f"Register it first, or pass `policy`."
         ) from error
     return made.with_reward_range(limits)
 

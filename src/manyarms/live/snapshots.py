@@ -52,6 +52,7 @@ _COUNTS = (
     "first_pull",
     "skipped",
     "expired",
+    "unused",
 )
 _CONTROL = ("turns", "asked", "told", "abandoned")
 
@@ -85,7 +86,7 @@ def snapshot(experiment: Experiment) -> bytes:
         "held reward": np.array([*experiment.held.values()], np.float64),
         **_dump_stock(experiment),
         **_dump_seats(experiment.seats),
-        **dump_state(experiment.state),
+        **({} if experiment.state is None else dump_state(experiment.state)),
     }
     return pack(about, {name: column for name, column in columns.items() if len(column) > 0})
 
@@ -122,8 +123,8 @@ def _read(
 ) -> None:
     counts = {name: check_int(name, about[name]) for name in _COUNTS}
     horizon = about["horizon"]
-    if experiment.settings.n_arms == 0:
-        experiment.begin_with(check_int("first_arms", counts["first_arms"], at_least=1))
+    if experiment.settings.n_arms == 0 and counts["first_arms"] > 0:
+        experiment.begin_with(counts["first_arms"])
     if counts["season"] > 1:
         limits = experiment.settings.reward_range
         own = recorded_policy(about["policy"], policy, limits, what)
@@ -150,7 +151,10 @@ def _read(
     _read_stock(experiment, columns)
     _read_control(experiment, about)
     experiment.seats = _read_seats(experiment.n_all, about, columns)
-    restore_state(experiment.state, columns)
+    if experiment.state is not None:
+        restore_state(experiment.state, columns)
+    elif experiment.n_all or columns:
+        raise ValueError("it has arms, and no policy plays them")
     experiment.from_file = experiment.next > 0 or bool(experiment.tally)
 
 

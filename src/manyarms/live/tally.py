@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from manyarms.core.rng import draw, unit
 from manyarms.protocol.in_flight import InFlight
-from manyarms.protocol.keys import control_key
+from manyarms.protocol.keys import control_key, memory_key
 
 
 class PendingPull(InFlight):
@@ -35,6 +35,28 @@ class ArmTally:
     ) -> None:
         self.asked, self.told, self.observed = asked, told, observed
         self.total, self.season = total, season
+
+    @property
+    def known(self) -> int:
+        """The number of its known rewards."""
+        return self.told + self.observed
+
+
+def in_random_order(
+    arm: int, tally: ArmTally, reward_range: tuple[float, float] | None, seed: int
+) -> list[float]:
+    """Return as many rewards of an arm as are known, with the same sum; the order is not kept.
+
+    They are 0 and 1 in a random order if that is possible, else all are equal.
+    """
+    count, total = tally.known, tally.total
+    ones = round(total)
+    if reward_range != (0.0, 1.0) or ones != total:
+        return [total / count] * count
+    key = draw(memory_key(seed), arm)
+    order = sorted(range(count), key=lambda k: draw(key, k))
+    first = set(order[:ones])
+    return [float(k in first) for k in range(count)]
 
 
 class ControlTally:

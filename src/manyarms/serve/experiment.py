@@ -85,7 +85,7 @@ class ServedExperiment:
     def __init__(self, arena: Arena, record: ExperimentRecord, *, saved: int) -> None:
         self.arena, self.experiment = arena, arena.experiment
         self.id, self.name = record.id, record.name
-        self.status: dict[str, Any] = dict(record.state)
+        self.status = self.experiment.status
         self.keys: OrderedDict[str, tuple[str, bytes]] = OrderedDict()
         self.all_keys = True
         self.ended: OrderedDict[int, float | None] = OrderedDict()
@@ -282,7 +282,7 @@ class ServedExperiment:
         experiment, window = self.experiment, self.experiment.window
         if window is None:
             return None
-        for pull in experiment.overdue()[:_MOST_EXPIRED]:
+        for pull in experiment.overdue(_MOST_EXPIRED):
             reward = experiment.held.get(pull, experiment.settings.missing)
             self.change(partial(experiment.expire, pull))
             self._note_end(pull, reward)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import time
 from collections import Counter
@@ -11,14 +10,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from manyarms.errors import ParameterError, UnknownArmError
 from manyarms.inference.estimates import ArmEstimate, Progress
-from manyarms.inference.missing import SERVICE
-from manyarms.inference.question import asked
 from manyarms.inference.tallies import Tallies
 from manyarms.inference.uneven_losses import Loss, uneven_losses
 from manyarms.inference.uplift import Uplift, uplift_of
 from manyarms.inference.verdict import StopVerdict, give_verdict
-from manyarms.live.facts import tallies_of
-from manyarms.live.rivals import rival_of
+from manyarms.live.facts import question_of, tallies_of
 
 if TYPE_CHECKING:
     from manyarms.serve.experiment import ServedExperiment
@@ -84,20 +80,14 @@ class Look:
         self, epsilon: Any = None, target: float | str | None = None, **others: Any
     ) -> StopVerdict:
         """Return the answer to a question; what is left out is taken from the settings."""
-        status = self.one.status
-        if epsilon is None and target is None and "quantile" not in others:
-            target = status.get("target")
-        if isinstance(target, str):
-            try:
-                others["rival"] = rival_of(self.one.arena, target)
-            except UnknownArmError as error:
-                raise ParameterError(f"`target` must name an arm. {error}") from error
-        facts = self.tallies.facts
-        if "epsilon" in status:  # it was changed; None is the default
-            facts = dataclasses.replace(facts, epsilon=status["epsilon"])
-        question = asked(facts, epsilon=epsilon, target=target, **others)
+        try:
+            question = question_of(
+                self.one.arena, self.tallies.facts, epsilon=epsilon, target=target, **others
+            )
+        except UnknownArmError as error:
+            raise ParameterError(f"`target` must name an arm. {error}") from error
         stopped = self.one.state == "stopped"
-        return give_verdict(self.tallies, question, stopped=stopped, ways=SERVICE)
+        return give_verdict(self.tallies, question, stopped=stopped)
 
     def uplift(self, confidence: float) -> Uplift:
         """Return how much better the recommended arm is than the control, or why nobody knows."""

@@ -15,7 +15,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from manyarms.live.opening import continue_experiment
-from manyarms.live.recorder import SNAPSHOT_EVERY
+from manyarms.live.recorder import snapshot_is_due
 from manyarms.live.snapshots import CODE_VERSION, snapshot
 from manyarms.serve import clock
 from manyarms.store import open_store
@@ -38,8 +38,7 @@ class Snapshots:
 
     def save_if_due(self, one: ServedExperiment) -> None:
         """Begin a snapshot if many events were committed since the last one that was tried."""
-        due = max(SNAPSHOT_EVERY, len(one.experiment.tally))
-        if not self._busy and one.committed - one.saved >= due:
+        if not self._busy and snapshot_is_due(one.experiment, one.committed - one.saved):
             self._busy, one.saved = True, one.committed
             self._leader.in_background(self._save(one.name))
 

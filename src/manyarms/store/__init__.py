@@ -24,7 +24,7 @@ from manyarms.store.records import (
     Token,
     check_name,
 )
-from manyarms.store.sqlite import SQLiteConnection
+from manyarms.store.sqlite import SQLiteConnection, make_replaceable
 from manyarms.store.upkeep import Checked, backup, check, copy
 
 __all__ = [
@@ -43,6 +43,7 @@ __all__ = [
     "check",
     "check_name",
     "copy",
+    "make_replaceable",
     "open_store",
 ]
 
@@ -90,6 +91,12 @@ def _connector(address: str, options: Options) -> Callable[[], Connection]:
     scheme, separator, rest = address.partition("://")
     if separator and scheme in ("postgresql", "postgres"):
         return partial(PostgresConnection, address, options)
+    if scheme == "sqlite" and "?" in rest:
+        extra = f"?{rest.partition('?')[2]}"
+        raise ParameterError(
+            f"`store` must be sqlite:///PATH without options, got {address!r}: SQLite addresses "
+            f"take none. Leave out {extra!r}; a file name with '?' is given as a plain path."
+        )
     path = rest[1:] if scheme == "sqlite" and rest.startswith("/") else address
     if path in ("", ":memory:") or "://" in path:
         raise ParameterError(

@@ -12,7 +12,7 @@ from manyarms.store.schema import FORMAT
 
 
 class UniqueError(StoreError):
-    """A row with this key is there already, or its experiment was deleted."""
+    """A row with this key exists, or its experiment was deleted."""
 
 
 class Options(NamedTuple):
@@ -59,7 +59,7 @@ class Connection(ABC):
 
     @abstractmethod
     def insert(self, table: str, rows: Sequence[tuple[Any, ...]]) -> None:
-        """Insert rows within a transaction; raise `UniqueError` if one of them is there."""
+        """Insert rows within a transaction; raise `UniqueError` if one of them exists."""
 
     @abstractmethod
     def keep(self, experiments: Collection[int]) -> None:
@@ -82,7 +82,7 @@ class Connection(ABC):
 
     @abstractmethod
     def unchanging(self) -> AbstractContextManager[None]:
-        """Let the block see the database as it is now, whatever others write meanwhile."""
+        """Read a snapshot of the database within the block, even if others write meanwhile."""
 
     @abstractmethod
     def lock(self) -> bool:

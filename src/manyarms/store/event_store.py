@@ -26,7 +26,6 @@ from manyarms.store.records import (
     Snapshot,
     Token,
     check_name,
-    digest_of,
     stored,
     to_json,
 )
@@ -270,12 +269,6 @@ class EventStore(Sessions):
             if numbers is None:
                 return dict(link.run(f"{sql} ORDER BY number", experiment))
             return dict(link.rows_of(f"{sql} AND number = ?", experiment, numbers))
-
-    def arm_numbers(self, experiment: int, names: Iterable[str]) -> dict[str, int]:
-        """Return the numbers of those of these names that the experiment has."""
-        sql = "SELECT name, number FROM arms WHERE experiment = ? AND digest = ?"
-        with self.reading() as link:
-            return dict(link.rows_of(sql, experiment, [digest_of(name) for name in names]))
 
     # Snapshots
 

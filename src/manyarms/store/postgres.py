@@ -227,7 +227,7 @@ class PostgresConnection(Connection):
 
     @contextlib.contextmanager
     def unchanging(self) -> Iterator[None]:
-        """Let the block see the database as it is now."""
+        """Read a snapshot of the database within the block."""
         with self.transaction():
             self.run("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
             yield

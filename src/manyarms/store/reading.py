@@ -64,14 +64,15 @@ class Chain:
         self._place, self._experiment, self.seq = place, experiment, after
         self._damage = ""
         found = checksum_at(link, experiment, after)
-        if found is None:
+        self._past_the_end = found is None and after > last_seq(link, experiment)
+        if found is None and not self._past_the_end:
             what = f"event {after}" if after else "the experiment"
             self._damage = f"{what} is missing"
         self._check = found or 0
 
     def page(self, link: Connection, most: int = PAGE) -> list[Event]:
         """Return the next events, up to the first damaged one."""
-        if self._damage:
+        if self._damage or self._past_the_end:
             return []
         rows = link.run(
             "SELECT seq, at, kind, pull, arm, reward, detail, checksum FROM events "

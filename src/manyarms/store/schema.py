@@ -1,4 +1,4 @@
-"""The tables, in the words of SQLite; `postgres.py` translates them. Times are seconds since 1970.
+"""The tables in the dialect of SQLite; `postgres.py` translates them. Times are seconds since 1970.
 
 An experiment without a name is being deleted. Its number is never reused, so that no process can
 write to a successor by mistake. There are no foreign keys, because PostgreSQL would look up the

@@ -13,6 +13,7 @@ from typing import Any
 
 from manyarms.core.files import FileLock, LockedError, check_single
 from manyarms.errors import (
+    ParameterError,
     PathNotFoundError,
     StoreDamagedError,
     StoreError,
@@ -22,7 +23,8 @@ from manyarms.store.connection import Connection, Options, UniqueError
 from manyarms.store.schema import FORMAT, TABLES, TYPES
 
 _APPLICATION = 0x6D616E79  # "many": tells our files from other SQLite files
-_CHECKPOINT = 4000  # pages of the write-ahead log until they are moved into the file
+_PAGE = 2048  # bytes; a commit of one event writes a page, and takes a fifth longer with 4096
+_CHECKPOINT = 8000  # pages of the write-ahead log until they are moved into the file
 _CACHE = 16_000  # KiB
 _creating = threading.Lock()
 _INSERTS = {
@@ -130,6 +132,7 @@ class SQLiteConnection(Connection):
         return False
 
     def _create_tables(self) -> None:
+        self._link.execute(f"PRAGMA page_size = {_PAGE}")
         with self.transaction():
             if self._is_ours():  # another process was faster
                 return
@@ -253,7 +256,7 @@ class SQLiteConnection(Connection):
 
     @contextlib.contextmanager
     def unchanging(self) -> Iterator[None]:
-        """Let the block see the file as it is now."""
+        """Read a snapshot of the file within the block."""
         self.run("BEGIN")
         try:
             yield
@@ -280,3 +283,30 @@ class SQLiteConnection(Connection):
         if code in _FIXES:
             return StoreUnavailableError(f"{self} cannot be {what}: {error}. {_FIXES[code]}.")
         return StoreError(f"{self} cannot be {what}: {error}.")
+
+
+def make_replaceable(path: Path) -> None:
+    """Remove the write-ahead log of a file that is replaced next; it must not be in use.
+
+    A process that was killed leaves a log, and SQLite would apply it to the new file. Its events
+    are moved into the file, so that the old file is intact if it is not replaced after all.
+    """
+    path = Path(os.path.realpath(path))
+    beside = [path.with_name(f"{path.name}{ending}") for ending in ("-wal", "-shm", "-journal")]
+    if path.exists() and any(one.exists() for one in beside):
+        link = sqlite3.connect(
+            f"{path.as_uri()}?mode=rw", uri=True, isolation_level=None, timeout=0
+        )
+        try:
+            link.execute("PRAGMA journal_mode = DELETE")
+        except sqlite3.OperationalError as error:
+            raise ParameterError(
+                f"`path` must be a file that can be replaced, got '{path}': {error}. If another "
+                f"handle or process has it open, close it there; or choose another name."
+            ) from error
+        except sqlite3.DatabaseError:
+            pass  # no SQLite file, or a damaged one: there is nothing to save
+        finally:
+            link.close()
+    for one in beside:
+        one.unlink(missing_ok=True)
