@@ -1,4 +1,4 @@
-"""Rewards that come early, compared with those that come late."""
+"""Compare early rewards with late ones."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import math
 from collections.abc import Sequence
 
 DELAYS = (1.0, 10.0, 60.0, 600.0, 3600.0, 6 * 3600.0, 24 * 3600.0)  # ends of bins (seconds)
-_ENOUGH = 30  # rewards of a bin, before its mean says anything
-_SURELY = 4.0  # standard deviations; one may look often, so chance rarely reaches it
+_ENOUGH = 30  # rewards of a bin before its mean is used
+_ALARM = 4.0  # standard deviations; so large because you may look often
 
 
 def late_rewards_warning(delays: Sequence[Sequence[float]], *, hold: bool) -> str:
-    """Return a warning if the mean reward depends on the delay beyond chance; else "".
+    """Return a warning if the mean reward depends on the delay by more than chance; else "".
 
     `delays` has the number, the sum and the sum of squares of the rewards reported within each
-    delay. Rewards that a window filled in are not among them. With `hold`, every reward counts when
-    its window ends, so early ones cannot mislead, and there is nothing to warn of.
+    delay, without rewards that were filled in at the end of a window. With `hold`, every reward
+    counts when its window ends, so there is no warning.
 
     >>> late_rewards_warning([(1000, 900, 900), (1000, 100, 100)], hold=True)
     ''
@@ -34,9 +34,10 @@ def late_rewards_warning(delays: Sequence[Sequence[float]], *, hold: bool) -> st
     degrees = len(seen) - 1
     # the chance of a chi-square as large, by Wilson and Hilferty
     z = ((between / degrees) ** (1 / 3) - (1 - 2 / (9 * degrees))) / math.sqrt(2 / (9 * degrees))
-    if z < _SURELY:
+    if z < _ALARM:
         return ""
     return (
-        "The mean reward depends on the delay: arms look better or worse while their late rewards "
-        "are missing. Set `window` and `hold`."
+        "The mean reward depends on the delay, so arms look better or worse than they are while "
+        "their late rewards are missing. Start the next experiment with `window` and `hold`: then "
+        "early and late rewards count at the same time."
     )

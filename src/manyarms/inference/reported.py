@@ -1,16 +1,16 @@
-"""Whether the rewards that are reported can be all there are."""
+"""Warn if the reported rewards look incomplete or biased."""
 
 from __future__ import annotations
 
 from manyarms.inference.facts import Facts
 from manyarms.inference.late_rewards import late_rewards_warning
 
-_ENOUGH = 30  # rewards, before anything is said
+_ENOUGH = 30  # rewards before a warning
 _NEARLY_ALL = 0.99
 
 
 def reward_warnings(facts: Facts) -> str:
-    """Return what looks wrong with the rewards that are reported; empty if nothing does."""
+    """Return warnings about the reported rewards; empty if nothing looks wrong."""
     late = late_rewards_warning(facts.delays, hold=facts.hold)
     best = only_best_reported(
         facts.reward_range,
@@ -28,7 +28,7 @@ def only_best_reported(
     told: int,
     earned: float,
 ) -> str:
-    """Return a warning if nearly all rewards are the largest there can be, and most are missing.
+    """Return a warning if nearly all rewards are the largest possible, and most are missing.
 
     This happens if only clicks are reported. Then no arm can look better than another. A pull whose
     window ended without a reward counts as missing, and so does one that was abandoned.
@@ -40,8 +40,8 @@ def only_best_reported(
     if earned - low * told < _NEARLY_ALL * (high - low) * told:
         return ""
     return (
-        f"Nearly all {told} rewards told are {high:g}, the largest there can be, and "
-        f"{missing} of {pulls} pulls have no reward. If these earned nothing, tell a "
-        f"reward of {low:g} for them, or set `window` and `missing={low:g}`; else no arm can look "
+        f"Nearly all {told} rewards told are {high:g}, the largest possible, and {missing} of "
+        f"{pulls} pulls have no reward. If these failed, report a reward of {low:g} for each, or "
+        f"start an experiment with `window` and `missing={low:g}`. Otherwise no arm can look "
         f"better than another."
     )
