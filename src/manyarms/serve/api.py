@@ -20,7 +20,15 @@ from manyarms.live.settings import Settings, check_settings, differences, settin
 from manyarms.protocol.registry import policy
 from manyarms.serve import messages as m
 from manyarms.serve import queries as q
-from manyarms.serve.errors import RefusedError, as_refusals, invalid, refuse, unknown_experiment
+from manyarms.serve.errors import (
+    LostError,
+    RefusedError,
+    as_refusals,
+    invalid,
+    refuse,
+    unavailable,
+    unknown_experiment,
+)
 from manyarms.serve.experiment import ServedExperiment
 from manyarms.serve.requests import Request, Response, answered
 from manyarms.serve.service import Service
@@ -127,14 +135,24 @@ async def delete(service: Service, request: Request) -> Response:
         raise refuse(409, "not_stopped", f"{name!r} must be stopped before it is deleted.")
     with leader.deleting(name):
         if one is not None:
+            await _settle(one)
             leader.drop(one, "the experiment was deleted")
         found = await leader.read(service.store.find, name)
         if found is None:
             raise unknown_experiment(name)
         await leader.write(service.store.delete, found.id)
-    leader.purge_soon(name)
+    leader.deleted(name)
     service.note(request.caller, name, "delete")
     return answered(m.Done(name, "stopped"))
+
+
+async def _settle(one: ServedExperiment) -> None:
+    """Wait for commits that are under way: one that fails ends the term of all experiments."""
+    try:
+        while not one.is_committed:
+            await one.committed_all()
+    except LostError as error:
+        raise unavailable(f"Nothing was done: {error}. Send it again.") from None
 
 
 async def list_all(service: Service, request: Request) -> Response:
@@ -147,10 +165,7 @@ def set_state(action: str, state: str) -> Any:
 
     async def handler(service: Service, request: Request) -> Response:
         name = request.experiment
-        one = await service.leader.find(name)
-        if one.state == "stopped" and state != "stopped":
-            raise refuse(409, "stopped", f"{name} was stopped, and cannot be resumed.")
-        await service.set_status(name, state=state)
+        one = await service.set_status(name, state=state)
         service.note(request.caller, name, action)
         return answered(m.Done(name, one.phase))
 
@@ -174,6 +189,8 @@ async def events(service: Service, request: Request) -> Response:
     """Return a page of events: those after the number `after`, at most `limit`."""
     query: q.EventsQuery = request.query
     one = await service.leader.find(request.experiment)
+    if query.after >= one.committed:
+        return answered(m.EventPage([], None))
     control = one.experiment.settings.control
 
     def page() -> list[m.EventView]:

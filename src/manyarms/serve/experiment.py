@@ -80,6 +80,8 @@ class ServedExperiment:
         The last event that is committed, and that of the last snapshot, or of the last attempt.
     gone
         Whether it was dropped from memory, and so must not be used.
+    importing, changing
+        Held by the request that changes the names of arms, and by the one that changes `status`.
     """
 
     def __init__(self, arena: Arena, record: ExperimentRecord, *, saved: int) -> None:
@@ -92,7 +94,7 @@ class ServedExperiment:
         self.committed = self._taken = self.experiment.seq
         self.saved = saved
         self.gone = False
-        self.importing = asyncio.Lock()
+        self.importing, self.changing = asyncio.Lock(), asyncio.Lock()
         self.deadline: asyncio.TimerHandle | None = None
         self.wake: Callable[[ServedExperiment], None] = lambda one: None
         self.look = Look(self)
@@ -128,12 +130,17 @@ class ServedExperiment:
 
     async def committed_all(self) -> None:
         """Return when everything that was changed so far is committed."""
-        if not self._dirty and self.committed == self._taken and not self.gone:
+        if self.is_committed and not self.gone:
             return
         self.touch()
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiters.append(waiter)
         await waiter
+
+    @property
+    def is_committed(self) -> bool:
+        """Whether everything that was changed is committed."""
+        return not self._dirty and self.committed == self._taken
 
     @property
     def waiting(self) -> int:

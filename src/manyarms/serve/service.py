@@ -19,6 +19,8 @@ from manyarms.serve.errors import (
     RefusedError,
     failed,
     failure_of,
+    refuse,
+    unavailable,
     unknown,
 )
 from manyarms.serve.experiment import ServedExperiment
@@ -159,10 +161,15 @@ class Service:
         return result
 
     async def set_status(self, name: str, **changes: Any) -> ServedExperiment:
-        """Change what the store keeps beside the events."""
+        """Change what the store keeps beside the events, one request after the other."""
         one = await self.leader.find(name)
-        one.status |= changes
-        await self.leader.write(self.store.set_state, one.id, dict(one.status))
+        async with one.changing:
+            if one.gone:
+                raise unavailable(f"{name!r} was loaded again. Nothing was done: send it again.")
+            if one.state == "stopped" and changes.get("state", "stopped") != "stopped":
+                raise refuse(409, "stopped", f"{name} was stopped, and cannot be resumed.")
+            one.status |= changes
+            await self.leader.write(self.store.set_state, one.id, dict(one.status))
         return one
 
     async def view(self, what: str, name: str, **chosen: Any) -> Any:
@@ -188,9 +195,10 @@ class Service:
         page = [record for record in records if record.name > cursor][: _LISTED + 1]
         more, page = len(page) > _LISTED, page[:_LISTED]
         names = [record.name for record in page]
-        tasks = [self.leader.in_background(self.leader.find(name)) for name in names]
-        if tasks:
-            await asyncio.wait(tasks, timeout=_LOADING)
+        new = [name for name in names if self.leader.loaded(name) is None]
+        if new:
+            loading = self.leader.in_background(self.leader.load_in_turn(new))
+            await asyncio.wait({loading}, timeout=_LOADING)
         found = []
         for record in page:
             one = self.leader.loaded(record.name)
