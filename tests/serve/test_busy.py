@@ -64,7 +64,8 @@ def test_the_heart_beats_while_many_experiments_are_loaded(
             beat_goes_on()
         finally:
             go.set()
-        assert {one.result()[1]["code"] for one in asked} == {"replay"}
+        assert {each.result()[1]["code"] for each in asked} == {"replay"}
+        assert {call(one.port, "DELETE", path_of(name))[0] for name in names} == {200}
         assert terms(one) == 1
 
 

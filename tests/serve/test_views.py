@@ -46,7 +46,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Played]:
         live.tell_many((p, p % 4 / 3) for p in range(40))
         call(one.port, "POST", f"{path}/abandons", {"pulls": [41]})
         live.abandon(41)
-        assert call(one.port, "DELETE", f"{path}/arms/{quote(pulls[3]['arm'])}")[0] == 200
+        assert call(one.port, "POST", f"{path}/retirements", {"arm": pulls[3]["arm"]})[0] == 200
         live.retire(pulls[3]["arm"])
         yield Played(one.port, live)
 
@@ -102,7 +102,8 @@ def test_the_smallest_reward_breaks_no_view(served: InThread) -> None:
     assert call(served.port, "POST", f"{path}/asks", {})[0] == 200
     told = {"tells": [{"pull": 0, "reward": 5e-324}]}
     assert call(served.port, "POST", f"{path}/tells", told)[0] == 200
-    for what in ("", "/leaders", "/verdict", "/arms", "/pending", "/events"):
+    assert call(served.port, "POST", f"{path}/verdict")[0] == 200
+    for what in ("", "/leaders", "/arms", "/pending", "/events"):
         assert call(served.port, "GET", path + what)[0] == 200, what
     listed = call(served.port, "GET", "/v1/experiments")[1]["experiments"]
     (mine,) = [one for one in listed if one["name"] == name]

@@ -118,6 +118,8 @@ def error_of(answer: Answer) -> ManyarmsError:
             status=status,
             code="proxy_limit",
         )
+    if not code:  # of a proxy, whose errors say nothing about the call
+        return ServiceError(f"The service did not answer: {message}", status=status, code="foreign")
     if "recommended" in body:
         return StoppedError(message, body["recommended"] and read_arm(body["recommended"]))
     if code == "unknown_arm":
@@ -126,7 +128,7 @@ def error_of(answer: Answer) -> ManyarmsError:
         return DuplicateNameError(message)
     if status in (409, 410) or code == "unknown_pull":
         return TurnError(message)
-    if status in (400, 413, 422):
+    if status in (413, 422) or code == "malformed":
         return ParameterError(message, parameter=body.get("parameter"))
     return ServiceError(message, status=status, code=code)
 

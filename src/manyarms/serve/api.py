@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import secrets
 from collections.abc import Callable
 from itertools import islice
@@ -24,7 +23,6 @@ from manyarms.serve.errors import (
     LostError,
     RefusedError,
     as_refusals,
-    invalid,
     refuse,
     unavailable,
     unknown_experiment,
@@ -209,19 +207,19 @@ async def events(service: Service, request: Request) -> Response:
 
 async def retire(service: Service, request: Request) -> Response:
     """Retire an arm."""
-    return await _come_or_go(service, request, calls.retire, request.arguments["name"], "retired")
+    return await _come_or_go(service, request, calls.retire, "retired")
 
 
 async def restore(service: Service, request: Request) -> Response:
     """Restore a retired arm."""
-    name = str(request.body.arm)
-    return await _come_or_go(service, request, calls.restore, name, "not_retired")
+    return await _come_or_go(service, request, calls.restore, "not_retired")
 
 
 async def _come_or_go(
-    service: Service, request: Request, call: Callable[..., Any], arm: str, done: str
+    service: Service, request: Request, call: Callable[..., Any], done: str
 ) -> Response:
     """Retire or restore an arm; if that was done before, answer that nothing changed."""
+    arm = str(request.body.arm)
 
     def change(one: ServedExperiment) -> tuple[m.State, bool]:
         try:
@@ -279,39 +277,9 @@ async def arm(service: Service, request: Request) -> Response:
 
 async def verdict(service: Service, request: Request) -> Response:
     """Say whether the recommended arm is good enough to stop."""
-    query: q.VerdictQuery = request.query
-    chosen = {
-        name: value for name, value in msgspec.structs.asdict(query).items() if value is not None
-    }
-    for name in ("epsilon", "margin"):
-        if name in chosen:
-            chosen[name] = _number_or_share(name, chosen[name])
-    if query.target is not None:
-        chosen["target"] = _number_or_name(query.target)
-    return answered(await service.view("verdict", request.experiment, **chosen))
-
-
-def _number_or_share(name: str, text: str) -> float | str:
-    if "%" in text:
-        return text
-    try:
-        return float(text)
-    except ValueError:
-        said = f"`{name}` must be a number, or a percentage such as 10%, got {text[:100]!r}."
-        raise invalid(said) from None
-
-
-def _number_or_name(text: str) -> float | str:
-    """Return a target: a number, else a name. A name in quotes may look like a number.
-
-    >>> _number_or_name("0.5"), _number_or_name("control"), _number_or_name('"7"')
-    (0.5, 'control', '7')
-    """
-    with contextlib.suppress(ValueError):
-        return float(text)
-    with contextlib.suppress(msgspec.DecodeError, UnicodeError):
-        return msgspec.json.decode(text, type=str)
-    return text
+    given = msgspec.structs.asdict(request.body)
+    question = {name: value for name, value in given.items() if value is not None}
+    return answered(await service.view("verdict", request.experiment, **question))
 
 
 # The process itself

@@ -12,7 +12,6 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 MOST_PULLS = 10_000  # of one request
 
 State = Literal["empty", "running", "paused", "finished", "stopped"]
-Role = Literal["admin", "client", "viewer"]
 
 
 # Requests
@@ -80,8 +79,8 @@ class Abandons(Struct, forbid_unknown_fields=True):
     pulls: Annotated[list[Annotated[int, Meta(ge=0)]], Meta(min_length=1, max_length=MOST_PULLS)]
 
 
-class Restore(Struct, forbid_unknown_fields=True):
-    """A retired arm that is to come back."""
+class ArmName(Struct, forbid_unknown_fields=True):
+    """An arm to retire or to restore."""
 
     arm: str | int
 
@@ -91,6 +90,16 @@ class Observe(Struct, forbid_unknown_fields=True):
 
     arm: str | int
     rewards: Annotated[list[float], Meta(min_length=1, max_length=MOST_PULLS)]
+
+
+class Question(Struct, forbid_unknown_fields=True):
+    """What a verdict is about; what is left out is a setting of the experiment."""
+
+    epsilon: float | str | None = None  # a number, or a share such as "10%"
+    quantile: float | None = None  # the share of the arms that may be better
+    confidence: float | None = None
+    target: float | str | None = None  # a mean, the name of an arm, or "control"
+    margin: float | str | None = None  # how much better than the target: as `epsilon`
 
 
 # Answers
@@ -104,7 +113,7 @@ class GivenPull(Struct):
 
 
 class Asked(Struct):
-    """The pulls, in order."""
+    """The pulls, in order. There may be fewer than asked for: then ask again for the rest."""
 
     pulls: list[GivenPull]
 
@@ -248,7 +257,8 @@ class ExperimentSummary(Struct, kw_only=True):
     headline: str = ""  # what to do, in a line
     advice: str = ""  # and why
     seq: int = 0
-    alarm: str = ""  # what is wrong with the experiment, if something is
+    alarm: str = ""  # why the experiment cannot be loaded, if it cannot
+    warning: str = ""  # what looks wrong with its rewards, if something does
 
 
 class Listing(Struct):
