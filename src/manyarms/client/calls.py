@@ -93,9 +93,7 @@ def _pages(path: str, what: str, query: dict[str, Any]) -> Plan[list[dict[str, A
     found: list[dict[str, Any]] = []
     cursor: str | None = ""
     while cursor is not None:
-        page = (
-            yield Call("GET", f"{path}{_query(query | {'cursor': cursor})}", reads=True)
-        ).body
+        page = (yield Call("GET", f"{path}{_query(query | {'cursor': cursor})}", reads=True)).body
         found += page[what]
         cursor = page["cursor"]
     return found

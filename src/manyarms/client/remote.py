@@ -139,8 +139,8 @@ class Remote(Client):
         n_arms
             The number of arms, which are called by number.
         arms
-            Names of the arms instead. If the experiment exists, those that it lacks are added, and
-            no other arm is retired: that is what `sync_arms` is for.
+            Names of the arms instead; integers become text. If the experiment exists, those that it
+            lacks are added, and no other arm is retired: that is what `sync_arms` is for.
         spec
             `horizon`, `seed`, `reward_range`, `control`, `share`, `reward`, `window`, `missing`,
             `hold` and `epsilon` as for `Live`; `target` as for `Live.verdict`. If the experiment

@@ -104,7 +104,7 @@ def _reckoned(looked: dict[str, Any], course: m.Course) -> dict[str, Any]:
     """Return what templates show and views do not say."""
     summary, pending = looked["summary"], looked["pending"]
     return {
-        "delays": delays_in_words(pending),
+        "delays": delays_in_words(pending, summary.spec),
         "losses": losses_in_words(pending),
         "plots": charts.reward_plots(course.points, summary.recommended),
         "scale": common_scale(looked["leaders"]),
@@ -299,10 +299,20 @@ def losses_in_words(pending: m.PendingView) -> str:
     )
 
 
-def delays_in_words(pending: m.PendingView) -> Judgement:
+def delays_in_words(pending: m.PendingView, spec: m.Spec) -> Judgement:
     """Return whether rewards that come late differ from those that come early."""
+    if spec.hold:
+        said = "Each reward counts when its window ends, so late rewards cannot bias the means."
+        return Judgement("good", "That does no harm", said)
     if pending.alarm:
         return Judgement("bad", "Yes", pending.alarm)
+    if spec.missing is not None and pending.expired:
+        said = (
+            f"Rewards that are reported count at once, and the {count(pending.expired, 'reward')} "
+            f"of {number(spec.missing)} that windows filled in count late. With `hold`, all "
+            f"would count at the same age."
+        )
+        return Judgement("part", "Those that windows filled in come last", said)
     seen = [b for b in pending.delays if b.count >= _ENOUGH]
     if len(seen) < 2:
         said = "All rewards took about the same time" if seen else "There are too few rewards"
