@@ -202,7 +202,7 @@ def test_keyed_arms_come_as_a_stream(served: InThread) -> None:
 @pytest.mark.parametrize(
     ("kind", "body", "message"),
     [
-        ("application/x-ndjson", b'"new"\n{"key": "b"}\n', "Line 2: Expected `str`"),
+        ("application/x-ndjson", b'"new"\n{"key": "b"}\n', "Line 2 must be one name as JSON"),
         ("application/x-ndjson", b'"new"\n"\xff"\n', "Line 2"),
         ("application/x-ndjson", b'"new"\n"cut', "Line 2"),
         ("application/x-ndjson", b'"new"\n{"key": ' + b"[" * 5000 + b"]" * 5000 + b"}", "Line 2"),
@@ -281,7 +281,7 @@ def test_pages_of_events(served: InThread) -> None:
     [
         ({"policy": "mos"}, "Unknown policy 'mos'. Did you mean 'moss'?"),
         ({"policy": "moss++(betta=1)"}, "betta"),
-        ({"policy": "moss"}, "`horizon` must be given to moss, got None."),
+        ({"policy": "moss"}, "`horizon` must be given to moss: pass"),
         ({"horizon": 0}, "`horizon` must be an integer >= 1"),
         ({"reward_range": [1, 0]}, "reward_range"),
         ({"window": -1}, "`window` must be a number >= 0.1, got -1"),

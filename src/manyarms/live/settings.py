@@ -121,7 +121,7 @@ def recorded_policy(
     except ManyarmsError as error:
         raise SavedFileError(
             f"{what} needs the policy {described['label']}, which cannot be made here: {error} "
-            f"Import the module that registers it, or pass `policy`."
+            f"Load the module that registers it first, or pass `policy` to `load`."
         ) from error
     return made.with_reward_range(limits)
 

@@ -10,12 +10,14 @@ from typing import Any
 import msgspec
 from msgspec import UNSET
 
+from manyarms.core.memory import SPARSE
 from manyarms.errors import DuplicateNameError, ParameterError
 from manyarms.inference.facts import CONTROL
 from manyarms.inference.question import check_setting, check_target
 from manyarms.live import calls
 from manyarms.live.arms import ArmNumbers
 from manyarms.live.settings import Settings, check_settings, differences, settings_from
+from manyarms.protocol.policy import Policy
 from manyarms.protocol.registry import policy
 from manyarms.serve import messages as m
 from manyarms.serve import queries as q
@@ -57,7 +59,14 @@ def _settings(spec: m.Spec) -> Settings:
         "names": "text" if spec.n_arms is None else None,
         "seed": secrets.randbits(48) if spec.seed is None else spec.seed,
     }
-    return check_settings(policy(given.pop("policy")), **given)
+    settings = check_settings(policy(given.pop("policy")), **given)
+    _check_begins(settings.policy)
+    return settings
+
+
+def _check_begins(policy: Policy) -> None:
+    """Raise unless a policy has all parameters without which it cannot begin."""
+    policy.new_state(SPARSE, n_arms=1, pulls=1)
 
 
 def _create(service: Service, name: str, settings: Settings, spec: m.Spec) -> bool:
@@ -175,6 +184,8 @@ async def season(service: Service, request: Request) -> Response:
     wanted: m.NewSeason = request.body
     with as_refusals():
         chosen = None if wanted.policy is None else policy(wanted.policy)
+        if chosen is not None:
+            _check_begins(chosen)
     await service.apply(
         request.experiment,
         lambda one: one.do(calls.season, chosen, wanted.horizon, wanted.seed),

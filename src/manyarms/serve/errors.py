@@ -22,7 +22,8 @@ from manyarms.errors import (
 from manyarms.serve.messages import Failure, Failures, StoppedFailure, Told
 
 _logger = logging.getLogger("manyarms.serve")
-
+_JSON = {"None": "null", "True": "true", "False": "false"}
+_VALUE = re.compile(r"\b(is|and|got) (None|True|False)\b")
 
 ABANDONED_PULL = object()  # how a pull ended, where its reward would be
 
@@ -50,7 +51,7 @@ def refuse(status: int, code: str, message: str, *, parameter: str | None = None
     >>> refuse(404, "unknown_experiment", "There is no experiment 'x'.").failure.status
     404
     """
-    return RefusedError(Failure(code, message, status, parameter))
+    return RefusedError(Failure(code, _in_json(message), status, parameter))
 
 
 def invalid(message: str) -> RefusedError:
@@ -112,14 +113,24 @@ def as_refusals() -> Iterator[None]:
 
 def failure_of(error: ManyarmsError) -> Failure:
     """Return one of the package's errors as an answer."""
+    said = _in_json(str(error))
     if isinstance(error, UnknownArmError):
-        return Failure("unknown_arm", str(error), 404)
+        return Failure("unknown_arm", said, 404)
     if isinstance(error, TurnError):
         code = "not_due" if error.reason in ("", "horizon") else error.reason.replace(" ", "_")
-        return Failure(code, str(error), 409)
+        return Failure(code, said, 409)
     if isinstance(error, ParameterError | UnknownNameError):
-        return Failure("invalid", str(error), 422, error.parameter)
-    return Failure("failed", str(error), 500)
+        return Failure("invalid", said, 422, error.parameter)
+    return Failure("failed", said, 500)
+
+
+def _in_json(text: str) -> str:
+    """Return a message with the values that it names as JSON has them.
+
+    >>> _in_json("`hold` is True there, and False here: choose 'None'.")
+    "`hold` is true there, and false here: choose 'None'."
+    """
+    return _VALUE.sub(lambda found: f"{found[1]} {_JSON[found[2]]}", text)
 
 
 # What is wrong with a body: the field, its rule, and what was meant

@@ -168,7 +168,7 @@ def _decoded(lines: list[bytes], before: int) -> list[str | int]:
             names.append(_line(line))
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise invalid(
-                f'Line {number}: {error}. A line holds one name, as JSON: "red". No arm was added.'
+                f'Line {number} must be one name as JSON, such as "red". No arm was added.'
             ) from error
     return names
 
