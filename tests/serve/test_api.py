@@ -268,6 +268,8 @@ def test_pages_of_events(served: InThread) -> None:
     last = {"seq": 22, "kind": "retired", "pull": None, "arm": "k 3", "reward": None}
     assert last.items() <= seen[21].items()
     assert len(game("GET", "/events")[1]["events"]) == 22
+    for after in (22, 23, 10**15):
+        assert game("GET", f"/events?after={after}") == (200, {"events": [], "after": None})
     for wrong in ("limit=0", "limit=10001", "after=-1", "after=x"):
         assert game("GET", f"/events?{wrong}")[0] == 422
     assert call(served.port, "GET", "/v1/experiments/nobody/events")[0] == 404
