@@ -26,7 +26,10 @@ class Judgement(NamedTuple):
 
 
 def verdict(summary: Any) -> Judgement:
-    """Return whether to go on, and why, in the words of `Live.verdict`."""
+    """Return whether to go on, and why, in the words of `Live.verdict`.
+
+    The warning about rewards is left out: pages show it in a place of its own.
+    """
     if summary.state == "empty":
         why = "Add some: then the first ask is answered."
         return Judgement("part", "No arms yet", why, "No arms yet.")
@@ -34,4 +37,7 @@ def verdict(summary: Any) -> Judgement:
         return Judgement("part", "Not known", "", "Not known yet.")
     title = summary.outcome[:1].upper() + summary.outcome[1:]
     kind = _KINDS.get(summary.outcome, "part")
-    return Judgement(kind, title, summary.advice, summary.headline)
+    why = summary.advice
+    if summary.warning:
+        why = why.replace(summary.warning, "").strip()
+    return Judgement(kind, title, why, summary.headline)

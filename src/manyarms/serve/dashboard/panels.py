@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import functools
 import math
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from manyarms.core import theme
 from manyarms.core.tabular import plain
@@ -50,6 +51,7 @@ def _environment() -> Environment:
         "duration": duration,
         "moment": moment,
         "arm": arm_name,
+        "prose": prose,
         "urlencode_all": lambda text: quote(text, safe=""),
     }
     made.globals |= {
@@ -265,6 +267,15 @@ def arm_name(arm: str | int, longest: int = _LONGEST) -> str:
     if isinstance(arm, int):
         return f"arm {arm}"
     return plain(arm, at_most=longest) if arm.strip() else "(blank)"
+
+
+def prose(text: str) -> Markup:
+    """Return a text with what stands in backticks as code.
+
+    >>> prose("Set `hold`, if 1 < 2.")
+    Markup('Set <code>hold</code>, if 1 &lt; 2.')
+    """
+    return Markup(re.sub("`([^`]*)`", r"<code>\1</code>", str(escape(text))))
 
 
 def uplift_in_words(uplift: m.UpliftView) -> Judgement | None:
