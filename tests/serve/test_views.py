@@ -215,7 +215,7 @@ def test_rewards_that_a_window_fills_in_count_late(tmp_path: Path) -> None:
         live.ask()
     with in_thread(f"sqlite:///{path}") as one:
         page = call(one.port, "GET", "/experiments/clicks", Accept="text/html")[1].decode()
-        assert "Those that windows filled in come last" in page
+        assert "Rewards that windows filled in are late" in page
         assert "rewards of 0 that windows filled in count late. With `hold`" in page
 
 

@@ -19,6 +19,7 @@ from manyarms.errors import (
 from manyarms.inference.estimates import ArmEstimate, Progress
 from manyarms.inference.uplift import Uplift, nothing_to_compare
 from manyarms.inference.verdict import StopVerdict
+from manyarms.live.calls import ended_before
 from manyarms.live.pulls import Pull
 
 T = TypeVar("T")
@@ -149,10 +150,8 @@ def refused_in(answer: Answer, verb: str, again: str) -> list[tuple[int, Manyarm
         if code and code not in ("told", "abandoned"):
             found.append((place, error_of(Answer(result["status"], result))))
         elif again == "refuse":
-            told = code == "told" or (verb == "tell" and code != "abandoned")
-            done = "its reward was told already" if told else "it was abandoned"
-            said = f"Cannot {verb} pull {pull}: {done}. Pass again='ignore' if you retry."
-            found.append((place, TurnError(said)))
+            gone = code == "abandoned" or (verb == "abandon" and not code)
+            found.append((place, ended_before(verb, pull, gone=gone)))
     return found
 
 

@@ -10,8 +10,9 @@ from typing import Any, TypedDict, TypeVar
 from urllib.parse import quote, urlencode
 
 from manyarms.client.answers import Answer, read_arm
-from manyarms.errors import ParameterError, TurnError
+from manyarms.errors import ParameterError
 from manyarms.inference.estimates import ArmEstimate
+from manyarms.live.calls import nothing_to_recommend
 from manyarms.protocol.policy import Policy, layers
 from manyarms.protocol.registry import name_of
 
@@ -78,9 +79,7 @@ class Calls:
         """Read the best arms."""
         seen = (yield replace(self.get("/leaders", k=k), **how)).body["arms"]
         if not seen:
-            raise TurnError(
-                "Cannot recommend an arm: no reward has been told yet for any arm in play."
-            )
+            raise nothing_to_recommend()
         return [read_arm(arm) for arm in seen]
 
 

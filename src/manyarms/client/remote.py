@@ -1,4 +1,4 @@
-"""A client of the service for programs that may block; it needs nothing beyond Python."""
+"""The blocking client of the service, which needs no further package."""
 
 from __future__ import annotations
 

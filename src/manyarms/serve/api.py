@@ -1,4 +1,4 @@
-"""From a request to its answer: a function for each route, except those of pulls and of arms."""
+"""The handlers of the API, except those in `playing` and `importing`."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def _create(service: Service, name: str, settings: Settings, spec: m.Spec) -> bo
 def _check_same(there: ExperimentRecord, ours: Settings, *, ignore_seed: bool) -> None:
     with as_refusals():
         recorded = settings_from(there.spec, None, repr(there.name))
-    # `epsilon` may have been changed since
+    # `epsilon` may have been changed meanwhile
     found = [
         one
         for one in differences(ours, recorded, ignore_seed=ignore_seed)
@@ -116,7 +116,7 @@ def check_goal(target: float | str | None, settings: Settings) -> None:
 
 
 async def change(service: Service, request: Request) -> Response:
-    """Change when an arm is good enough; that changes no pull."""
+    """Change when an arm is good enough to stop."""
     given = msgspec.structs.asdict(request.body)
     changes = {name: value for name, value in given.items() if value is not UNSET}
     settings = (await service.leader.find(request.experiment)).experiment.settings

@@ -1,4 +1,4 @@
-"""Why requests are refused: a code for programs, a sentence for people, a status for HTTP."""
+"""Why requests are refused: a code for programs, a message for people, and a status."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _logger = logging.getLogger("manyarms.serve")
 _JSON = {"None": "null", "True": "true", "False": "false"}
 _VALUE = re.compile(r"\b(is|and|got) (None|True|False)\b")
 
-ABANDONED_PULL = object()  # how a pull ended, where its reward would be
+ABANDONED_PULL = object()  # in place of the reward of a pull that was abandoned
 
 
 class BrokenError(Exception):
@@ -55,14 +55,14 @@ def refuse(status: int, code: str, message: str, *, parameter: str | None = None
 
 
 def invalid(message: str) -> RefusedError:
-    """Return the refusal of what breaks a rule, which the message tells."""
+    """Return the refusal of a value that breaks a rule."""
     return refuse(422, "invalid", message)
 
 
 def failed(what: str) -> RefusedError:
-    """Log the exception that is being handled, a defect of the service; return the answer."""
+    """Log the exception that is being handled, which is a defect; return the answer."""
     _logger.exception("%s failed", what)
-    return refuse(500, "failed", "This failed; the log of the service says why.")
+    return refuse(500, "failed", "The request failed. The log of the service says why.")
 
 
 def unknown_experiment(name: str) -> RefusedError:
@@ -89,15 +89,15 @@ def unavailable(message: str, *, code: str = "unavailable") -> RefusedError:
 
 
 def unreachable(why: object) -> RefusedError:
-    """Return the refusal of a request that needs a database which is away."""
+    """Return the refusal of a request if the database cannot be reached."""
     return unavailable(f"The database cannot be reached: {why}")
 
 
 def unknown(why: str) -> RefusedError:
-    """Return the refusal of a request that may have been done."""
+    """Return the refusal of a request that may have been carried out."""
     return unavailable(
-        f"{why}; whether this was done is not known. If it adds arms, look whether they are there; "
-        "send all else again, an ask with the same Idempotency-Key.",
+        f"{why}. The request may have been carried out. If it adds a number of arms, check how "
+        "many there are; else send it again, an ask with the same Idempotency-Key.",
         code="unknown",
     )
 

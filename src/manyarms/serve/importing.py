@@ -1,4 +1,4 @@
-"""Adding arms, and syncing them with a catalogue: names as JSON or as a stream of NDJSON."""
+"""The handlers that add and sync arms, given as JSON or as a stream of NDJSON."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ async def _read(request: Request) -> NewArms:
             )
         names += _decoded(lines, number)
         number += len(lines)
-        await asyncio.sleep(0)  # other requests have their turn
+        await asyncio.sleep(0)  # so that other requests are answered meanwhile
     names += _decoded([rest], number)
     return NewArms(names=names)
 

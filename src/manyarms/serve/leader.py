@@ -1,4 +1,4 @@
-"""One process, the leader, plays all experiments; others are standbys until it has ended.
+"""One process, the leader, plays all experiments; others stand by until it ends.
 
 A request changes its experiment at once. At the end of the loop's turn one commit records all
 changes, and then the requests are answered. If a commit fails, the leader drops all experiments
@@ -62,7 +62,7 @@ class Leader:
     why_not
         Why it does not lead.
     settled
-        Set when it leads, or knows who does.
+        Set when it leads, or knows that another process does.
     """
 
     def __init__(self, store: EventStore, url: str) -> None:
@@ -104,7 +104,7 @@ class Leader:
                 await self._stay()
             except StoreError as error:
                 self._say_why_not(str(error))
-            except Exception as error:  # a defect of ours: what is stored is loaded again
+            except Exception as error:  # a defect of this package: what is stored is loaded again
                 _logger.exception("leading failed")
                 self._say_why_not(repr(error))
             self._drop_all()
@@ -185,7 +185,7 @@ class Leader:
         self._lost.set()
 
     def in_background(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
-        """Begin something that no request waits for."""
+        """Start work that no request waits for."""
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._ended)
@@ -276,7 +276,7 @@ class Leader:
         return await asyncio.shield(task)
 
     def trouble(self, name: str) -> str:
-        """Return why an experiment could not be loaded when that was last tried."""
+        """Return why the last attempt to load an experiment failed; empty if it did not."""
         failure = self._broken.get(name, (0.0, None))[1]
         return "" if failure is None else failure.message
 
@@ -293,7 +293,7 @@ class Leader:
             raise unreachable(error) from error
         except RefusedError:
             raise
-        except Exception as error:  # whatever it is, it concerns this experiment alone
+        except Exception as error:  # it concerns this experiment only
             _logger.error("%s", error, exc_info=not isinstance(error, ManyarmsError))
             failure = Failure("replay", f"{name} cannot be loaded: {error}", 503)
             self._broken[name] = time.monotonic() + _RETRY, failure
@@ -343,7 +343,7 @@ class Leader:
     # Windows
 
     def _watch(self, one: ServedExperiment, at: float | None = None) -> None:
-        """Look at an experiment again when the next window ends."""
+        """Look at an experiment again when its next window ends."""
         window = one.experiment.window
         if window is None or one.gone:
             return
@@ -374,7 +374,7 @@ class Leader:
         asyncio.get_running_loop().call_soon(self._turn)
 
     def _turn(self) -> None:
-        """Commit when a turn of the loop has brought no more requests, or the time is over."""
+        """Commit when a turn of the event loop brought no more requests, or after `_JOINING`."""
         waiting = sum(one.waiting for one in self._dirty)
         if waiting != self._seen and time.monotonic() - self._begun < _JOINING:
             self._seen = waiting
@@ -435,7 +435,7 @@ class Leader:
             await asyncio.wait({self._running})
         self._drop_all()
         self.snapshots.close()
-        for _ in range(2):  # a snapshot's process ends by itself now; the rest is cancelled
+        for _ in range(2):  # the process of a snapshot was killed; what is left then is cancelled
             if self._tasks:
                 await asyncio.wait(set(self._tasks), timeout=2)
             for task in list(self._tasks):
@@ -451,7 +451,7 @@ class Leader:
 
 
 def _load(store: EventStore, name: str) -> ServedExperiment:
-    """Load an experiment, the answers to its last asks, and how its last pulls ended."""
+    """Load an experiment with the answers to its last asks, and how its last pulls ended."""
     if store.find(name) is None:
         raise unknown_experiment(name)
     arena, recording = continue_experiment(store, name, None, clock.now)
@@ -461,5 +461,5 @@ def _load(store: EventStore, name: str) -> ServedExperiment:
     one.all_keys = len(one.keys) < MOST_KEYS
     for event in store.events(one.id, max(0, one.experiment.seq - MOST_ENDED)):
         one.learn(event)
-    one.look.refresh()  # here and not in the loop: there may be a million arms
+    one.look.refresh()  # here and not in the event loop: there may be a million arms
     return one

@@ -1,6 +1,6 @@
-"""What goes over the wire: every request and every answer, as types.
+"""Requests and answers as types.
 
-The same types check requests, write answers, and make the page `/openapi.json`.
+They check requests, encode answers, and describe both in `/openapi.json`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Spec(Struct, forbid_unknown_fields=True):
     window: float | None = None  # seconds that a reward may take
     missing: float | None = None  # the reward if none has come by then; null: the pull is abandoned
     hold: bool = False  # whether rewards count only when their windows end
-    control: str | int | None = None  # the name of what there is today, to compare with
+    control: str | int | None = None  # the name of what you have today, to compare with
     share: float = 0.05  # of the pulls, for the control
     reward: str | None = None  # what rewards are, such as clicks
     epsilon: float | str | None = None  # how much worse than the best an arm may be, such as "10%"
@@ -119,7 +119,7 @@ class Asked(Struct):
 
 
 class Told(Struct, omit_defaults=True):
-    """What became of a tell or an abandon: applied now, or before; else why it was refused."""
+    """The result of a tell or an abandon: whether it was applied, or why it was refused."""
 
     pull: int
     applied: bool
@@ -201,7 +201,7 @@ Failures = Failure | StoppedFailure
 
 
 class Ready(Struct):
-    """Whether requests are answered here, and if not, why."""
+    """Whether this process answers requests, and if not, why."""
 
     ready: bool
     reason: str = ""
@@ -221,12 +221,12 @@ class ArmView(Struct):
     low: float | None
     high: float | None
     retired: bool = False
-    recent: float | None = None  # its share of the last 1000 pulls
+    recent: float | None = None  # the share of the last 1000 pulls
     rate: bool = False  # whether means are rates, which are shown in percent
 
 
 class ExperimentSummary(Struct, kw_only=True):
-    """An experiment at a glance."""
+    """A summary of an experiment."""
 
     name: str
     state: State
@@ -250,7 +250,7 @@ class ExperimentSummary(Struct, kw_only=True):
     control_pulls: int = 0
     control_mean: float | None = None  # None: no reward of the control is known
     recommended: ArmView | None = None
-    rivals: int = 0  # tried arms whose upper limit is above the recommended arm's lower one
+    rivals: int = 0  # tried arms whose upper bound is above the recommended arm's lower bound
     untried: int = 0
     may_stop: bool | None = None  # None: not decided
     outcome: str = ""  # as `Live.verdict` says: "stop", "go on", …
@@ -262,7 +262,7 @@ class ExperimentSummary(Struct, kw_only=True):
 
 
 class Listing(Struct):
-    """A page of the experiments that the asker may see, by name."""
+    """A page of the experiments, sorted by name."""
 
     experiments: list[ExperimentSummary]
     cursor: str | None = None  # of the next page, if there is one

@@ -14,7 +14,7 @@ class NoQuery(Struct, forbid_unknown_fields=True):
 
 
 class AnyQuery(Struct):
-    """Nothing that matters: what is given is not looked at."""
+    """Anything; it is ignored."""
 
 
 class ListQuery(Struct, forbid_unknown_fields=True):

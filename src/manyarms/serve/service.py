@@ -1,4 +1,4 @@
-"""What requests and pages are given: experiments, views, callers."""
+"""What handlers are given: experiments, views and callers."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _logger = logging.getLogger("manyarms.serve")
 
 
 @dataclass(frozen=True)
-class Settings:
+class ServerSettings:
     """How a process is started.
 
     Attributes
@@ -93,7 +93,7 @@ def joined(host: str, port: int) -> str:
 class Service:
     """One process of the service: it leads or stands by, and answers requests if it leads."""
 
-    def __init__(self, settings: Settings, store: EventStore) -> None:
+    def __init__(self, settings: ServerSettings, store: EventStore) -> None:
         self.settings = settings
         self.root_path = settings.root_path
         self.store = store
@@ -101,7 +101,7 @@ class Service:
         self.metrics = Metrics(self)
         self.access = Access()
         self.ending = False
-        self.panels: dict[str, Any] = {}  # of pages that somebody looks at
+        self.panels: dict[str, Any] = {}  # of the pages that are open
 
     async def start(self) -> None:
         """Begin to lead, or to stand by; return when it is clear which."""
@@ -122,7 +122,7 @@ class Service:
     # Callers
 
     async def caller(self, headers: Headers) -> Caller | None:
-        """Return who sends a request; None if it has no token, or an unknown one."""
+        """Return the owner of a request's token; None if it has none, or an unknown one."""
         token, in_cookie = token_in(headers)
         caller = await self.owner(token)
         return caller._replace(cookie=True) if caller is not None and in_cookie else caller
@@ -140,9 +140,9 @@ class Service:
     # Experiments
 
     async def apply(self, name: str, change: Callable[[ServedExperiment], R]) -> R:
-        """Let a request change its experiment; return its result after the commit.
+        """Change an experiment; return the result after the commit.
 
-        A refusal waits for the commit, too: it may be due to a change that is not committed yet.
+        A refusal also waits for the commit: it may follow from a change that is not committed yet.
         """
         one = self.leader.loaded(name) or await self.leader.find(name)
         refusal: RefusedError | None = None
@@ -181,7 +181,7 @@ class Service:
             return VIEWS[what](one.look, **chosen)
         except ManyarmsError as error:
             raise RefusedError(failure_of(error)) from error
-        except Exception:  # of one experiment: the others are shown all the same
+        except Exception:  # so that other experiments are still shown
             raise failed(f"the view {what} of {one.name}") from None
 
     async def listing(self, cursor: str = "") -> m.Listing:

@@ -1,10 +1,10 @@
-"""Whether to go on, as the pages of an experiment say it."""
+"""The verdict as pages show it."""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-_KINDS = {"stop": "good", "go on": "open"}  # all others: something is to be decided
+_KINDS = {"stop": "good", "go on": "open"}  # all others: the user has to decide
 
 
 def thousands(value: float) -> str:
