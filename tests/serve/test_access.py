@@ -268,7 +268,7 @@ def test_hints_can_be_pasted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.chdir(tmp_path / "a folder")
     made = pasted(str(refused.value), elsewhere).split()[0]
     monkeypatch.setenv("MANYARMS_TOKEN", made)
-    with pytest.raises(ma.ParameterError, match="it is 'me' already") as refused:
+    with pytest.raises(ma.ParameterError, match="got that of 'me'") as refused:
         run(ServerSettings(store=store, port=0))
     assert "me is revoked." in pasted(str(refused.value), elsewhere)
     monkeypatch.delenv("MANYARMS_TOKEN")
@@ -369,7 +369,7 @@ def test_tokens_by_command(
     given = capsys.readouterr().out.strip()
     assert given.startswith("ma_")
     monkeypatch.setenv("MANYARMS_TOKEN", given)  # one for an admin is expected there
-    with pytest.raises(ma.ParameterError, match="already, with the role viewer. .* token drop me"):
+    with pytest.raises(ma.ParameterError, match="which has the role viewer. .* token drop me"):
         run(ServerSettings(store=store[1], port=0))
     assert main(["token", "add", "me", "--role", "viewer", *store]) == 1
     assert main(["token", "add", "page", "--role", "operator", *store]) == 2
