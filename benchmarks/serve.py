@@ -29,7 +29,7 @@ ARMS = 1_000_000
 EMPTY = """
 import asyncio, sys, uvloop
 from manyarms.serve.server import _bound, _Server, config
-from manyarms.serve.service import Settings
+from manyarms.serve.service import ServerSettings
 
 async def app(scope, receive, send):
     body = await receive()
@@ -38,7 +38,7 @@ async def app(scope, receive, send):
     await send({"type": "http.response.body", "body": b"{}"})
 
 async def main():
-    settings = Settings(port=int(sys.argv[1]))
+    settings = ServerSettings(port=int(sys.argv[1]))
     server = _Server(config(app, settings))
     server.listening = lambda: None
     await server.serve(sockets=[_bound("127.0.0.1", settings.port)])

@@ -9,6 +9,7 @@ import math
 import pickle
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,7 +18,7 @@ import manyarms as ma
 from manyarms.client import AsyncRemote
 from tests.client.cutting import bad_line
 from tests.client.same import plain, play
-from tests.serve.machines import TOKEN, Node, node
+from tests.serve.machines import TOKEN, Node, call, in_thread, node
 
 pytestmark = pytest.mark.interpreted
 
@@ -259,6 +260,50 @@ def test_observed_rewards_are_those_of_a_handle(url: str) -> None:
     live.restore(KEYS[8])
     assert plain([remote.recommend()]) == plain([live.recommend()])
     assert remote.n_arms == 300
+
+
+def test_long_names_of_any_letters(url: str) -> None:
+    """A prompt may be the name of an arm, with as many letters as in a handle."""
+    names = [letter * 20_000 for letter in ("\U0001f600", "ä", "x", "\u4e2d")]
+    spec: dict[str, Any] = {"arms": names, "control": names[0], "seed": 3}
+    live = ma.Prospector().live(**spec)
+    for game in (live, create(url, ma.Prospector(), **spec)):
+        for pull in game.ask(40):
+            game.tell(pull, float(pull.arm == names[1]))
+        game.observe(names[2], 0.0)
+        game.retire(names[3])
+        game.restore(names[3])
+        game.retire(names[3])
+        assert game.verdict(target=names[2]).target == names[2]
+        assert game.recommend().arm == names[1]
+        assert set(game.sync_arms(names[:3]).retired) == set()
+        assert game.n_arms == 3
+        with pytest.raises(ma.ParameterError, match="at most|1 to 20,000 characters"):
+            game.add_arms(["x" * 20_001])
+
+
+def test_arms_that_are_called_by_integers(tmp_path: Path) -> None:
+    """A script may have called them so; the service goes on with such names."""
+    store, live = tmp_path / "shop.db", ma.Prospector().live(arms=[10, 20, 30], seed=1)
+    with ma.Prospector().live(arms=[10, 20, 30], seed=1, store=store, name="shop"):
+        pass
+    with in_thread(f"sqlite:///{store}") as one:
+        game = ma.Remote(f"http://127.0.0.1:{one.port}", "shop", token=TOKEN)
+        for other in (live, game):
+            assert list(other.add_arms([40, 50])) == [40, 50]
+            done = other.sync_arms([10, 40, 60])
+            assert (done.added, done.retired, done.n_arms) == ([60], [20, 30, 50], 3)
+        assert play(game, 5) == play(live, 5)
+        assert game.verdict(target="40") == live.verdict(target="40")
+        kind: dict[str, Any] = {"Content_Type": "application/x-ndjson"}
+        for body, more in ((b"70\n80\n", kind), (b'{"names": [70, "80"]}', {})):
+            assert call(one.port, "POST", "/v1/experiments/shop/arms", body, **more)[0] == 200
+        with pytest.raises(ma.ParameterError, match="integers"):
+            game.sync_arms(["blue"])
+        game.close()
+    with ma.load(store) as again:
+        again.retire([70, 80])
+        assert again.n_arms == 3
 
 
 def test_threads_share_a_client(url: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 from pathlib import Path
 from typing import Any
@@ -34,7 +35,8 @@ NOT_THERE = Answer(404, {"code": "unknown_experiment", "message": "There is no e
 FOREIGN = Answer(200, {})
 ALL = [
     REFUSED, SILENT, STANDBY, UNKNOWN, BUSY, STOPPED, FINISHED, PAUSED, FULL, NO_REPLAY, BROKEN,
-    DENIED, NOT_THERE, FOREIGN, Answer(502, {}),
+    DENIED, NOT_THERE, FOREIGN, *(Answer(status, {}) for status in (301, 400, 413, 422, 502)),
+    Answer(400, {"code": "short", "message": "Content-Length is 9, and 3 bytes came."}),
 ]  # fmt: skip
 LEADERS = Answer(200, {"arms": [BEST]})
 
@@ -61,6 +63,22 @@ def test_the_arm_that_was_given(outcome: Answer | Lost) -> None:
             return await other.ask(fallback="current")
 
     assert asyncio.run(ask()) == pull
+
+
+def test_fewer_pulls_than_were_asked_for() -> None:
+    """The service gives fewer where known rewards were used; the client asks for the rest."""
+    script = Script([GIVEN, GIVEN, GIVEN, PAUSED, GIVEN, Answer(200, {"pulls": []})])
+    remote = script.remote()
+    red = ma.Pull("red", 4)
+    assert remote.ask(2) == [red, red]
+    asked = [json.loads(one.call.body or b"") for one in script.attempts]
+    assert asked == [{"k": 2}, {"k": 1}]
+    keys = {one.call.headers["Idempotency-Key"] for one in script.attempts}
+    assert len(keys) == 2, "another request has another key"
+    assert remote.ask(3, fallback="current") == [red, *[ma.Pull("current", NO_PULL)] * 2]
+    with pytest.raises(ma.ServiceError, match="not a manyarms service"):
+        remote.ask(2)
+    script.check_done()
 
 
 def test_limits_of_an_ask_with_a_fallback() -> None:

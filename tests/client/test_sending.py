@@ -102,6 +102,7 @@ COMMANDS: list[Callable[..., Any]] = [
     lambda x, **limits: x.tell(1, 1.0, **limits),
     lambda x, **limits: x.tell_many([(1, 1.0)], **limits),
     lambda x, **limits: x.abandon(1, **limits),
+    lambda x, **limits: x.observe("a", 1.0, **limits),
     lambda x, **limits: x.retire("a", **limits),
     lambda x, **limits: x.restore("a", **limits),
     lambda x, **limits: x.sync_arms(["a"], **limits),
@@ -118,6 +119,13 @@ COMMANDS: list[Callable[..., Any]] = [
     lambda x, **limits: x.arms(**limits),
     lambda x, **limits: x.progress(**limits),
     lambda x, **limits: x.summary(**limits),
+    lambda x, **limits: x.to_dataframe(**limits),
+]
+PROPERTIES: list[Callable[..., Any]] = [
+    lambda x: x.pending,
+    lambda x: x.n_arms,
+    lambda x: x.pulls,
+    lambda x: x.to_dataframe(),
 ]
 
 
@@ -133,12 +141,42 @@ def test_every_call_ends_in_time(command: Callable[..., Any]) -> None:
             script = Script(repeat(outcome))
             with pytest.raises(ma.ServiceError, match="did not answer"):
                 command(script.remote(**settings), **limits)
-            chosen = script.attempts[0].timeout
-            assert timeout is None or chosen == timeout
-            assert script.now <= retry_for + 2 * chosen
-            if outcome is REFUSED:  # it was tried as long as it should be
-                assert script.now > retry_for - 2.0
-                assert len(script.attempts) > 3
+            check_time(script, outcome, timeout, retry_for)
+
+
+def check_time(script: Script, outcome: Lost, timeout: float | None, retry_for: float) -> None:
+    """Check how long a call took that never got an answer."""
+    chosen = script.attempts[0].timeout
+    assert timeout is None or chosen == timeout
+    assert script.now <= retry_for + 2 * chosen
+    if outcome is REFUSED:  # it was tried as long as it should be
+        assert script.now > retry_for - 2.0
+        assert len(script.attempts) > 3
+
+
+@pytest.mark.parametrize("read", PROPERTIES)
+def test_properties_keep_to_the_limits_of_the_client(read: Callable[..., Any]) -> None:
+    for settings, timeout, retry_for in (
+        ({}, 5.0, 10.0),
+        ({"timeout": 2.0, "retry_for": 7.0}, 2.0, 7.0),
+    ):
+        for outcome in (SILENT, REFUSED):
+            script = Script(repeat(outcome))
+            with pytest.raises(ma.ServiceError, match="did not answer"):
+                read(script.remote(**settings))
+            check_time(script, outcome, timeout, retry_for)
+
+
+def test_the_pending_pulls_of_an_async_client() -> None:
+    async def pending(script: Script) -> None:
+        await script.async_remote().pending(timeout=0.5, retry_for=3.0)
+
+    for outcome in (SILENT, REFUSED):
+        script = Script(repeat(outcome))
+        with pytest.raises(ma.ServiceError, match=r"after \d+ attempts") as caught:
+            asyncio.run(pending(script))
+        check_time(script, outcome, 0.5, 3.0)
+        assert "may have been done" not in str(caught.value), "nothing would have changed"
 
 
 def test_a_single_attempt() -> None:

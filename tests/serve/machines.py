@@ -220,13 +220,13 @@ class InThread:
 
     def _run(self) -> None:
         from manyarms.serve.server import loop_factory, serve
-        from manyarms.serve.service import Settings
+        from manyarms.serve.service import ServerSettings
 
         def ready(end: Callable[[], None]) -> None:
             self._end = end
             self._ready.set()
 
-        settings = Settings(store=self.store, port=self.port, **self._settings)
+        settings = ServerSettings(store=self.store, port=self.port, **self._settings)
         try:
             with asyncio.Runner(loop_factory=loop_factory()) as runner:
                 runner.run(serve(settings, self.said.append, ready=ready))

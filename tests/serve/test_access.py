@@ -22,7 +22,7 @@ from manyarms.serve import clock
 from manyarms.serve.access import ROLES, digest_of, may
 from manyarms.serve.routes import ROUTES, Route
 from manyarms.serve.server import loop_factory, serve
-from manyarms.serve.service import Settings
+from manyarms.serve.service import ServerSettings
 from tests.serve.machines import InThread, call, drop_token, made_token, node, request
 
 pytestmark = pytest.mark.interpreted
@@ -263,13 +263,13 @@ def test_hints_can_be_pasted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     drop_token(store, "local")
     monkeypatch.setattr("manyarms.serve.server._bound", lambda host, port: socket.socket())
     with pytest.raises(ma.ParameterError, match="there is no token") as refused:
-        run(Settings(store=store, host="0.0.0.0", port=0))
+        run(ServerSettings(store=store, host="0.0.0.0", port=0))
     monkeypatch.undo()
     monkeypatch.chdir(tmp_path / "a folder")
     made = pasted(str(refused.value), elsewhere).split()[0]
     monkeypatch.setenv("MANYARMS_TOKEN", made)
-    with pytest.raises(ma.ParameterError, match="it is 'me' already") as refused:
-        run(Settings(store=store, port=0))
+    with pytest.raises(ma.ParameterError, match="got that of 'me'") as refused:
+        run(ServerSettings(store=store, port=0))
     assert "me is revoked." in pasted(str(refused.value), elsewhere)
     monkeypatch.delenv("MANYARMS_TOKEN")
     one = InThread(store).start()
@@ -306,7 +306,7 @@ def test_other_addresses_need_a_token(
 ) -> None:
     monkeypatch.delenv("MANYARMS_TOKEN", raising=False)
     monkeypatch.setattr("manyarms.serve.server._bound", lambda host, port: socket.socket())
-    settings = Settings(store=f"sqlite:///{tmp_path}/new.db", host=host, port=0)
+    settings = ServerSettings(store=f"sqlite:///{tmp_path}/new.db", host=host, port=0)
     monkeypatch.setattr("manyarms.serve.server.config", _never)
     with pytest.raises(ma.ParameterError, match="can be reached by others, and there is no token"):
         run(settings)
@@ -329,7 +329,7 @@ def test_a_token_of_the_environment_ends_with_it(
         one.stop()
 
 
-def run(settings: Settings) -> None:
+def run(settings: ServerSettings) -> None:
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
         runner.run(serve(settings, print))
 
@@ -349,7 +349,7 @@ def test_others_on_the_machine_cannot_read_the_store(tmp_path: Path) -> None:
 
 def test_a_port_that_is_taken(served: InThread) -> None:
     with pytest.raises(ma.PathError, match="Address already in use. Choose another --port"):
-        run(Settings(store=served.store, port=served.port))
+        run(ServerSettings(store=served.store, port=served.port))
 
 
 @pytest.mark.patient
@@ -369,8 +369,8 @@ def test_tokens_by_command(
     given = capsys.readouterr().out.strip()
     assert given.startswith("ma_")
     monkeypatch.setenv("MANYARMS_TOKEN", given)  # one for an admin is expected there
-    with pytest.raises(ma.ParameterError, match="already, with the role viewer. .* token drop me"):
-        run(Settings(store=store[1], port=0))
+    with pytest.raises(ma.ParameterError, match="which has the role viewer. .* token drop me"):
+        run(ServerSettings(store=store[1], port=0))
     assert main(["token", "add", "me", "--role", "viewer", *store]) == 1
     assert main(["token", "add", "page", "--role", "operator", *store]) == 2
     assert main(["token", "add", "old", "--role", "viewer", "--days", "-1", *store]) == 2

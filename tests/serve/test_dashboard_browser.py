@@ -240,6 +240,41 @@ def test_going_on_in_a_season(visit: Visit, gallery: Node) -> None:
     expect(page.locator("#settings")).to_contain_text("Season")
 
 
+def test_an_experiment_is_stopped(visit: Visit, gallery: Node) -> None:
+    path = "/v1/experiments/doomed"
+    assert call(gallery.port, "PUT", path, {"n_arms": 5})[0] == 201
+    (pull,) = call(gallery.port, "POST", f"{path}/asks", {})[1]["pulls"]
+    told = {"tells": [{"pull": pull["pull"], "reward": 1}]}
+    assert call(gallery.port, "POST", f"{path}/tells", told)[0] == 200
+    page, said = visit("/experiments/doomed"), list[str]()
+    page.click("text=Settings")
+
+    def stop(*, accept: bool) -> None:
+        def reply(dialog: Dialog) -> None:
+            said.append(dialog.message)
+            (dialog.accept if accept else dialog.dismiss)()
+
+        page.once("dialog", reply)
+        page.get_by_role("button", name="Stop").click()
+
+    stop(accept=False)
+    assert call(gallery.port, "GET", path)[1]["state"] == "running"
+    stop(accept=True)
+    page.wait_for_selector("body[data-state=stopped]")
+    assert len(said) == 2
+    assert "This cannot be undone" in said[0]
+    assert "status 409" in said[0]
+    status, answer = call(gallery.port, "POST", f"{path}/asks", {})
+    assert (status, answer["code"], answer["recommended"]["arm"]) == (409, "stopped", pull["arm"])
+    expect(page.locator("button.danger:visible")).to_have_text("Delete")
+    told["tells"][0]["pull"] = 99
+    assert call(gallery.port, "POST", f"{path}/tells", told)[1]["results"][0]["status"] == 404
+    page.once("dialog", lambda dialog: dialog.accept())
+    page.get_by_role("button", name="Delete").click()
+    expect(page).to_have_title(re.compile("Experiments"))
+    assert call(gallery.port, "GET", path)[0] == 404
+
+
 def test_signing_out(browser: Page, visit: Visit) -> None:
     (session,) = browser.context.cookies()
     assert session["name"].startswith("manyarms")

@@ -46,7 +46,7 @@ def test_the_whole_list(served: InThread) -> None:
 
 def test_a_preview_changes_nothing(served: InThread) -> None:
     path = begun(served, ["red", "blue", "black"])
-    call(served.port, "DELETE", f"{path}/arms/black")
+    call(served.port, "POST", f"{path}/retirements", {"arm": "black"})
     head = call(served.port, "GET", path)[1]["seq"]
     wanted = {"names": ["blue", "green", "white", "black"]}
     seen = call(served.port, "PUT", f"{path}/arms?preview=true", wanted)[1]
@@ -101,7 +101,7 @@ def test_numbers_and_policies_that_keep_their_arms(served: InThread) -> None:
 
 def test_known_names_are_skipped(served: InThread) -> None:
     path = begun(served, ["red", "blue"])
-    assert call(served.port, "DELETE", f"{path}/arms/red")[0] == 200
+    assert call(served.port, "POST", f"{path}/retirements", {"arm": "red"})[0] == 200
     keys = {"names": ["red", "green", "green"]}
     for expected in (
         {"added": 1, "n_arms": 3, "skipped": 1},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from html import escape
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -46,7 +47,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Played]:
         live.tell_many((p, p % 4 / 3) for p in range(40))
         call(one.port, "POST", f"{path}/abandons", {"pulls": [41]})
         live.abandon(41)
-        assert call(one.port, "DELETE", f"{path}/arms/{quote(pulls[3]['arm'])}")[0] == 200
+        assert call(one.port, "POST", f"{path}/retirements", {"arm": pulls[3]["arm"]})[0] == 200
         live.retire(pulls[3]["arm"])
         yield Played(one.port, live)
 
@@ -102,7 +103,8 @@ def test_the_smallest_reward_breaks_no_view(served: InThread) -> None:
     assert call(served.port, "POST", f"{path}/asks", {})[0] == 200
     told = {"tells": [{"pull": 0, "reward": 5e-324}]}
     assert call(served.port, "POST", f"{path}/tells", told)[0] == 200
-    for what in ("", "/leaders", "/verdict", "/arms", "/pending", "/events"):
+    assert call(served.port, "POST", f"{path}/verdict")[0] == 200
+    for what in ("", "/leaders", "/arms", "/pending", "/events"):
         assert call(served.port, "GET", path + what)[0] == 200, what
     listed = call(served.port, "GET", "/v1/experiments")[1]["experiments"]
     (mine,) = [one for one in listed if one["name"] == name]
@@ -165,7 +167,56 @@ def test_rewards_that_a_window_fills_in_are_no_late_rewards(tmp_path: Path) -> N
         assert (summary["told"], summary["reward"], summary["alarm"]) == (400, 100.0, "")
         page = call(one.port, "GET", "/experiments/clicks", Accept="text/html")[1].decode()
         assert "Late rewards differ" not in page
-        assert "<strong>300</strong> windows ended without a reward" in page
+        assert "Early and late rewards differ no more" not in page  # they do, and may
+        assert "Each reward counts when its window ends, so late rewards cannot bias" in page
+        assert "<strong>300</strong> windows ended without a reward, which count as 0" in page
+    with ma.load(path, now=lambda: at) as live:
+        assert live.progress().warning == summary["warning"] == ""
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_all_warn_of_the_same_rewards(tmp_path: Path, late: bool) -> None:
+    """Whoever reports clicks only, or zeros late, is told by handle, client, API, list and page."""
+    at = 1_000_000.0
+    path = tmp_path / "clicks.db"
+    with ma.Prospector().live(n_arms=50, seed=1, store=path, name="clicks", now=lambda: at) as live:
+        pulls = live.ask(400)
+        at += 0.5
+        for pull in pulls[:100]:
+            live.tell(pull, 1.0)
+        at += 100.0
+        for pull in pulls[100:] if late else ():
+            live.tell(pull, 0.0)
+        said = live.progress().warning
+        assert ("Set `window` and `hold`" in said) == late
+        assert ("Nearly all 100 rewards told are 1" in said) == (not late)
+    with in_thread(f"sqlite:///{path}") as one:
+        url = f"http://127.0.0.1:{one.port}"
+        with ma.Remote(url, "clicks", token=TOKEN) as remote:
+            assert remote.progress().warning == said
+        (listed,) = call(one.port, "GET", "/v1/experiments")[1]["experiments"]
+        assert listed["warning"] == call(one.port, "GET", path_of("clicks"))[1]["warning"] == said
+        assert (call(one.port, "GET", f"{path_of('clicks')}/pending")[1]["alarm"] != "") == late
+        for page in ("/", "/experiments/clicks"):
+            text = call(one.port, "GET", page, Accept="text/html")[1].decode()
+            assert text.replace("<code>", "`").replace("</code>", "`").count(escape(said)) == 1
+
+
+def test_rewards_that_a_window_fills_in_count_late(tmp_path: Path) -> None:
+    """Without `hold`, they are the late ones, although nobody reported them."""
+    at = 1_000_000.0
+    path = tmp_path / "clicks.db"
+    with ma.Prospector().live(
+        n_arms=50, store=path, name="clicks", now=lambda: at, window=600.0, missing=0
+    ) as live:
+        for pull in live.ask(100)[:40]:
+            live.tell(pull, 1.0)
+        at += 601.0
+        live.ask()
+    with in_thread(f"sqlite:///{path}") as one:
+        page = call(one.port, "GET", "/experiments/clicks", Accept="text/html")[1].decode()
+        assert "Rewards that windows filled in are late" in page
+        assert "rewards of 0 that windows filled in count late. With `hold`" in page
 
 
 def test_an_experiment_that_cannot_be_read_hides_no_other(store: str) -> None:

@@ -69,10 +69,10 @@ def serve(root_path: str, trusted_proxies: str, quiet: bool, **given: Any) -> No
     """
     _needs_extra()
     from manyarms.serve.server import run
-    from manyarms.serve.service import Settings
+    from manyarms.serve.service import ServerSettings
 
     proxies = tuple(filter(None, trusted_proxies.split(",")))
-    settings = Settings(root_path=root_path.rstrip("/"), trusted_proxies=proxies, **given)
+    settings = ServerSettings(root_path=root_path.rstrip("/"), trusted_proxies=proxies, **given)
     run(settings, click.echo, quiet=quiet)
 
 

@@ -1,4 +1,4 @@
-"""`manyarms backup`, `check`, `copy` and `export`: what one does with a store beside using it."""
+"""`manyarms backup`, `check`, `copy` and `export`: maintenance of stores."""
 
 from __future__ import annotations
 

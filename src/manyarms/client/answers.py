@@ -19,6 +19,7 @@ from manyarms.errors import (
 from manyarms.inference.estimates import ArmEstimate, Progress
 from manyarms.inference.uplift import Uplift, nothing_to_compare
 from manyarms.inference.verdict import StopVerdict
+from manyarms.live.calls import ended_before
 from manyarms.live.pulls import Pull
 
 T = TypeVar("T")
@@ -118,6 +119,8 @@ def error_of(answer: Answer) -> ManyarmsError:
             status=status,
             code="proxy_limit",
         )
+    if not code:  # of a proxy, whose errors say nothing about the call
+        return ServiceError(f"The service did not answer: {message}", status=status, code="foreign")
     if "recommended" in body:
         return StoppedError(message, body["recommended"] and read_arm(body["recommended"]))
     if code == "unknown_arm":
@@ -126,7 +129,7 @@ def error_of(answer: Answer) -> ManyarmsError:
         return DuplicateNameError(message)
     if status in (409, 410) or code == "unknown_pull":
         return TurnError(message)
-    if status in (400, 413, 422):
+    if status in (413, 422) or code == "malformed":
         return ParameterError(message, parameter=body.get("parameter"))
     return ServiceError(message, status=status, code=code)
 
@@ -147,10 +150,8 @@ def refused_in(answer: Answer, verb: str, again: str) -> list[tuple[int, Manyarm
         if code and code not in ("told", "abandoned"):
             found.append((place, error_of(Answer(result["status"], result))))
         elif again == "refuse":
-            told = code == "told" or (verb == "tell" and code != "abandoned")
-            done = "its reward was told already" if told else "it was abandoned"
-            said = f"Cannot {verb} pull {pull}: {done}. Pass again='ignore' if you retry."
-            found.append((place, TurnError(said)))
+            gone = code == "abandoned" or (verb == "abandon" and not code)
+            found.append((place, ended_before(verb, pull, gone=gone)))
     return found
 
 

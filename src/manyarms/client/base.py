@@ -179,7 +179,7 @@ class Client:
             elif isinstance(came, Lost) and not call.once:
                 continue  # no retry yet: the service had closed an idle connection
             if hopeless or (call.once and unsure) or self._clock() + pause >= end:
-                raise _failed(came, failures, count, doubt and call.method != "GET")
+                raise _failed(came, failures, count, doubt and not call.reads)
             yield pause
 
 

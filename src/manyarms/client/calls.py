@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import numbers
 from collections.abc import Generator, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, TypedDict, TypeVar
 from urllib.parse import quote, urlencode
 
 from manyarms.client.answers import Answer, read_arm
-from manyarms.errors import ParameterError, TurnError
+from manyarms.errors import ParameterError
 from manyarms.inference.estimates import ArmEstimate
+from manyarms.live.calls import nothing_to_recommend
 from manyarms.protocol.policy import Policy, layers
 from manyarms.protocol.registry import name_of
 
@@ -28,6 +30,7 @@ class Call:
     body: bytes | None = None
     headers: dict[str, str] = field(default_factory=dict)
     once: bool = False  # not sent again if it may have arrived
+    reads: bool = False  # nothing is changed
     timeout: float = 5.0
     retry_for: float = 10.0
 
@@ -52,11 +55,12 @@ class Calls:
 
     def get(self, path: str, **query: Any) -> Call:
         """Return a request that reads."""
-        return Call("GET", f"{self._path}{path}{_query(query)}")
+        return Call("GET", f"{self._path}{path}{_query(query)}", reads=True)
 
     def send(self, method: str, path: str, content: Any, **how: Any) -> Call:
         """Return a request with a body in JSON."""
-        body, headers = json.dumps(content).encode(), {"Content-Type": "application/json"}
+        body = json.dumps(content, default=_plain).encode()
+        headers = {"Content-Type": "application/json"}
         return Call(method, self._path + path, body, headers, **how)
 
     def send_names(self, method: str, names: Iterable[str]) -> Call:
@@ -64,10 +68,6 @@ class Calls:
         body = "".join(f"{json.dumps(name)}\n" for name in names).encode()
         headers = {"Content-Type": "application/x-ndjson"}
         return Call(method, f"{self._path}/arms", body, headers, timeout=60.0)
-
-    def delete_arm(self, arm: str | int) -> Call:
-        """Return the request that retires an arm."""
-        return Call("DELETE", f"{self._path}/arms/{quote(str(arm), safe='')}")
 
     def arms(self) -> Plan[list[ArmEstimate]]:
         """Read all arms that were pulled."""
@@ -79,9 +79,7 @@ class Calls:
         """Read the best arms."""
         seen = (yield replace(self.get("/leaders", k=k), **how)).body["arms"]
         if not seen:
-            raise TurnError(
-                "Cannot recommend an arm: no reward has been told yet for any arm in play."
-            )
+            raise nothing_to_recommend()
         return [read_arm(arm) for arm in seen]
 
 
@@ -94,10 +92,15 @@ def _pages(path: str, what: str, query: dict[str, Any]) -> Plan[list[dict[str, A
     found: list[dict[str, Any]] = []
     cursor: str | None = ""
     while cursor is not None:
-        page = (yield Call("GET", f"{path}{_query(query | {'cursor': cursor})}")).body
+        page = (yield Call("GET", f"{path}{_query(query | {'cursor': cursor})}", reads=True)).body
         found += page[what]
         cursor = page["cursor"]
     return found
+
+
+def _plain(value: Any) -> Any:
+    """Return a number of NumPy as Python's; anything else as text, which the service refuses."""
+    return float(value) if isinstance(value, numbers.Real) else repr(value)
 
 
 def _query(given: dict[str, Any]) -> str:

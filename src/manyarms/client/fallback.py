@@ -38,8 +38,8 @@ class Fallback:
         """Note that the service gave a pull, so that the next fallback is logged again."""
         self._in_use = False
 
-    def pulls(self, k: int | None, fallback: bool | str | int, error: ManyarmsError) -> Any:
-        """Return what an ask returns instead of raising `error`, or raise it."""
+    def pull(self, fallback: bool | str | int, error: ManyarmsError) -> Pull:
+        """Return the pull that an ask returns instead of raising `error`, or raise it."""
         if isinstance(error, ParameterError):
             raise error  # the call is wrong, which no fallback can hide
         if isinstance(error, StoppedError) and error.recommended is not None:
@@ -50,8 +50,7 @@ class Fallback:
         if not self._in_use:
             self._in_use = True
             _logger.warning("Asks return the fallback, arm %r: %s", arm, error)
-        instead = Pull(arm, NO_PULL)
-        return instead if k is None else [instead] * k
+        return Pull(arm, NO_PULL)
 
     def ignores(self, pull: Pull | int) -> bool:
         """Whether a pull comes from a fallback, so that no experiment waits for its reward."""

@@ -1,13 +1,12 @@
-"""A client of the service for programs that may block; it needs nothing beyond Python."""
+"""The blocking client of the service, which needs no further package."""
 
 from __future__ import annotations
 
 import contextlib
-import json
 import secrets
 import time
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
+from typing import Any, TypeVar, Unpack, overload
 
 from manyarms.client.answers import (
     not_a_service,
@@ -24,24 +23,21 @@ from manyarms.client.calls import PAGE, Limits, Plan, experiments, spec_of
 from manyarms.client.connections import Connections
 from manyarms.client.fallback import check_fallback
 from manyarms.core.checks import check_choice, check_int
+from manyarms.core.tabular import Library, data_frame
 from manyarms.errors import (
     ManyarmsError,
     ParameterError,
     TurnError,
 )
-from manyarms.inference.estimates import ArmEstimate, Progress
+from manyarms.inference.estimates import ArmEstimate, Progress, columns_of
 from manyarms.inference.question import CONFIDENCE
 from manyarms.inference.uplift import Uplift, check_confidence
 from manyarms.inference.verdict import StopVerdict
 from manyarms.live.calls import in_list, pairs_of
 from manyarms.live.checks import check_reward
-from manyarms.live.handle import Live
 from manyarms.live.pulls import Pull
 from manyarms.live.synced import SyncedArms
 from manyarms.protocol.policy import Policy
-
-if TYPE_CHECKING:
-    import pandas
 
 T = TypeVar("T")
 _MOST = 10_000  # pulls or rewards of one request
@@ -143,8 +139,8 @@ class Remote(Client):
         n_arms
             The number of arms, which are called by number.
         arms
-            Names of the arms instead. If the experiment exists, those that it lacks are added, and
-            no other arm is retired: that is what `sync_arms` is for.
+            Names of the arms instead; integers become text. If the experiment exists, those that it
+            lacks are added, and no other arm is retired: that is what `sync_arms` is for.
         spec
             `horizon`, `seed`, `reward_range`, `control`, `share`, `reward`, `window`, `missing`,
             `hold` and `epsilon` as for `Live`; `target` as for `Live.verdict`. If the experiment
@@ -296,15 +292,20 @@ class Remote(Client):
             fix = "Ask again for more."
         number = 1 if k is None else check_int("k", k, at_least=1, at_most=_MOST, fix=fix)
         soon = {} if instead is None else _SOON
-        call = self._calls.send("POST", "/asks", {"k": number}, **soon)
-        call.headers["Idempotency-Key"] = secrets.token_hex(16)
+        pulls: list[Pull] = []
         try:
-            pulls = pulls_in((yield call).body["pulls"])
+            while len(pulls) < number:  # fewer are given where known rewards were used instead
+                more = {"k": number - len(pulls)}
+                call = self._calls.send("POST", "/asks", more, **soon)
+                call.headers["Idempotency-Key"] = secrets.token_hex(16)
+                given = pulls_in((yield call).body["pulls"])
+                pulls += given or [given[0]]
         except (ManyarmsError, LookupError, TypeError) as error:
             if instead is None:
                 raise
             known = error if isinstance(error, ManyarmsError) else not_a_service()
-            return self._fallback.pulls(k, instead, known)
+            pulls += [self._fallback.pull(instead, known)] * (number - len(pulls))
+            return pulls[0] if k is None else pulls
         self._fallback.answered()
         if instead is True and self._fallback.stale:
             self._fallback.remember(None)  # if this fails, it is tried again in a minute
@@ -450,8 +451,8 @@ class Remote(Client):
         if isinstance(arms, int):
             seen = (yield self._calls.send("POST", "/arms", {"count": arms}, once=True)).body
             return range(seen["n_arms"] - seen["added"], seen["n_arms"])
-        names = [str(arm) for arm in arms]
-        yield self._calls.send_names("POST", names)
+        names = list(arms)
+        yield self._calls.send_names("POST", map(str, names))
         return names
 
     @carried_out
@@ -486,7 +487,7 @@ class Remote(Client):
         limits
             `timeout` and `retry_for`, as for the class.
         """
-        answer = yield self._calls.delete_arm(arm)
+        answer = yield self._calls.send("POST", "/retirements", {"arm": str(arm)})
         if not (answer.body["applied"] or answer.repeated):
             raise TurnError(f"Cannot retire arm {arm!r}: it is retired already.")
 
@@ -573,12 +574,11 @@ class Remote(Client):
             "epsilon": epsilon,
             "quantile": quantile,
             "confidence": confidence,
-            # a name is quoted, so that "7" is an arm and not a mean
-            "target": json.dumps(target) if isinstance(target, str) else target,
+            "target": target,
             "margin": margin,
         }
         given = {name: value for name, value in asked.items() if value is not None}
-        return read_verdict((yield self._calls.get("/verdict", **given)).body)
+        return read_verdict((yield self._calls.send("POST", "/verdict", given, reads=True)).body)
 
     @carried_out
     def uplift(
@@ -611,9 +611,17 @@ class Remote(Client):
         """Return the service's summary of the experiment, as JSON."""
         return dict((yield self._calls.get("")).body)
 
-    def to_dataframe(self) -> pandas.DataFrame:
-        """Return the estimates of all arms that were pulled as a pandas table."""
-        return Live.to_dataframe(self)  # type: ignore[arg-type]  # it looks at arms() only
+    def to_dataframe(self, *, library: Library | None = None, **limits: Unpack[Limits]) -> Any:
+        """Return a data frame with a row for every arm that was pulled, as `Live.to_dataframe`.
+
+        Parameters
+        ----------
+        library
+            As for `Live.to_dataframe`.
+        limits
+            `timeout` and `retry_for`, as for the class.
+        """
+        return data_frame(columns_of(self.arms(**limits)), library)
 
 
 def _number(pull: Pull | int) -> int:

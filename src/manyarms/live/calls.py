@@ -353,15 +353,25 @@ def _check_ended(experiment: Experiment, number: int, again: str, verb: str) -> 
             pull=number,
         )
     if again == "refuse":
-        gone = number in experiment.abandoned
-        done = "it was abandoned" if gone else "its reward was told already"
+        gone, window = number in experiment.abandoned, ""
         if experiment.window is not None and number not in experiment.held:
-            done += f", or its window of {experiment.window:g} s has ended"
-        raise TurnError(
-            f"Cannot {verb} pull {number}: {done}. Pass again='ignore' if you retry.",
-            reason="abandoned" if gone else "told",
-            pull=number,
-        )
+            window = f", or its window of {experiment.window:g} s has ended"
+        raise ended_before(verb, number, gone=gone, window=window)
+
+
+def ended_before(verb: str, number: int, *, gone: bool, window: str = "") -> TurnError:
+    """Return the error of a tell or an abandon of a pull that was told, or is gone."""
+    done = "it was abandoned" if gone else "its reward was told already"
+    return TurnError(
+        f"Cannot {verb} pull {number}: {done}{window}. Pass again='ignore' if you retry.",
+        reason="abandoned" if gone else "told",
+        pull=number,
+    )
+
+
+def nothing_to_recommend() -> TurnError:
+    """Return the error of a recommendation before the first reward."""
+    return TurnError("Cannot recommend an arm: no reward has been told yet for any arm in play.")
 
 
 def in_list(place: int, pull: Any) -> str:

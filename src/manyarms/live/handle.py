@@ -424,9 +424,7 @@ class Live:
         with self._recorder.looking():
             best = self._tallies().top(k)
         if not best:
-            raise TurnError(
-                "Cannot recommend an arm: no reward has been told yet for any arm in play."
-            )
+            raise calls.nothing_to_recommend()
         return best
 
     def arms(self) -> list[ArmEstimate]:

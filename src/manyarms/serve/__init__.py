@@ -1,18 +1,18 @@
-"""The service: one experiment, many processes and machines, and a page to watch it.
+"""The service: experiments over HTTP for many processes and machines, and a dashboard.
 
-messages            bodies, queries and answers, as types
-routes, openapi     the table of requests, with their roles and handlers; its description
-app                 every request of API and pages: finds its route, checks who sends it, reads it
-requests            a request and its answer; reads bodies and queries
-access, errors      tokens and roles; why a request is refused
-api                 handlers; playing, importing, syncing, seasons and events have the long ones
-server              a process that listens
-service             who asks, what is served, what the list shows
-leader              the process that plays all experiments: leads, loads, commits, unloads
-stores, tables      where events are kept, and the lock that makes a leader; the service's tables
-game, experiment    an experiment as its log tells it, and one that goes on; batch: what it commits
-snapshots, forked   so that loading is quick; made by a copy of the process
-cleaning, upkeep    what is deleted bit by bit; backups, and checks of whole logs
-views, look         what panels and pages show, and what they are computed from
-dashboard           the pages: more handlers, and templates
+server              starts a process that listens; local_token keeps its token
+app                 answers every request: finds its route, checks its token, reads it
+routes, openapi     the table of routes of the API, and its description
+messages, queries   bodies, answers and queries, as types
+requests, errors    a request and its answer; why requests are refused
+access              tokens and roles
+api, playing, importing
+                    handlers: settings and views; asks and tells; names of arms
+service             what handlers are given: experiments, views, callers
+leader              the process that plays all experiments: it leads, loads and commits
+experiment          an experiment that the leader plays
+views, look         what the API and the pages show, and what that is computed from
+snapshots           snapshots, made by another process
+metrics, clock      numbers for Prometheus; the time
+dashboard           the pages
 """

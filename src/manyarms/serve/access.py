@@ -28,7 +28,7 @@ Headers = dict[bytes, bytes]
 
 
 def may(role: str, needed: str) -> bool:
-    """Return whether a role may do what needs another one.
+    """Return whether a role includes another one.
 
     >>> may("admin", "client"), may("viewer", "client")
     (True, False)

@@ -1,8 +1,7 @@
-"""From a request to its answer: a function for each route, except those of pulls and of arms."""
+"""The handlers of the API, except those in `playing` and `importing`."""
 
 from __future__ import annotations
 
-import contextlib
 import secrets
 from collections.abc import Callable
 from itertools import islice
@@ -11,16 +10,25 @@ from typing import Any
 import msgspec
 from msgspec import UNSET
 
+from manyarms.core.memory import SPARSE
 from manyarms.errors import DuplicateNameError, ParameterError
 from manyarms.inference.facts import CONTROL
 from manyarms.inference.question import check_setting, check_target
 from manyarms.live import calls
 from manyarms.live.arms import ArmNumbers
 from manyarms.live.settings import Settings, check_settings, differences, settings_from
+from manyarms.protocol.policy import Policy
 from manyarms.protocol.registry import policy
 from manyarms.serve import messages as m
 from manyarms.serve import queries as q
-from manyarms.serve.errors import RefusedError, as_refusals, invalid, refuse, unknown_experiment
+from manyarms.serve.errors import (
+    LostError,
+    RefusedError,
+    as_refusals,
+    refuse,
+    unavailable,
+    unknown_experiment,
+)
 from manyarms.serve.experiment import ServedExperiment
 from manyarms.serve.requests import Request, Response, answered
 from manyarms.serve.service import Service
@@ -51,7 +59,14 @@ def _settings(spec: m.Spec) -> Settings:
         "names": "text" if spec.n_arms is None else None,
         "seed": secrets.randbits(48) if spec.seed is None else spec.seed,
     }
-    return check_settings(policy(given.pop("policy")), **given)
+    settings = check_settings(policy(given.pop("policy")), **given)
+    _check_begins(settings.policy)
+    return settings
+
+
+def _check_begins(policy: Policy) -> None:
+    """Raise unless a policy has all parameters without which it cannot begin."""
+    policy.new_state(SPARSE, n_arms=1, pulls=1)
 
 
 def _create(service: Service, name: str, settings: Settings, spec: m.Spec) -> bool:
@@ -70,7 +85,7 @@ def _create(service: Service, name: str, settings: Settings, spec: m.Spec) -> bo
 def _check_same(there: ExperimentRecord, ours: Settings, *, ignore_seed: bool) -> None:
     with as_refusals():
         recorded = settings_from(there.spec, None, repr(there.name))
-    # `epsilon` may have been changed since
+    # `epsilon` may have been changed meanwhile
     found = [
         one
         for one in differences(ours, recorded, ignore_seed=ignore_seed)
@@ -101,7 +116,7 @@ def check_goal(target: float | str | None, settings: Settings) -> None:
 
 
 async def change(service: Service, request: Request) -> Response:
-    """Change when an arm is good enough; that changes no pull."""
+    """Change when an arm is good enough to stop."""
     given = msgspec.structs.asdict(request.body)
     changes = {name: value for name, value in given.items() if value is not UNSET}
     settings = (await service.leader.find(request.experiment)).experiment.settings
@@ -127,14 +142,24 @@ async def delete(service: Service, request: Request) -> Response:
         raise refuse(409, "not_stopped", f"{name!r} must be stopped before it is deleted.")
     with leader.deleting(name):
         if one is not None:
+            await _settle(one)
             leader.drop(one, "the experiment was deleted")
         found = await leader.read(service.store.find, name)
         if found is None:
             raise unknown_experiment(name)
         await leader.write(service.store.delete, found.id)
-    leader.purge_soon(name)
+    leader.deleted(name)
     service.note(request.caller, name, "delete")
     return answered(m.Done(name, "stopped"))
+
+
+async def _settle(one: ServedExperiment) -> None:
+    """Wait for commits that are under way: one that fails ends the term of all experiments."""
+    try:
+        while not one.is_committed:
+            await one.committed_all()
+    except LostError as error:
+        raise unavailable(f"Nothing was done: {error}. Send it again.") from None
 
 
 async def list_all(service: Service, request: Request) -> Response:
@@ -147,10 +172,7 @@ def set_state(action: str, state: str) -> Any:
 
     async def handler(service: Service, request: Request) -> Response:
         name = request.experiment
-        one = await service.leader.find(name)
-        if one.state == "stopped" and state != "stopped":
-            raise refuse(409, "stopped", f"{name} was stopped, and cannot be resumed.")
-        await service.set_status(name, state=state)
+        one = await service.set_status(name, state=state)
         service.note(request.caller, name, action)
         return answered(m.Done(name, one.phase))
 
@@ -162,6 +184,8 @@ async def season(service: Service, request: Request) -> Response:
     wanted: m.NewSeason = request.body
     with as_refusals():
         chosen = None if wanted.policy is None else policy(wanted.policy)
+        if chosen is not None:
+            _check_begins(chosen)
     await service.apply(
         request.experiment,
         lambda one: one.do(calls.season, chosen, wanted.horizon, wanted.seed),
@@ -174,6 +198,8 @@ async def events(service: Service, request: Request) -> Response:
     """Return a page of events: those after the number `after`, at most `limit`."""
     query: q.EventsQuery = request.query
     one = await service.leader.find(request.experiment)
+    if query.after >= one.committed:
+        return answered(m.EventPage([], None))
     control = one.experiment.settings.control
 
     def page() -> list[m.EventView]:
@@ -192,19 +218,19 @@ async def events(service: Service, request: Request) -> Response:
 
 async def retire(service: Service, request: Request) -> Response:
     """Retire an arm."""
-    return await _come_or_go(service, request, calls.retire, request.arguments["name"], "retired")
+    return await _come_or_go(service, request, calls.retire, "retired")
 
 
 async def restore(service: Service, request: Request) -> Response:
     """Restore a retired arm."""
-    name = str(request.body.arm)
-    return await _come_or_go(service, request, calls.restore, name, "not_retired")
+    return await _come_or_go(service, request, calls.restore, "not_retired")
 
 
 async def _come_or_go(
-    service: Service, request: Request, call: Callable[..., Any], arm: str, done: str
+    service: Service, request: Request, call: Callable[..., Any], done: str
 ) -> Response:
     """Retire or restore an arm; if that was done before, answer that nothing changed."""
+    arm = str(request.body.arm)
 
     def change(one: ServedExperiment) -> tuple[m.State, bool]:
         try:
@@ -262,39 +288,9 @@ async def arm(service: Service, request: Request) -> Response:
 
 async def verdict(service: Service, request: Request) -> Response:
     """Say whether the recommended arm is good enough to stop."""
-    query: q.VerdictQuery = request.query
-    chosen = {
-        name: value for name, value in msgspec.structs.asdict(query).items() if value is not None
-    }
-    for name in ("epsilon", "margin"):
-        if name in chosen:
-            chosen[name] = _number_or_share(name, chosen[name])
-    if query.target is not None:
-        chosen["target"] = _number_or_name(query.target)
-    return answered(await service.view("verdict", request.experiment, **chosen))
-
-
-def _number_or_share(name: str, text: str) -> float | str:
-    if "%" in text:
-        return text
-    try:
-        return float(text)
-    except ValueError:
-        said = f"`{name}` must be a number, or a percentage such as 10%, got {text[:100]!r}."
-        raise invalid(said) from None
-
-
-def _number_or_name(text: str) -> float | str:
-    """Return a target: a number, else a name. A name in quotes may look like a number.
-
-    >>> _number_or_name("0.5"), _number_or_name("control"), _number_or_name('"7"')
-    (0.5, 'control', '7')
-    """
-    with contextlib.suppress(ValueError):
-        return float(text)
-    with contextlib.suppress(msgspec.DecodeError, UnicodeError):
-        return msgspec.json.decode(text, type=str)
-    return text
+    given = msgspec.structs.asdict(request.body)
+    question = {name: value for name, value in given.items() if value is not None}
+    return answered(await service.view("verdict", request.experiment, **question))
 
 
 # The process itself

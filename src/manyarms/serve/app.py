@@ -1,4 +1,4 @@
-"""The ASGI application: every request of the API and of the pages goes this way."""
+"""The ASGI application, which answers all requests of the API and of the pages."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class App:
             response.headers = _PAGE | response.headers
         try:
             await response.send(send)
-        except RuntimeError:  # uvloop's word for a connection that was cut off
+        except RuntimeError:  # uvloop raises this if the connection was cut off
             raise
         except Exception:
             failed(name)  # in the middle of an answer

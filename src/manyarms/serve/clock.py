@@ -1,12 +1,11 @@
-"""The time of a process. It does not jump when somebody sets the machine's clock."""
+"""The time of a process, which does not jump when the machine's clock is set."""
 
 from __future__ import annotations
 
 import functools
 import time
 
-# Seconds since some moment. Those in which the machine slept count, too: on Linux, the monotonic
-# clock leaves them out.
+# On Linux, the monotonic clock does not count the time during which the machine was suspended.
 _passed = time.monotonic
 if hasattr(time, "CLOCK_BOOTTIME"):
     _passed = functools.partial(time.clock_gettime, time.CLOCK_BOOTTIME)

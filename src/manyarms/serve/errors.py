@@ -1,4 +1,4 @@
-"""Why requests are refused: a code for programs, a sentence for people, a status for HTTP."""
+"""Why requests are refused: a code for programs, a message for people, and a status."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ from manyarms.errors import (
 from manyarms.serve.messages import Failure, Failures, StoppedFailure, Told
 
 _logger = logging.getLogger("manyarms.serve")
+_JSON = {"None": "null", "True": "true", "False": "false"}
+_VALUE = re.compile(r"\b(is|and|got) (None|True|False)\b")
 
-
-ABANDONED_PULL = object()  # how a pull ended, where its reward would be
+ABANDONED_PULL = object()  # in place of the reward of a pull that was abandoned
 
 
 class BrokenError(Exception):
@@ -50,18 +51,18 @@ def refuse(status: int, code: str, message: str, *, parameter: str | None = None
     >>> refuse(404, "unknown_experiment", "There is no experiment 'x'.").failure.status
     404
     """
-    return RefusedError(Failure(code, message, status, parameter))
+    return RefusedError(Failure(code, _in_json(message), status, parameter))
 
 
 def invalid(message: str) -> RefusedError:
-    """Return the refusal of what breaks a rule, which the message tells."""
+    """Return the refusal of a value that breaks a rule."""
     return refuse(422, "invalid", message)
 
 
 def failed(what: str) -> RefusedError:
-    """Log the exception that is being handled, a defect of the service; return the answer."""
+    """Log the exception that is being handled, which is a defect; return the answer."""
     _logger.exception("%s failed", what)
-    return refuse(500, "failed", "This failed; the log of the service says why.")
+    return refuse(500, "failed", "The request failed. The log of the service says why.")
 
 
 def unknown_experiment(name: str) -> RefusedError:
@@ -88,15 +89,15 @@ def unavailable(message: str, *, code: str = "unavailable") -> RefusedError:
 
 
 def unreachable(why: object) -> RefusedError:
-    """Return the refusal of a request that needs a database which is away."""
+    """Return the refusal of a request if the database cannot be reached."""
     return unavailable(f"The database cannot be reached: {why}")
 
 
 def unknown(why: str) -> RefusedError:
-    """Return the refusal of a request that may have been done."""
+    """Return the refusal of a request that may have been carried out."""
     return unavailable(
-        f"{why}; whether this was done is not known. If it adds arms, look whether they are there; "
-        "send all else again, an ask with the same Idempotency-Key.",
+        f"{why}. The request may have been carried out. If it adds a number of arms, check how "
+        "many there are; else send it again, an ask with the same Idempotency-Key.",
         code="unknown",
     )
 
@@ -112,14 +113,24 @@ def as_refusals() -> Iterator[None]:
 
 def failure_of(error: ManyarmsError) -> Failure:
     """Return one of the package's errors as an answer."""
+    said = _in_json(str(error))
     if isinstance(error, UnknownArmError):
-        return Failure("unknown_arm", str(error), 404)
+        return Failure("unknown_arm", said, 404)
     if isinstance(error, TurnError):
         code = "not_due" if error.reason in ("", "horizon") else error.reason.replace(" ", "_")
-        return Failure(code, str(error), 409)
+        return Failure(code, said, 409)
     if isinstance(error, ParameterError | UnknownNameError):
-        return Failure("invalid", str(error), 422, error.parameter)
-    return Failure("failed", str(error), 500)
+        return Failure("invalid", said, 422, error.parameter)
+    return Failure("failed", said, 500)
+
+
+def _in_json(text: str) -> str:
+    """Return a message with the values that it names as JSON has them.
+
+    >>> _in_json("`hold` is True there, and False here: choose 'None'.")
+    "`hold` is true there, and false here: choose 'None'."
+    """
+    return _VALUE.sub(lambda found: f"{found[1]} {_JSON[found[2]]}", text)
 
 
 # What is wrong with a body: the field, its rule, and what was meant

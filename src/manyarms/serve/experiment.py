@@ -1,7 +1,7 @@
 """An experiment that the leader plays: requests change it, and the next commit records it.
 
-Nothing here waits. A request changes the experiment by the rules of `manyarms.live.calls`. Its
-events join the batch that is committed next. The caller awaits `committed()` before it answers.
+A request changes the experiment by the rules of `manyarms.live.calls`. Its events join the batch
+that is committed next. The caller awaits `committed_all()` before it answers.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ T = TypeVar("T")
 MOST_KEYS = 50_000  # idempotency keys that are remembered
 MOST_ENDED = 100_000  # pulls whose end is remembered, so that a repeated tell is recognized
 MOST_PENDING = 1_000_000  # pulls: each takes memory, and time to load
-_MOST_CHANGED = 2000  # arms that a view may have to update; that takes some milliseconds
-_MOST_EXPIRED = 2000  # pulls whose windows end at once: other requests wait for them
-_MOST_USED = 1000  # known rewards that an ask may use before other requests have their turn
+_MOST_CHANGED = 2000  # arms that a view may have to update, which takes some milliseconds
+_MOST_EXPIRED = 2000  # pulls whose windows are ended in one piece: other requests wait meanwhile
+_MOST_USED = 1000  # known rewards that one step of an ask may use: other requests wait meanwhile
 _encode = msgspec.json.Encoder().encode
 
 
@@ -54,7 +54,7 @@ class Batch:
     waiters: list[asyncio.Future[None]] = field(default_factory=list)
 
     def settle(self, error: Exception | None = None) -> None:
-        """Let the requests go on, or fail; those that were cancelled are skipped."""
+        """Answer the requests, or let them fail; those that were cancelled are skipped."""
         for waiter in self.waiters:
             if waiter.done():
                 continue
@@ -79,7 +79,9 @@ class ServedExperiment:
     committed, saved
         The last event that is committed, and that of the last snapshot, or of the last attempt.
     gone
-        Whether it was dropped from memory, and so must not be used.
+        Whether it was dropped from memory and must not be used.
+    importing, changing
+        Held by the request that changes the names of arms, and by the one that changes `status`.
     """
 
     def __init__(self, arena: Arena, record: ExperimentRecord, *, saved: int) -> None:
@@ -92,7 +94,7 @@ class ServedExperiment:
         self.committed = self._taken = self.experiment.seq
         self.saved = saved
         self.gone = False
-        self.importing = asyncio.Lock()
+        self.importing, self.changing = asyncio.Lock(), asyncio.Lock()
         self.deadline: asyncio.TimerHandle | None = None
         self.wake: Callable[[ServedExperiment], None] = lambda one: None
         self.look = Look(self)
@@ -103,7 +105,7 @@ class ServedExperiment:
         self._dirty = False
 
     def learn(self, event: Event) -> None:
-        """Remember from the log how a pull ended."""
+        """Note how a pull ended, given an event of the log."""
         if event.kind in (TOLD, EXPIRED, ABANDONED) and event.pull is not None:
             self._note_end(event.pull, event.reward)
 
@@ -128,12 +130,17 @@ class ServedExperiment:
 
     async def committed_all(self) -> None:
         """Return when everything that was changed so far is committed."""
-        if not self._dirty and self.committed == self._taken and not self.gone:
+        if self.is_committed and not self.gone:
             return
         self.touch()
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiters.append(waiter)
         await waiter
+
+    @property
+    def is_committed(self) -> bool:
+        """Whether everything that was changed is committed."""
+        return not self._dirty and self.committed == self._taken
 
     @property
     def waiting(self) -> int:
@@ -148,7 +155,7 @@ class ServedExperiment:
         Batch(Append(self.id, 0, ()), self._waiters).settle(error)
 
     def change(self, change: Callable[[], T]) -> T:
-        """Make a change that was checked."""
+        """Carry out a change that was checked."""
         if self.gone:
             raise LostError("the experiment was loaded again")
         try:
@@ -169,14 +176,14 @@ class ServedExperiment:
 
     @property
     def phase(self) -> m.State:
-        """The state as people see it: there may be no arms yet, or no pulls left."""
+        """The state that is shown: there may also be no arms yet, or no pulls left."""
         if self.experiment.n_all == 0 and self.state != "stopped":
             return "empty"
         finished = self.state == "running" and self.experiment.left == 0
         return "finished" if finished else self.state  # type: ignore[return-value]  # one of them
 
     def ask(self, k: int, key: str | None) -> bytes:
-        """Return the answer to an ask; empty if known rewards were used, and it must ask again."""
+        """Return the answer to an ask; empty if only known rewards were used so far."""
         if key is not None and key in self.keys:
             return self.asked_before(*self.keys[key], k)
         self._check_answers_asks()
@@ -221,7 +228,7 @@ class ServedExperiment:
         if pending + count > MOST_PENDING:
             fix = "Tell or abandon some first"
             if self.experiment.window is None:
-                fix += "; with a `window`, pulls whose rewards do not come are ended"
+                fix += "; a `window` would end pulls whose rewards do not come"
             raise refuse(
                 409,
                 "too_many_pending",
@@ -250,7 +257,7 @@ class ServedExperiment:
         return m.Told(pull, applied=True)
 
     def abandon(self, pull: int) -> m.Told:
-        """Go on without the reward of a pull."""
+        """Give up a pull whose reward will not come."""
         try:
             change = calls.abandon(self.arena, pull)
         except ManyarmsError as error:

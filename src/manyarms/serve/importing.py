@@ -1,4 +1,4 @@
-"""Adding arms, and syncing them with a catalogue: names as JSON or as a stream of NDJSON."""
+"""The handlers that add and sync arms, given as JSON or as a stream of NDJSON."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from manyarms.store import check_name
 _LONGEST_LINE = 1 << 20  # bytes
 _MOST_BYTES = 1 << 30  # of a stream: ten million names of a hundred characters
 _AT_ONCE = 50  # arms that are restored or retired in one commit; that takes some 20 ms
-_line = msgspec.json.Decoder(str).decode
+_line = msgspec.json.Decoder(str | int).decode
 
 
 class NewArms(msgspec.Struct, forbid_unknown_fields=True):
     """Arms to add: how many, or their names."""
 
     count: int = 0
-    names: list[str] = []
+    names: list[str | int] = []
 
 
 async def add_arms(service: Service, request: Request) -> Response:
@@ -39,9 +39,9 @@ async def add_arms(service: Service, request: Request) -> Response:
     wanted = await _read(request)
     if wanted.count and not wanted.names:
         return await _add_count(service, request, wanted.count)
-    names = list(dict.fromkeys(_checked(wanted.names)))
     async with _importing(service, request.experiment) as one:
         arms = _names_of(one)
+        names = _checked(wanted.names, arms.kind)
         new = [name for name in names if arms.known(name) is None]
         if new:
             await service.apply(one.name, partial(_add, one, new))
@@ -70,9 +70,8 @@ async def sync_arms(service: Service, request: Request) -> Response:
     wanted = await _read(request)
     if wanted.count:
         raise invalid("`count` adds arms that are called by number; give `names`.")
-    names = list(dict.fromkeys(_checked(wanted.names)))
     async with _importing(service, request.experiment) as one:
-        _names_of(one)
+        names = _checked(wanted.names, _names_of(one).kind)
         with as_refusals():
             plan = calls.plan_sync(one.arena, names)
         if request.query is not None and request.query.preview:
@@ -143,7 +142,7 @@ async def _read(request: Request) -> NewArms:
     if kind != b"application/x-ndjson":
         wanted: NewArms = await request.read(NewArms)
         return wanted
-    names: list[str] = []
+    names: list[str | int] = []
     number, size, rest = 0, 0, b""
     async for piece in request.pieces():
         size += len(piece)
@@ -155,12 +154,12 @@ async def _read(request: Request) -> NewArms:
             )
         names += _decoded(lines, number)
         number += len(lines)
-        await asyncio.sleep(0)  # other requests have their turn
+        await asyncio.sleep(0)  # so that other requests are answered meanwhile
     names += _decoded([rest], number)
     return NewArms(names=names)
 
 
-def _decoded(lines: list[bytes], before: int) -> list[str]:
+def _decoded(lines: list[bytes], before: int) -> list[str | int]:
     names = []
     for number, line in enumerate(lines, before + 1):
         if not line.strip():
@@ -169,15 +168,27 @@ def _decoded(lines: list[bytes], before: int) -> list[str]:
             names.append(_line(line))
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise invalid(
-                f'Line {number}: {error}. A line holds one name, as JSON: "red". No arm was added.'
+                f'Line {number} must be one name as JSON, such as "red". No arm was added.'
             ) from error
     return names
 
 
-def _checked(names: list[str]) -> list[str]:
+def _checked(names: list[str | int], kind: str) -> list[str] | list[int]:
+    """Return each name once, as text or as an integer, whichever the experiment has."""
+    if kind == "integers":
+        return list(dict.fromkeys(map(_integer, names)))
     for place, name in enumerate(names, 1):
         try:
-            check_name(name)
+            check_name(str(name))
         except ParameterError as error:
             raise invalid(f"Name {place}: {error} No arm was added.") from error
-    return names
+    return list(dict.fromkeys(map(str, names)))
+
+
+def _integer(name: str | int) -> int:
+    try:
+        return int(name)
+    except ValueError:
+        raise invalid(
+            f"The names of these arms are integers, got {str(name)[:100]!r}. No arm was added."
+        ) from None

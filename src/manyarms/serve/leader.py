@@ -1,4 +1,4 @@
-"""One process, the leader, plays all experiments; others are standbys until it has ended.
+"""One process, the leader, plays all experiments; others stand by until it ends.
 
 A request changes its experiment at once. At the end of the loop's turn one commit records all
 changes, and then the requests are answered. If a commit fails, the leader drops all experiments
@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import gc
 import logging
+import threading
 import time
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
@@ -39,11 +41,12 @@ BEAT = 1.0  # seconds
 _POLL = 0.1  # seconds between two attempts of a standby to lead
 _SAID_EVERY = 4.0  # seconds between two looks at who leads
 _JOINING = 0.002  # seconds that requests may still join a group
-_PRUNED_EVERY = 600.0  # seconds
+_TIDIED_EVERY = 600.0  # seconds between two deletions of rows that are no longer needed
 _KEYS_KEPT = 48 * 3600.0  # seconds that idempotency keys are kept
 _RETRY = 10.0  # seconds until an experiment that cannot be loaded is tried again
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 0.05, 5.0  # seconds between two looks at windows
 _ENDING = 5.0  # seconds that a process which ends waits for its last commits
+_LOADERS = 3  # threads that load experiments: one for windows, one for the list, one for requests
 _logger = logging.getLogger("manyarms.serve")
 
 
@@ -59,7 +62,7 @@ class Leader:
     why_not
         Why it does not lead.
     settled
-        Set when it leads, or knows who does.
+        Set when it leads, or knows that another process does.
     """
 
     def __init__(self, store: EventStore, url: str) -> None:
@@ -72,6 +75,8 @@ class Leader:
         self.seconds: deque[float] = deque(maxlen=1000)  # that commits took
         self.events = self.terms = 0
         self._committer = ThreadPoolExecutor(1, "commits")
+        self._loaders = ThreadPoolExecutor(_LOADERS, "loads")
+        self._load_in_turn = asyncio.Lock()
         self._loading: dict[str, asyncio.Task[ServedExperiment]] = {}
         self._broken: dict[str, tuple[float, Failure]] = {}
         self._deleting: set[str] = set()
@@ -99,7 +104,7 @@ class Leader:
                 await self._stay()
             except StoreError as error:
                 self._say_why_not(str(error))
-            except Exception as error:  # a defect of ours: what is stored is loaded again
+            except Exception as error:  # a defect of this package: what is stored is loaded again
                 _logger.exception("leading failed")
                 self._say_why_not(repr(error))
             self._drop_all()
@@ -128,20 +133,35 @@ class Leader:
         self.leads, self.why_not = True, ""
         self.terms += 1
         self.in_background(self._load_those_with_windows())
-        self.in_background(self._purge())
         _logger.info("leads")
         self.settled.set()
 
     async def _stay(self) -> None:
-        """Show every second that this process lives, until it no longer leads."""
-        pruned = time.monotonic()
-        while not self._lost.is_set():
-            await asyncio.to_thread(self.store.beat)
-            if time.monotonic() - pruned > _PRUNED_EVERY:
-                pruned = time.monotonic()
-                self.in_background(self._prune())
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._lost.wait(), BEAT)
+        """Return when this process no longer leads."""
+        ended = threading.Event()
+        beating = asyncio.get_running_loop(), self.terms, ended
+        threading.Thread(target=self._beat, args=beating, name="heartbeat", daemon=True).start()
+        try:
+            while not self._lost.is_set():
+                self.in_background(self._tidy())
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(self._lost.wait(), _TIDIED_EVERY)
+        finally:
+            ended.set()
+
+    def _beat(self, loop: asyncio.AbstractEventLoop, term: int, ended: threading.Event) -> None:
+        """Show the database that this process lives, also while the event loop is busy."""
+        while not ended.wait(BEAT):
+            try:
+                self.store.beat()
+            except Exception as error:
+                with contextlib.suppress(RuntimeError):  # the loop is closed
+                    loop.call_soon_threadsafe(self._missed_beat, term, error)
+                return
+
+    def _missed_beat(self, term: int, error: Exception) -> None:
+        if term == self.terms and self.leads:
+            self.lose(error)
 
     def _drop_all(self) -> None:
         """Drop all experiments from memory: they are loaded again, here or elsewhere."""
@@ -165,7 +185,7 @@ class Leader:
         self._lost.set()
 
     def in_background(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
-        """Begin something that no request waits for."""
+        """Start work that no request waits for."""
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._ended)
@@ -202,15 +222,18 @@ class Leader:
             self.lose(error)
             raise unknown(f"It failed ({error})") from error
 
-    async def _purge(self) -> None:
-        """Delete the rows of deleted experiments, some at a time."""
-        while self.leads and await self.write(self.store.purge):
-            await asyncio.sleep(0.01)
+    async def _tidy(self) -> None:
+        """Delete rows of deleted experiments and old idempotency keys, some at a time.
 
-    async def _prune(self) -> None:
-        """Delete old idempotency keys, some at a time."""
-        while self.leads and await self.write(self.store.prune_requests, clock.now() - _KEYS_KEPT):
-            await asyncio.sleep(0.01)
+        If that fails, it is tried again after some minutes; experiments are not concerned.
+        """
+        before = clock.now() - _KEYS_KEPT
+        for work in (self.store.purge, functools.partial(self.store.prune_requests, before)):
+            try:
+                while self.leads and await asyncio.to_thread(work):
+                    await asyncio.sleep(0.01)
+            except StoreError as error:
+                _logger.warning("Old rows are deleted later: %s", error)
 
     @contextlib.contextmanager
     def deleting(self, name: str) -> Iterator[None]:
@@ -226,10 +249,10 @@ class Leader:
         if name in self._deleting:
             raise unavailable(f"{name!r} is being deleted. Nothing was done.")
 
-    def purge_soon(self, name: str) -> None:
-        """Delete the rows of an experiment that was deleted."""
+    def deleted(self, name: str) -> None:
+        """Begin to delete the rows of an experiment that was deleted."""
         self._broken.pop(name, None)
-        self.in_background(self._purge())
+        self.in_background(self._tidy())
 
     # Loading
 
@@ -253,19 +276,24 @@ class Leader:
         return await asyncio.shield(task)
 
     def trouble(self, name: str) -> str:
-        """Return why an experiment could not be loaded when that was last tried."""
+        """Return why the last attempt to load an experiment failed; empty if it did not."""
         failure = self._broken.get(name, (0.0, None))[1]
         return "" if failure is None else failure.message
 
     async def _load(self, name: str) -> ServedExperiment:
         term = self.terms
+
+        def load() -> ServedExperiment:
+            self.check_leads()  # it may have waited for its turn through the end of a term
+            return _load(self.store, name)
+
         try:
-            one = await asyncio.to_thread(_load, self.store, name)
+            one = await asyncio.get_running_loop().run_in_executor(self._loaders, load)
         except StoreUnavailableError as error:
             raise unreachable(error) from error
         except RefusedError:
             raise
-        except Exception as error:  # whatever it is, it concerns this experiment alone
+        except Exception as error:  # it concerns this experiment only
             _logger.error("%s", error, exc_info=not isinstance(error, ManyarmsError))
             failure = Failure("replay", f"{name} cannot be loaded: {error}", 503)
             self._broken[name] = time.monotonic() + _RETRY, failure
@@ -286,10 +314,18 @@ class Leader:
 
     async def _load_those_with_windows(self) -> None:
         """Load the experiments whose windows must be watched."""
-        for record in await self.read(self.store.experiments):
-            if record.spec.get("window") is not None:
-                with contextlib.suppress(RefusedError):
-                    await self.find(record.name)
+        records = await self.read(self.store.experiments)
+        await self._load_each(one.name for one in records if one.spec.get("window") is not None)
+
+    async def load_in_turn(self, names: Iterable[str]) -> None:
+        """Load experiments one by one, however many pages of the list ask for some."""
+        async with self._load_in_turn:
+            await self._load_each(names)
+
+    async def _load_each(self, names: Iterable[str]) -> None:
+        for name in names:
+            with contextlib.suppress(RefusedError):
+                await self.find(name)
 
     def drop(self, one: ServedExperiment, why: str = "the experiment was loaded again") -> None:
         """Drop one experiment from memory, with what was not committed yet."""
@@ -307,7 +343,7 @@ class Leader:
     # Windows
 
     def _watch(self, one: ServedExperiment, at: float | None = None) -> None:
-        """Look at an experiment again when the next window ends."""
+        """Look at an experiment again when its next window ends."""
         window = one.experiment.window
         if window is None or one.gone:
             return
@@ -338,7 +374,7 @@ class Leader:
         asyncio.get_running_loop().call_soon(self._turn)
 
     def _turn(self) -> None:
-        """Commit when a turn of the loop has brought no more requests, or the time is over."""
+        """Commit when a turn of the event loop brought no more requests, or after `_JOINING`."""
         waiting = sum(one.waiting for one in self._dirty)
         if waiting != self._seen and time.monotonic() - self._begun < _JOINING:
             self._seen = waiting
@@ -399,12 +435,13 @@ class Leader:
             await asyncio.wait({self._running})
         self._drop_all()
         self.snapshots.close()
-        for _ in range(2):  # a snapshot's process ends by itself now; the rest is cancelled
+        for _ in range(2):  # the process of a snapshot was killed; what is left then is cancelled
             if self._tasks:
                 await asyncio.wait(set(self._tasks), timeout=2)
             for task in list(self._tasks):
                 task.cancel()
         self._committer.shutdown()
+        self._loaders.shutdown(wait=False, cancel_futures=True)
         await asyncio.to_thread(self._leave)
 
     def _leave(self) -> None:
@@ -414,7 +451,7 @@ class Leader:
 
 
 def _load(store: EventStore, name: str) -> ServedExperiment:
-    """Load an experiment, the answers to its last asks, and how its last pulls ended."""
+    """Load an experiment with the answers to its last asks, and how its last pulls ended."""
     if store.find(name) is None:
         raise unknown_experiment(name)
     arena, recording = continue_experiment(store, name, None, clock.now)
@@ -424,5 +461,5 @@ def _load(store: EventStore, name: str) -> ServedExperiment:
     one.all_keys = len(one.keys) < MOST_KEYS
     for event in store.events(one.id, max(0, one.experiment.seq - MOST_ENDED)):
         one.learn(event)
-    one.look.refresh()  # here and not in the loop: there may be a million arms
+    one.look.refresh()  # here and not in the event loop: there may be a million arms
     return one

@@ -1,7 +1,7 @@
-"""The token of a service that only this machine can reach: it lies beside the store's file.
+"""The token of a service that only this machine can reach, in a file beside the store.
 
-So programs go on after a restart. The file is readable by its owner alone. An empty file says that
-the token was revoked, so that no start makes another.
+The token stays valid after a restart. Only the owner can read the file. If it is empty, the token
+was revoked, and no start makes another.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ _logger = logging.getLogger("manyarms.serve")
 
 
 def token_file(store: EventStore) -> Path | None:
-    """Return where the token lies; None if the store is not a file."""
+    """Return the path of the token; None if the store is not a file."""
     address = str(store)
     return Path(f"{address[len(_PREFIX) :]}.token") if address.startswith(_PREFIX) else None
 
 
 def kept_token(path: Path) -> str:
-    """Return the token in a file; a new one is put there if there is none, or others may read it.
+    """Return the token in a file, or an empty text if it was revoked.
 
-    Empty if it was revoked.
+    If there is no token, or others may read it, write a new one.
     """
     found = _read(path)
     if found is not None:
         return found
     made = new_token()
-    path.unlink(missing_ok=True)  # else its mode would stay
+    path.unlink(missing_ok=True)  # otherwise its mode would stay
     replace_file(path, f"{made}\n".encode(), mode=0o600)
     return made
 
@@ -52,7 +52,7 @@ def remove_token(store: EventStore, name: str) -> bool:
 
 
 def _read(path: Path) -> str | None:
-    """Return the token in a file, empty if it was revoked; None if it has none that is a secret."""
+    """Return the token in a file; empty if it was revoked, None if there is no secret one."""
     try:
         file = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
     except FileNotFoundError:
@@ -71,5 +71,5 @@ def _read(path: Path) -> str | None:
 
 
 def _is_open(about: os.stat_result) -> bool:
-    """Whether others may read or write a file, or have made it."""
+    """Whether others may read or write a file, or own it."""
     return bool(about.st_mode & 0o077) or about.st_uid != os.geteuid()

@@ -1,4 +1,4 @@
-"""What views are computed from, with caches of what takes long."""
+"""What views are computed from, with caches of slow results."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class Look:
         return give_verdict(self.tallies, question, stopped=stopped, steps=SERVICE)
 
     def uplift(self, confidence: float) -> Uplift:
-        """Return how much better the recommended arm is than the control, or why nobody knows."""
+        """Compare the recommended arm with the control, or say why that cannot be done yet."""
         return self._once(f"uplift {confidence}", lambda: uplift_of(self.tallies, confidence))
 
     def losses(self) -> list[Loss]:

@@ -1,6 +1,6 @@
-"""What goes over the wire: every request and every answer, as types.
+"""Requests and answers as types.
 
-The same types check requests, write answers, and make the page `/openapi.json`.
+They check requests, encode answers, and describe both in `/openapi.json`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 MOST_PULLS = 10_000  # of one request
 
 State = Literal["empty", "running", "paused", "finished", "stopped"]
-Role = Literal["admin", "client", "viewer"]
 
 
 # Requests
@@ -40,7 +39,7 @@ class Spec(Struct, forbid_unknown_fields=True):
     window: float | None = None  # seconds that a reward may take
     missing: float | None = None  # the reward if none has come by then; null: the pull is abandoned
     hold: bool = False  # whether rewards count only when their windows end
-    control: str | int | None = None  # the name of what there is today, to compare with
+    control: str | int | None = None  # the name of what you have today, to compare with
     share: float = 0.05  # of the pulls, for the control
     reward: str | None = None  # what rewards are, such as clicks
     epsilon: float | str | None = None  # how much worse than the best an arm may be, such as "10%"
@@ -80,8 +79,8 @@ class Abandons(Struct, forbid_unknown_fields=True):
     pulls: Annotated[list[Annotated[int, Meta(ge=0)]], Meta(min_length=1, max_length=MOST_PULLS)]
 
 
-class Restore(Struct, forbid_unknown_fields=True):
-    """A retired arm that is to come back."""
+class ArmName(Struct, forbid_unknown_fields=True):
+    """An arm to retire or to restore."""
 
     arm: str | int
 
@@ -91,6 +90,16 @@ class Observe(Struct, forbid_unknown_fields=True):
 
     arm: str | int
     rewards: Annotated[list[float], Meta(min_length=1, max_length=MOST_PULLS)]
+
+
+class Question(Struct, forbid_unknown_fields=True):
+    """What a verdict is about; what is left out is a setting of the experiment."""
+
+    epsilon: float | str | None = None  # a number, or a share such as "10%"
+    quantile: float | None = None  # the share of the arms that may be better
+    confidence: float | None = None
+    target: float | str | None = None  # a mean, the name of an arm, or "control"
+    margin: float | str | None = None  # how much better than the target: as `epsilon`
 
 
 # Answers
@@ -104,13 +113,13 @@ class GivenPull(Struct):
 
 
 class Asked(Struct):
-    """The pulls, in order."""
+    """The pulls, in order. There may be fewer than asked for: then ask again for the rest."""
 
     pulls: list[GivenPull]
 
 
 class Told(Struct, omit_defaults=True):
-    """What became of a tell or an abandon: applied now, or before; else why it was refused."""
+    """The result of a tell or an abandon: whether it was applied, or why it was refused."""
 
     pull: int
     applied: bool
@@ -192,7 +201,7 @@ Failures = Failure | StoppedFailure
 
 
 class Ready(Struct):
-    """Whether requests are answered here, and if not, why."""
+    """Whether this process answers requests, and if not, why."""
 
     ready: bool
     reason: str = ""
@@ -212,12 +221,12 @@ class ArmView(Struct):
     low: float | None
     high: float | None
     retired: bool = False
-    recent: float | None = None  # its share of the last 1000 pulls
+    recent: float | None = None  # the share of the last 1000 pulls
     rate: bool = False  # whether means are rates, which are shown in percent
 
 
 class ExperimentSummary(Struct, kw_only=True):
-    """An experiment at a glance."""
+    """A summary of an experiment."""
 
     name: str
     state: State
@@ -241,18 +250,19 @@ class ExperimentSummary(Struct, kw_only=True):
     control_pulls: int = 0
     control_mean: float | None = None  # None: no reward of the control is known
     recommended: ArmView | None = None
-    rivals: int = 0  # tried arms whose upper bound is above the recommended arm's lower one
+    rivals: int = 0  # tried arms whose upper bound is above the recommended arm's lower bound
     untried: int = 0
     may_stop: bool | None = None  # None: not decided
     outcome: str = ""  # as `Live.verdict` says: "stop", "go on", …
     headline: str = ""  # what to do, in a line
     advice: str = ""  # and why
     seq: int = 0
-    alarm: str = ""  # what is wrong with the experiment, if something is
+    alarm: str = ""  # why the experiment cannot be loaded, if it cannot
+    warning: str = ""  # what looks wrong with its rewards, if something does
 
 
 class Listing(Struct):
-    """A page of the experiments that the asker may see, by name."""
+    """A page of the experiments, sorted by name."""
 
     experiments: list[ExperimentSummary]
     cursor: str | None = None  # of the next page, if there is one

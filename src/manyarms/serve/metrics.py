@@ -13,7 +13,7 @@ _BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5
 
 
 class Metrics:
-    """Counts requests; the rest is read off when somebody asks."""
+    """Counts requests; all other numbers are read when the page is requested."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
@@ -55,7 +55,7 @@ class Metrics:
             requests.add_metric([route, str(code)], buckets, seen[-1])
         yield requests
         leader = self._service.leader
-        # of all experiments together: this page needs no token, and names are not for everybody
+        # of all experiments together: this page needs no token, so it must not show names
         pending = sum(len(one.experiment.pending) for one in leader.experiments.values())
         for name, about, value in (
             ("manyarms_ready", "Whether requests are answered.", not self._service.not_ready()),

@@ -1,4 +1,4 @@
-"""Asks, tells and abandons: from a request to its answer, after the commit."""
+"""The handlers of asks, tells and abandons, which answer after the commit."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ async def ask(service: Service, request: Request) -> Response:
         if before is not None:
             return Response(before)
     try:
-        while True:  # known rewards may be used instead of thousands of pulls
+        while True:  # thousands of known rewards may be used before the next pull
             answer = await service.apply(name, lambda one: one.ask(wanted.k, key))
             if answer:
                 return Response(answer)
@@ -51,7 +51,7 @@ async def _asked_before(service: Service, name: str, key: str, k: int) -> bytes 
 
 
 async def _recommend(service: Service, name: str, stopped: m.StoppedFailure) -> None:
-    """Say which arm to deploy, if that is known."""
+    """Add the arm to deploy, if it is known."""
     try:
         summary: m.ExperimentSummary = await service.view("summary", name)
     except RefusedError:

@@ -14,7 +14,7 @@ class NoQuery(Struct, forbid_unknown_fields=True):
 
 
 class AnyQuery(Struct):
-    """Nothing that matters: what is given is not looked at."""
+    """Anything; it is ignored."""
 
 
 class ListQuery(Struct, forbid_unknown_fields=True):
@@ -49,16 +49,6 @@ class LeadersQuery(Struct, forbid_unknown_fields=True):
     """How many arms to return."""
 
     k: Annotated[int, Meta(ge=1, le=1000)] = 20
-
-
-class VerdictQuery(Struct, forbid_unknown_fields=True):
-    """What to decide: as `Live.verdict`. What is left out is a setting of the experiment."""
-
-    epsilon: str | None = None  # a number, or a share such as 10%
-    quantile: float | None = None
-    confidence: float | None = None
-    target: str | None = None  # a number, "control", or the name of an arm
-    margin: str | None = None  # a number, or a share such as 10%
 
 
 class UpliftQuery(Struct, forbid_unknown_fields=True):

@@ -1,4 +1,4 @@
-"""One request and its answer. Every body and every query is read here."""
+"""A request and its answer; bodies and queries are read here."""
 
 from __future__ import annotations
 
@@ -62,11 +62,11 @@ class Request:
     Attributes
     ----------
     arguments
-        What the path names.
+        The names in the path.
     body, query
         The body and the query, as the types that the route names.
     caller
-        Who sends it; None if the route is public.
+        The owner of its token; None if the route is public.
     """
 
     __slots__ = ("_came", "_receive", "arguments", "body", "caller", "headers", "query", "scope")

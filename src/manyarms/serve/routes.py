@@ -1,7 +1,4 @@
-"""Every request of the API: its method, its path, who may send it, what it holds, who answers it.
-
-`dashboard.pages` has those of the pages.
-"""
+"""The routes of the API; those of the pages are in `dashboard.pages`."""
 
 from __future__ import annotations
 
@@ -28,7 +25,7 @@ _LONG = 300  # characters: such paths are not remembered
 
 
 class Route(NamedTuple):
-    """One request."""
+    """A kind of request, and its handler."""
 
     name: str
     method: str
@@ -45,7 +42,7 @@ Found = tuple[Route, dict[str, str]]
 
 
 class Finder:
-    """Finds the route of a request, and what its path names; paths are percent-encoded."""
+    """Finds the route of a request, and the names in its path, which is percent-encoded."""
 
     def __init__(self, routes: Sequence[Route]) -> None:
         self._routes = [(_pattern(route.path), route) for route in routes]
@@ -75,7 +72,7 @@ class Finder:
 
 
 def _pattern(path: str) -> re.Pattern[str]:
-    """Return what paths of a route look like: only the name of an arm may have slashes."""
+    """Return a pattern for the paths of a route; only the name of an arm may have slashes."""
     pattern = re.escape(path).replace(r"\{experiment\}", "(?P<experiment>[^/]*)")
     return re.compile(re.sub(r"\\{(\w+)\\}", r"(?P<\1>.*)", pattern), re.DOTALL)
 
@@ -100,7 +97,7 @@ ROUTES: tuple[Route, ...] = (
     Route("change", "PATCH", _X, "admin", api.change,
           "Change settings: `epsilon`, `target`.", m.Changes, m.ExperimentSummary),
     Route("get", "GET", _X, "viewer", api.view("summary"),
-          "An experiment at a glance.", answer=m.ExperimentSummary),
+          "A summary of an experiment.", answer=m.ExperimentSummary),
     Route("delete", "DELETE", _X, "admin", api.delete,
           "Delete a stopped experiment.", answer=m.Done),
     Route("ask", "POST", f"{_X}/asks", "client", ask, "Ask for pulls.", m.Ask, m.Asked),
@@ -114,10 +111,10 @@ ROUTES: tuple[Route, ...] = (
           "Add, restore and retire arms so that exactly these are in play: a stream of NDJSON with "
           'one name per line, or {"names": [...]}. With `preview=true`, nothing '
           "changes, and the answer has three counts.", answer=m.SyncedArms, query=q.SyncQuery),
-    Route("retire", "DELETE", f"{_X}/arms/{{name}}", "admin", api.retire,
-          "Retire an arm.", answer=m.ComeOrGone),
+    Route("retire", "POST", f"{_X}/retirements", "admin", api.retire,
+          "Retire an arm.", m.ArmName, m.ComeOrGone),
     Route("restore", "POST", f"{_X}/restores", "admin", api.restore,
-          "Restore a retired arm.", m.Restore, m.ComeOrGone),
+          "Restore a retired arm.", m.ArmName, m.ComeOrGone),
     Route("observe", "POST", f"{_X}/observations", "admin", api.observe,
           "Keep rewards of an arm from before or elsewhere; its next pulls get them.",
           m.Observe, m.Observed),
@@ -137,9 +134,9 @@ ROUTES: tuple[Route, ...] = (
     Route("arm", "GET", f"{_X}/arms/{{name}}", "viewer", api.arm, "One arm.", answer=m.ArmView),
     Route("leaders", "GET", f"{_X}/leaders", "viewer", api.view("leaders"),
           "The best arms.", answer=m.Leaders, query=q.LeadersQuery),
-    Route("verdict", "GET", f"{_X}/verdict", "viewer", api.verdict,
-          "Whether the recommended arm is good enough to stop.",
-          answer=m.VerdictView, query=q.VerdictQuery),
+    Route("verdict", "POST", f"{_X}/verdict", "viewer", api.verdict,
+          "Whether the recommended arm is good enough to stop. Nothing is changed.",
+          m.Question, m.VerdictView),
     Route("uplift", "GET", f"{_X}/uplift", "viewer", api.view("uplift"),
           "How much better the recommended arm is than the control.",
           answer=m.UpliftView, query=q.UpliftQuery),

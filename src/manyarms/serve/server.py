@@ -1,4 +1,4 @@
-"""Starting a process of the service: `manyarms serve`."""
+"""Start a process of the service: `manyarms serve`."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from manyarms.errors import (
 from manyarms.serve import clock, local_token
 from manyarms.serve.access import LONGEST_TOKEN, digest_of, new_token
 from manyarms.serve.app import App
-from manyarms.serve.service import Service, Settings, is_wildcard, joined, local_host
+from manyarms.serve.service import ServerSettings, Service, is_wildcard, joined, local_host
 from manyarms.store import EventStore, Token, open_store
 
 _logger = logging.getLogger("manyarms.serve")
@@ -43,7 +43,7 @@ _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 class _Server(uvicorn.Server):
-    """Leaves signals to us: a leader has to commit before it ends. Says when it listens."""
+    """Leaves signals to `serve`, because a leader commits before it ends; says when it listens."""
 
     listening: Callable[[], None]
 
@@ -71,27 +71,29 @@ class _JsonLines(logging.Formatter):
         return msgspec.json.encode(line).decode()
 
 
-def run(settings: Settings, say: Callable[[str], None], *, quiet: bool = False) -> None:
+def run(settings: ServerSettings, say: Callable[[str], None], *, quiet: bool = False) -> None:
     """Serve until SIGTERM or Ctrl-C."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_JsonLines())
     logger = logging.getLogger("manyarms")
     logger.addHandler(handler)
     logger.setLevel(logging.WARNING if quiet else logging.INFO)
-    # else whoever can reach us writes a line for each bad request; `App` logs what is our fault
+    # otherwise every bad request would write a line; `App` logs defects of the service
     logging.getLogger("uvicorn").setLevel(logging.CRITICAL)
-    gc.set_threshold(100_000, 50, 1000)  # full collections would stop everything for long
+    gc.set_threshold(100_000, 50, 1000)  # full collections take long
     gc.freeze()
     _raise_open_files(settings.connections)
-    os.umask(0o077)  # files of stores are for their owner alone
-    sys.setswitchinterval(0.001)  # so that no thread need wait for long, and few interrupt another
+    os.umask(0o077)  # only the owner may read files of stores
+    sys.setswitchinterval(0.001)  # threads wait for milliseconds, not longer
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
         runner.run(serve(settings, say, secretly=not sys.stdout.isatty()))
 
 
 def _raise_open_files(connections: int) -> None:
-    """Let this process open a file for each connection: the usual limit is about a thousand."""
-    with contextlib.suppress(ImportError, ValueError, OSError):  # Windows has none; it is forbidden
+    """Raise the limit of open files, of which each connection needs one, if that is allowed."""
+    with contextlib.suppress(
+        ImportError, ValueError, OSError
+    ):  # Windows has none; or it is forbidden
         import resource
 
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -103,7 +105,7 @@ def _raise_open_files(connections: int) -> None:
 
 
 def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """Return what makes event loops: the quickest there is."""
+    """Return the factory of the fastest event loop that is installed."""
     try:
         import uvloop
     except ImportError:  # Windows has none
@@ -113,7 +115,7 @@ def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
 
 
 async def serve(
-    settings: Settings,
+    settings: ServerSettings,
     say: Callable[[str], None],
     *,
     secretly: bool = False,
@@ -121,8 +123,16 @@ async def serve(
 ) -> None:
     """Serve until the process is told to end.
 
-    What it says goes `secretly` without what lets others in, where logs keep it. `ready` is given a
-    function that ends it, for whoever serves in a thread.
+    Parameters
+    ----------
+    settings
+        How the process is started.
+    say
+        Receives the lines that say where the service is.
+    secretly
+        Whether these leave out tokens, because logs keep them.
+    ready
+        Receives a function that ends the service, for services in a thread.
     """
     began = time.time()
     listener = _bound(settings.host, settings.port)
@@ -136,9 +146,9 @@ async def serve(
         listener.close()
         raise
     loop = asyncio.get_running_loop()
-    try:  # from here on there are threads to be ended
+    try:
         for number in (signal.SIGTERM, signal.SIGINT):
-            # Windows has none, and only the main thread hears them
+            # Windows has none, and only the main thread receives them
             with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
                 loop.add_signal_handler(number, _end, server, service)
 
@@ -151,7 +161,7 @@ async def serve(
                 ready(lambda: loop.call_soon_threadsafe(_end, server, service))  # type: ignore[arg-type]
 
         server.listening = listening
-        # uvloop accepts one connection a turn from each: a thousand that come at once would wait
+        # uvloop accepts one connection per turn from each: a thousand at once would have to wait
         await server.serve(sockets=[listener, *(listener.dup() for _ in range(_ACCEPTED - 1))])
     finally:
         listener.close()
@@ -165,8 +175,8 @@ def _end(server: uvicorn.Server, service: Service) -> None:
     server.should_exit = True
 
 
-def config(app: Any, settings: Settings) -> uvicorn.Config:
-    """Return how the server is to be."""
+def config(app: Any, settings: ServerSettings) -> uvicorn.Config:
+    """Return the configuration of uvicorn."""
     return uvicorn.Config(
         app,
         lifespan="off",
@@ -197,7 +207,7 @@ def _bound(host: str, port: int) -> socket.socket:
             f"Cannot listen on {host}:{port}: {error.strerror}. Choose another --port."
         ) from error
     listener.setblocking(False)
-    return listener  # it listens when the process is ready: until then connections are refused
+    return listener  # it listens when the process is ready; until then connections are refused
 
 
 def is_loopback(host: str) -> bool:
@@ -211,14 +221,14 @@ def is_loopback(host: str) -> bool:
 
 
 class _Entry(NamedTuple):
-    """How to sign in: a token, its name, and the file that it lies in, if it does."""
+    """How to sign in: a token, its name, and the file that has it."""
 
     token: str = ""  # empty if there is none to show
     name: str = ""
     file: Path | None = None
 
 
-async def _prepared(settings: Settings) -> tuple[EventStore, _Entry]:
+async def _prepared(settings: ServerSettings) -> tuple[EventStore, _Entry]:
     """Open the store, within half a minute; return it, and how to sign in."""
     end, pause = time.monotonic() + _STARTING, 0.05
     while True:
@@ -232,8 +242,8 @@ async def _prepared(settings: Settings) -> tuple[EventStore, _Entry]:
             pause = min(1.0, 2 * pause)
 
 
-def _prepare(settings: Settings) -> tuple[EventStore, _Entry]:
-    """Open the store and make sure that there is a token. Nothing is written without a need."""
+def _prepare(settings: ServerSettings) -> tuple[EventStore, _Entry]:
+    """Open the store, and store a token if there is none."""
     given = os.environ.get("MANYARMS_TOKEN", "")
     _check_token(given)
     store = open_store(settings.store, durable="power")
@@ -260,7 +270,7 @@ def _prepare(settings: Settings) -> tuple[EventStore, _Entry]:
 
 
 def _lasting(tokens: dict[str, Token]) -> list[str]:
-    """Return the tokens that were made by hand."""
+    """Return the tokens that `manyarms token add` made."""
     return [
         name
         for name in tokens
@@ -275,7 +285,7 @@ def _digest_at(tokens: dict[str, Token]) -> str:
 
 
 def _local(file: Path | None, here: str) -> _Entry:
-    """Return the token that lies beside the store; where none can lie, one for this start."""
+    """Return the token beside the store; if none can be stored there, one for this start."""
     if file is not None:
         try:
             token = local_token.kept_token(file)
@@ -290,7 +300,7 @@ def _local(file: Path | None, here: str) -> _Entry:
 def _keep(
     store: EventStore, tokens: dict[str, Token], entry: _Entry, *, loopback: bool, store_url: str
 ) -> None:
-    """Store the token of this start, and remove those of earlier starts that count no more."""
+    """Store the token of this start, and remove those of earlier starts."""
     digest = digest_of(entry.token) if entry.token else ""
     gone = {_ENVIRONMENT} if loopback else {_ENVIRONMENT, local_token.NAME}
     for name in (gone | {entry.name}) & tokens.keys():
@@ -301,8 +311,8 @@ def _keep(
         holder = next((one for one in tokens.values() if one.hash == digest), None)
         if holder is not None:
             raise ParameterError(
-                f"`MANYARMS_TOKEN` must be a token of its own, and it is {holder.name!r} already, "
-                f"with the role {holder.role}. Set another one, or unset it, or revoke that one "
+                f"`MANYARMS_TOKEN` must not be a stored token, got that of {holder.name!r}, which "
+                f"has the role {holder.role}. Set another one, or unset it, or revoke that one "
                 f"with `{_pasted(f'drop {holder.name}', store_url)}`."
             )
         try:
@@ -313,7 +323,7 @@ def _keep(
 
 
 def _greeting(service: Service, entry: _Entry, how: str, *, secretly: bool) -> list[str]:
-    """Return where the service is, and how to get in."""
+    """Return where the service is, and how to sign in."""
     settings, given = service.settings, entry.name == _ENVIRONMENT
     host = local_host(settings.host) if is_wildcard(settings.host) else settings.host
     url = f"http://{joined(host, settings.port)}{settings.root_path}"
@@ -329,9 +339,9 @@ def _greeting(service: Service, entry: _Entry, how: str, *, secretly: bool) -> l
             lines.append(f"                ({said})")
         return lines
     if secretly:
-        why = "the token is not printed, because this is no terminal"
+        why = "the token is printed on terminals only"
         return [*lines, f"{login} the token in {entry.file}", f"                ({why})"]
-    until = f"it is kept in {entry.file}" if entry.file else "it is good until the next start"
+    until = f"it is kept in {entry.file}" if entry.file else "it is valid until the next start"
     return [
         *lines,
         f"{login} the token",

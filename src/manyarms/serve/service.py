@@ -1,4 +1,4 @@
-"""What requests and pages are given: experiments, views, callers."""
+"""What handlers are given: experiments, views and callers."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ from manyarms.serve.errors import (
     RefusedError,
     failed,
     failure_of,
+    refuse,
+    unavailable,
     unknown,
 )
 from manyarms.serve.experiment import ServedExperiment
@@ -34,7 +36,7 @@ _logger = logging.getLogger("manyarms.serve")
 
 
 @dataclass(frozen=True)
-class Settings:
+class ServerSettings:
     """How a process is started.
 
     Attributes
@@ -91,7 +93,7 @@ def joined(host: str, port: int) -> str:
 class Service:
     """One process of the service: it leads or stands by, and answers requests if it leads."""
 
-    def __init__(self, settings: Settings, store: EventStore) -> None:
+    def __init__(self, settings: ServerSettings, store: EventStore) -> None:
         self.settings = settings
         self.root_path = settings.root_path
         self.store = store
@@ -99,7 +101,7 @@ class Service:
         self.metrics = Metrics(self)
         self.access = Access()
         self.ending = False
-        self.panels: dict[str, Any] = {}  # of pages that somebody looks at
+        self.panels: dict[str, Any] = {}  # of the pages that are open
 
     async def start(self) -> None:
         """Begin to lead, or to stand by; return when it is clear which."""
@@ -120,7 +122,7 @@ class Service:
     # Callers
 
     async def caller(self, headers: Headers) -> Caller | None:
-        """Return who sends a request; None if it has no token, or an unknown one."""
+        """Return the owner of a request's token; None if it has none, or an unknown one."""
         token, in_cookie = token_in(headers)
         caller = await self.owner(token)
         return caller._replace(cookie=True) if caller is not None and in_cookie else caller
@@ -138,9 +140,9 @@ class Service:
     # Experiments
 
     async def apply(self, name: str, change: Callable[[ServedExperiment], R]) -> R:
-        """Let a request change its experiment; return its result after the commit.
+        """Change an experiment; return the result after the commit.
 
-        A refusal waits for the commit, too: it may be due to a change that is not committed yet.
+        A refusal also waits for the commit: it may follow from a change that is not committed yet.
         """
         one = self.leader.loaded(name) or await self.leader.find(name)
         refusal: RefusedError | None = None
@@ -159,10 +161,15 @@ class Service:
         return result
 
     async def set_status(self, name: str, **changes: Any) -> ServedExperiment:
-        """Change what the store keeps beside the events."""
+        """Change what the store keeps beside the events, one request after the other."""
         one = await self.leader.find(name)
-        one.status |= changes
-        await self.leader.write(self.store.set_state, one.id, dict(one.status))
+        async with one.changing:
+            if one.gone:
+                raise unavailable(f"{name!r} was loaded again. Nothing was done: send it again.")
+            if one.state == "stopped" and changes.get("state", "stopped") != "stopped":
+                raise refuse(409, "stopped", f"{name} was stopped, and cannot be resumed.")
+            one.status |= changes
+            await self.leader.write(self.store.set_state, one.id, dict(one.status))
         return one
 
     async def view(self, what: str, name: str, **chosen: Any) -> Any:
@@ -174,7 +181,7 @@ class Service:
             return VIEWS[what](one.look, **chosen)
         except ManyarmsError as error:
             raise RefusedError(failure_of(error)) from error
-        except Exception:  # of one experiment: the others are shown all the same
+        except Exception:  # so that other experiments are still shown
             raise failed(f"the view {what} of {one.name}") from None
 
     async def listing(self, cursor: str = "") -> m.Listing:
@@ -188,9 +195,10 @@ class Service:
         page = [record for record in records if record.name > cursor][: _LISTED + 1]
         more, page = len(page) > _LISTED, page[:_LISTED]
         names = [record.name for record in page]
-        tasks = [self.leader.in_background(self.leader.find(name)) for name in names]
-        if tasks:
-            await asyncio.wait(tasks, timeout=_LOADING)
+        new = [name for name in names if self.leader.loaded(name) is None]
+        if new:
+            loading = self.leader.in_background(self.leader.load_in_turn(new))
+            await asyncio.wait({loading}, timeout=_LOADING)
         found = []
         for record in page:
             one = self.leader.loaded(record.name)

@@ -44,7 +44,7 @@ def spec_of(settings: Settings, status: dict[str, Any]) -> m.Spec:
 
 
 def unloaded(record: ExperimentRecord, trouble: str) -> m.ExperimentSummary:
-    """Return what is known of an experiment that is not loaded."""
+    """Return the summary of an experiment that is not loaded."""
     state = record.state.get("state", "running")
     try:
         settings = settings_from(record.spec, None, record.name)
@@ -63,7 +63,7 @@ def unloaded(record: ExperimentRecord, trouble: str) -> m.ExperimentSummary:
 
 
 def summary(look: Look) -> m.ExperimentSummary:
-    """Return an experiment at a glance."""
+    """Return a summary of an experiment."""
     one, experiment = look.one, look.experiment
     about: dict[str, Any] = {
         "name": one.name,

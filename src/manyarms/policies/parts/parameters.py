@@ -124,8 +124,8 @@ class ToldBestMean(Policy):
         if self.best_mean is None:
             kind = type(self).__name__
             raise ParameterError(
-                f"`best_mean` must be given to {kind}, got None. Pass the best mean, or an "
-                f"estimate rounded down: {kind}(best_mean=0.9)."
+                f"`best_mean` must be given to {kind}: the best mean, or an estimate rounded down, "
+                f"such as `best_mean=0.9`."
             )
         return self.best_mean
 

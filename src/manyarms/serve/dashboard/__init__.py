@@ -1,1 +1,1 @@
-"""The pages: a list of experiments, one for each, one for each arm."""
+"""The pages: a list of experiments, one page for each, and a form for new ones."""

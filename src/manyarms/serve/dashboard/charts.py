@@ -1,7 +1,7 @@
-"""Where things are in pictures; `templates/charts.html` draws them, as SVG.
+"""The coordinates of charts, which `templates/charts.html` draws as SVG.
 
-They stretch to the width they get; what is written beside them is HTML, so that it stays readable
-on a phone. Ticks are evenly spaced, which lets plain CSS place them.
+The SVG stretches to its width. Labels are HTML, so that they stay readable on a phone. Ticks are
+evenly spaced, so that CSS can place them.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def scale_of(values: Sequence[float], most: int = 5) -> PlotScale:
 
 
 class Plot(NamedTuple):
-    """A plot and what is written around it; its points are places in the picture."""
+    """A plot and its labels, in coordinates of the SVG."""
 
     line: list[tuple[str, str]]
     best: tuple[float, float, float] | None  # heights of the recommended arm's limits and mean
@@ -56,7 +56,7 @@ class Plot(NamedTuple):
 
     @property
     def path(self) -> str:
-        """The line as SVG has it."""
+        """The line as a path of SVG."""
         return "L".join(map(" ".join, self.line))
 
 
@@ -98,7 +98,7 @@ def _even(begin: float, end: float) -> tuple[float, ...]:
 
 
 def _gathered(points: Sequence[m.Point]) -> list[m.Point]:
-    """Return neighbours together, so that a line has some tens of points."""
+    """Join neighbouring points, so that a line has at most `_POINTS`."""
     size = -(-len(points) // _POINTS) or 1
     groups = [points[k : k + size] for k in range(0, len(points), size)]
     counts = ("asked", "told", "reward", "fresh")
@@ -119,7 +119,7 @@ def _line(
     xs: Sequence[float], means: Sequence[float], begin: float, end: float, y: PlotScale
 ) -> list[tuple[str, str]]:
     heights = [f"{_height(y, mean):.1f}" for mean in means]
-    if len(heights) == 1 or end <= begin:  # one point: a line of its height
+    if len(heights) == 1 or end <= begin:  # one point becomes a horizontal line
         return [("0", heights[0]), (f"{_WIDTH:.0f}", heights[0])]
     places = [f"{_WIDTH * (x - begin) / (end - begin):.1f}" for x in xs]
     return list(zip(places, heights, strict=True))

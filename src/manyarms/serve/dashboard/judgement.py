@@ -1,10 +1,10 @@
-"""Whether to go on, as the pages of an experiment say it."""
+"""The verdict as pages show it."""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-_KINDS = {"stop": "good", "go on": "open"}  # all others: something is to be decided
+_KINDS = {"stop": "good", "go on": "open"}  # all others: the user has to decide
 
 
 def thousands(value: float) -> str:
@@ -26,7 +26,10 @@ class Judgement(NamedTuple):
 
 
 def verdict(summary: Any) -> Judgement:
-    """Return whether to go on, and why, in the words of `Live.verdict`."""
+    """Return whether to go on, and why, in the words of `Live.verdict`.
+
+    The warning about rewards is left out: pages show it in a place of its own.
+    """
     if summary.state == "empty":
         why = "Add some: then the first ask is answered."
         return Judgement("part", "No arms yet", why, "No arms yet.")
@@ -34,4 +37,7 @@ def verdict(summary: Any) -> Judgement:
         return Judgement("part", "Not known", "", "Not known yet.")
     title = summary.outcome[:1].upper() + summary.outcome[1:]
     kind = _KINDS.get(summary.outcome, "part")
-    return Judgement(kind, title, summary.advice, summary.headline)
+    why = summary.advice
+    if summary.warning:
+        why = why.replace(summary.warning, "").strip()
+    return Judgement(kind, title, why, summary.headline)

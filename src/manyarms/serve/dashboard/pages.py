@@ -68,7 +68,7 @@ class NewQuery(Struct):
 
 
 class PagePanels:
-    """The panels of one page, drawn once for all who look; `kept` is what `draw` keeps."""
+    """The panels of one page, drawn once for all readers; `kept` is what `draw` keeps."""
 
     def __init__(self, draw: Draw) -> None:
         self._draw = draw
@@ -108,7 +108,7 @@ def _page(service: Service, name: str, caller: Caller | None, **content: Any) ->
 
 
 def _to(service: Service, path: str, cookie: str | None = None) -> Response:
-    """Return what leads to another page."""
+    """Return a redirect to another page."""
     headers = {"location": f"{service.root_path}{path}"}
     if cookie is not None:
         headers["set-cookie"] = cookie
@@ -124,7 +124,7 @@ def refused_page(service: Service, request: Request, error: RefusedError) -> Res
         page = _page(service, "error", None, status=status, message=error.failure.message)
         page.status = status
         return page
-    if status == 401:  # whoever asks has seen no documentation yet
+    if status == 401:  # the message helps those who have not read the documentation
         here = f"{request.scope['scheme']}://{request.header(b'host')}{service.root_path}"
         error.failure.message = (
             f"This is the dashboard of manyarms. In a browser, sign in with a token at "

@@ -1,16 +1,17 @@
-"""The panels of the list and of an experiment, from views to HTML, in words that people read."""
+"""The panels of the list and of an experiment: views as HTML."""
 
 from __future__ import annotations
 
 import functools
 import math
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from manyarms.core import theme
 from manyarms.core.tabular import plain
@@ -50,6 +51,7 @@ def _environment() -> Environment:
         "duration": duration,
         "moment": moment,
         "arm": arm_name,
+        "prose": prose,
         "urlencode_all": lambda text: quote(text, safe=""),
     }
     made.globals |= {
@@ -80,7 +82,7 @@ async def draw_list(service: Service, cursor: str) -> dict[str, str]:
 
 
 async def draw_experiment(service: Service, name: str, kept: dict[str, Any]) -> dict[str, str]:
-    """Return the panels of an experiment; those that time alone does not change are kept."""
+    """Return the panels of an experiment; views that depend on events only are kept."""
     summary: m.ExperimentSummary = await service.view("summary", name)
     kept["summary"] = summary
     if kept.get("seq") != (summary.seq, summary.n_arms):
@@ -101,10 +103,10 @@ async def draw_experiment(service: Service, name: str, kept: dict[str, Any]) -> 
 
 
 def _reckoned(looked: dict[str, Any], course: m.Course) -> dict[str, Any]:
-    """Return what templates show and views do not say."""
+    """Return what templates show in addition to the views."""
     summary, pending = looked["summary"], looked["pending"]
     return {
-        "delays": delays_in_words(pending),
+        "delays": delays_in_words(pending, summary.spec),
         "losses": losses_in_words(pending),
         "plots": charts.reward_plots(course.points, summary.recommended),
         "scale": common_scale(looked["leaders"]),
@@ -178,9 +180,9 @@ def mean(value: float | None, rate: bool) -> str:
 
 
 def limits(low: float | None, high: float | None, rate: bool) -> str:
-    r"""Return an interval; with one sign of percent if it is a rate.
+    r"""Return an interval, with one percent sign if it is a rate.
 
-    The smaller end has no more digits than the larger one: they would mean nothing.
+    The lower end is rounded to the digits of the upper end.
 
     >>> limits(0.03125, 0.05, True), limits(0.0001234, 0.5, True), limits(0.03125, None, False)
     ('3.12 to 5\xa0%', '0 to 50\xa0%', '0.0312 to –')
@@ -224,7 +226,7 @@ def share(part: float, whole: float) -> str:
 
 
 def duration(seconds: float | None) -> str:
-    """Return a time that passed, in its largest unit.
+    """Return a duration in its largest unit.
 
     >>> duration(0.25), duration(90), duration(100_000)
     ('0.25 s', '1.5 min', '1.2 d')
@@ -257,7 +259,7 @@ def moment(at: float, form: str = "time") -> Markup:
 
 
 def arm_name(arm: str | int, longest: int = _LONGEST) -> str:
-    """Return what an arm is called, short, and without letters that change the text around it.
+    """Return the name of an arm, shortened, without characters that change the text around it.
 
     >>> arm_name(7), arm_name("a" + chr(0x202E) + "b")
     ('arm 7', 'a�b')
@@ -265,6 +267,15 @@ def arm_name(arm: str | int, longest: int = _LONGEST) -> str:
     if isinstance(arm, int):
         return f"arm {arm}"
     return plain(arm, at_most=longest) if arm.strip() else "(blank)"
+
+
+def prose(text: str) -> Markup:
+    """Return a text with what stands in backticks as code.
+
+    >>> prose("Set `hold`, if 1 < 2.")
+    Markup('Set <code>hold</code>, if 1 &lt; 2.')
+    """
+    return Markup(re.sub("`([^`]*)`", r"<code>\1</code>", str(escape(text))))
 
 
 def uplift_in_words(uplift: m.UpliftView) -> Judgement | None:
@@ -298,10 +309,20 @@ def losses_in_words(pending: m.PendingView) -> str:
     )
 
 
-def delays_in_words(pending: m.PendingView) -> Judgement:
+def delays_in_words(pending: m.PendingView, spec: m.Spec) -> Judgement:
     """Return whether rewards that come late differ from those that come early."""
+    if spec.hold:
+        said = "Each reward counts when its window ends, so late rewards cannot bias the means."
+        return Judgement("good", "It does not matter", said)
     if pending.alarm:
         return Judgement("bad", "Yes", pending.alarm)
+    if spec.missing is not None and pending.expired:
+        said = (
+            f"Rewards that are reported count at once, and the {count(pending.expired, 'reward')} "
+            f"of {number(spec.missing)} that windows filled in count late. With `hold`, all "
+            f"would count at the same age."
+        )
+        return Judgement("part", "Rewards that windows filled in are late", said)
     seen = [b for b in pending.delays if b.count >= _ENOUGH]
     if len(seen) < 2:
         said = "All rewards took about the same time" if seen else "There are too few rewards"

@@ -103,13 +103,12 @@ function say(text) {
 }
 
 async function press(button) {
-  const { call, name, arm, sure, done, then, refresh: again } = button.dataset;
+  const { call, arm, sure, done, then, refresh: again } = button.dataset;
   if (sure && !window.confirm(sure)) return;
   const [method, path = ""] = call.split(" ");
-  const whole = path + (name === undefined ? "" : encodeURIComponent(name));
   button.disabled = true;
   try {
-    const result = await send(method, experiment(whole), arm === undefined ? undefined : { arm });
+    const result = await send(method, experiment(path), arm === undefined ? undefined : { arm });
     if (result.state && method === "POST") page.state = result.state;
     if (then !== undefined) window.location.assign(then || window.location.href);
     if (again !== undefined) await showArms(window.location.search);
