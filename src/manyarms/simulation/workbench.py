@@ -19,7 +19,7 @@ from manyarms.protocol.recommend import scale_of
 from manyarms.protocol.state_dump import classes_in
 from manyarms.simulation.play import InTurn, Late, Recorder, Stretch, late, play
 from manyarms.simulation.players import Player
-from manyarms.simulation.sweep import Cell, new_state
+from manyarms.simulation.sweep import Cell, informed_policy, new_state
 
 PIECE, SLOW_PIECE = 1 << 20, 1 << 11  # pulls that take some 30 ms: compiled, and in CPython
 
@@ -33,7 +33,7 @@ class Played(NamedTuple):
 
 
 class Stopped(BaseException):
-    """Ends a game that nobody waits for any more."""
+    """Raised when a result is no longer wanted."""
 
 
 class Workspace(NamedTuple):
@@ -70,8 +70,8 @@ class Pairing:
         self._key: Any = np.array([run_key(seed)], np.uint64)
         self._times: Any = np.array(cell.times, np.int64)
         self._recorded = cell.horizon if record_arms else 0  # pulls whose arm is kept
-        limits = (0.0, 1.0) if cell.instance.rewards.bounded else None
-        self._scale = scale_of(player.policy, limits)
+        policy = informed_policy(player.policy, cell.instance)
+        self._scale = scale_of(policy, cell.instance.rewards.reward_range)
 
     def new_workspace(self, memory: Memory) -> Workspace:
         """Make room for a replication that meets as many arms as the memory is made for."""
