@@ -172,6 +172,7 @@ CATALOGUE: dict[str, Entry] = {
         good_at="few arms, the classic to compare with",
         source="Auer et al. 2002",
         page="docs/policies/few_arms.md",
+        rewards="[0, 1]",
     ),
     "ucb": Entry(
         kind="field",

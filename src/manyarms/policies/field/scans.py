@@ -199,6 +199,7 @@ class UCB1(Policy):
 
     name = "ucb1"
     anytime = True
+    unit_rewards = True
 
     exploration: Positive = 1.0
 
