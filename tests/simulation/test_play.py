@@ -9,8 +9,15 @@ import pytest
 
 import manyarms as ma
 from manyarms.core.memory import BOUNDED
-from manyarms.instances import BetaRewards, Gaussian, Instance, from_means, from_rewards, planted
-from manyarms.instances import reward
+from manyarms.instances import (
+    BetaRewards,
+    Gaussian,
+    Instance,
+    from_means,
+    from_rewards,
+    planted,
+    reward,
+)
 from manyarms.instances.tape import next_reward, record_of, rewind, tape
 from manyarms.kit import unit
 from manyarms.protocol.keys import tape_key
@@ -120,9 +127,7 @@ SCALES = {
 @pytest.mark.interpreted
 @pytest.mark.parametrize("rewards", SCALES)
 @pytest.mark.parametrize("policy", [ma.MOSS(), ma.Prospector()], ids=label)
-def test_a_simulation_recommends_what_a_handle_recommends(
-    policy: ma.Policy, rewards: str
-) -> None:
+def test_a_simulation_recommends_what_a_handle_recommends(policy: ma.Policy, rewards: str) -> None:
     instance = SCALES[rewards]
     seen = set()
     for seed in range(20):

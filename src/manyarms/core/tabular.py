@@ -62,26 +62,33 @@ class Tabular(ABC):
 
 @dataclass(frozen=True, repr=False)
 class TextTable(Tabular):
-    """A table of text with a title; `print` shows it, and so does a notebook.
+    """A table of text; `print` shows it, and so does a notebook.
 
     Attributes
     ----------
-    title, head, rows
-        What stands above it, the names of the columns, and the cells, row by row.
+    head, rows, title
+        The names of the columns, the cells, row by row, and a line above the table (default: none).
+
+    Examples
+    --------
+    >>> print(TextTable(["policy", "mean"], [["moss", "7666.6"]], "regret"))
+    regret
+    policy    mean
+    moss    7666.6
     """
 
-    title: str
     head: Sequence[str]
     rows: Sequence[Sequence[str]]
+    title: str = ""
 
     def _columns(self) -> dict[str, list[str]]:
         return {name: [row[k] for row in self.rows] for k, name in enumerate(self.head)}
 
     def _caption(self) -> Sequence[str]:
-        return (self.title,)
+        return (self.title,) if self.title else ()
 
     def __str__(self) -> str:
-        return "\n".join([self.title, *aligned([self.head, *self.rows])])
+        return "\n".join([*self._caption(), *aligned([self.head, *self.rows])])
 
     def __repr__(self) -> str:
         return str(self)

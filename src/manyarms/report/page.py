@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from manyarms.core.files import replace_file
+from manyarms.core.tabular import TextTable
 from manyarms.core.theme import MARK, css
 from manyarms.report.drawing import Figure, rendered
 from manyarms.report.figures import figures_of
 from manyarms.report.style import policy_title
-from manyarms.report.text import Table, count_of
+from manyarms.report.text import count_of
 from manyarms.simulation.results import Result
 from manyarms.simulation.tables import ResultsFolder, read_results
 
@@ -59,7 +60,7 @@ class Section:
     title: str
     text: Sequence[str] = ()
     figures: Sequence[Figure] = ()
-    tables: Sequence[Table] = ()
+    tables: Sequence[TextTable] = ()
 
 
 def write_page(
@@ -78,7 +79,7 @@ def write_page(
     --------
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     sections = [Section("Arms", tables=[Table(["arm", "mean"], [["<7>", "0.9"]])])]
+    ...     sections = [Section("Arms", tables=[TextTable(["arm", "mean"], [["<7>", "0.9"]])])]
     ...     page = write_page(f"{folder}/page.html", title="A page", lead=[], sections=sections)
     ...     "<td>&lt;7&gt;</td>" in page.read_text()
     True
@@ -119,7 +120,7 @@ def _image(figure: Figure, title: str) -> str:
     return f'<img alt="{html.escape(title)}" style="{size}" src="data:image/svg+xml;base64,{data}">'
 
 
-def _table(table: Table) -> str:
+def _table(table: TextTable) -> str:
     head = "".join(f'<th scope="col">{html.escape(name)}</th>' for name in table.head)
     rows = "\n".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in table.rows)
     caption = f"<caption>{html.escape(table.title)}</caption>" if table.title else ""
@@ -175,7 +176,8 @@ def _lead(results: ResultsFolder) -> str:
     return f"{policies} on {problems}, up to {runs} of each, seed {seed}.{stand_in}"
 
 
-def _summary(result: Result) -> Table:
+def _summary(result: Result) -> TextTable:
     """Return the summary of a cell as a table."""
     table = result.summary().table()
-    return Table(table.head, [[policy_title(row[0]), *row[1:]] for row in table.rows], table.title)
+    rows = [[policy_title(row[0]), *row[1:]] for row in table.rows]
+    return TextTable(table.head, rows, table.title)

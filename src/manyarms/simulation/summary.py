@@ -230,11 +230,11 @@ class Summary(Tabular):
         rows = self.policies if which == "policies" else self.pairs
         digits = digits_of(self.objective)
         heads = {"interval": f"{100 * self.confidence:g} % interval"}
+        head = [heads.get(name, known[name][0]) for name in columns]
         return TextTable(
-            self.title if which == "policies" else "paired differences",
-            ["policy" if which == "policies" else "first - second"]
-            + [heads.get(name, known[name][0]) for name in columns],
+            ["policy" if which == "policies" else "first - second", *head],
             [[_name(row), *(known[name][1](row, digits) for name in columns)] for row in rows],
+            self.title if which == "policies" else "paired differences",
         )
 
     def to_dataframe(self, which: Which = "policies", *, library: Library | None = None) -> Any:

@@ -192,7 +192,7 @@ class ResultsFolder(Tabular):
         down, across = (list(dict.fromkeys(each)) for each in zip(*found, strict=True))
         cells = [[str(key), *(found.get((key, one), "") for one in across)] for key in down]
         title = f"{'simple ' * (objective == 'find')}regret: {head}"
-        return TextTable(title, [rows, *map(str, across)], cells)
+        return TextTable([rows, *map(str, across)], cells, title)
 
 
 def read_results(folder: str | os.PathLike[str]) -> ResultsFolder:
