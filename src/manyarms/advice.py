@@ -244,7 +244,7 @@ def advise(
         cell(made, problem, **size, checkpoints=1, parameters={"problem": words})
         for words, problem in problems.items()
     )
-    results = run_in_memory(Sweep("advice", cells, seed), workers=workers, progress=progress)
+    results = run_in_memory(Sweep("advice", cells, seed), workers=workers, progress=progress).cells
     losses, labels = _losses(results, objective), results[0].policies
     best, alike = _choice(losses, labels)
     return Advice(

@@ -30,7 +30,8 @@ class Result(Tabular):
     Attributes
     ----------
     policies
-        The policies' labels.
+        The policies' labels. Methods take a label, a policy, or its name without parameters if only
+        one policy has it.
     specifications
         The policies with all their parameters.
     instance, n_arms, best_mean
@@ -55,9 +56,6 @@ class Result(Tabular):
         The least mean of a best arm.
     objective
         What summaries and comparisons are about: "earn", regret, or "find", simple regret.
-    aliases
-        Other names of policies than their labels: the name, if one policy has it, and the label
-        with all parameters. Methods take labels, these names, and policies.
     """
 
     policies: tuple[str, ...]
@@ -79,7 +77,6 @@ class Result(Tabular):
     n_best: int | None = None
     is_stand_in: bool = False
     objective: Objective = "earn"
-    aliases: Mapping[str, str] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return (
@@ -147,7 +144,7 @@ class Result(Tabular):
 
     def rows_of(self, policy: str | Policy) -> NDArray[Any]:
         """Return what was measured of one policy, a record for each replication."""
-        return self.rows[self.policies.index(label_of(policy, self.policies, self.aliases))]
+        return self.rows[self.policies.index(label_of(policy, self.policies))]
 
     def best_share(self, policy: str | Policy) -> NDArray[np.float64]:
         """Return by replication the share of the pulls that were of best arms."""
@@ -313,9 +310,7 @@ class Result(Tabular):
             f"{'simple ' * (self.objective == 'find')}regret on {self.instance} after "
             f"{chosen_time} pulls, {runs} replication{'s' * (runs != 1)}, seed {self.seed}"
         )
-        return Summary(
-            title, tuple(rows), tuple(pairs), self.objective, interval, confidence, self.aliases
-        )
+        return Summary(title, tuple(rows), tuple(pairs), self.objective, interval, confidence)
 
     def _columns(self) -> dict[str, Any]:
         return self._tidy(over_time=False)

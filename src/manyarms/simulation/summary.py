@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -171,8 +171,6 @@ class Summary(Tabular):
         "earn" if they are about regret, "find" if they are about simple regret.
     interval, confidence
         Which confidence intervals of means it has (None: none), and how often they hold.
-    aliases
-        Other names that `summary[...]` takes for a label, as `Result` does.
 
     Examples
     --------
@@ -182,7 +180,7 @@ class Summary(Tabular):
     >>> summary = ma.simulate(policies, coins, horizon=99, replications=3).summary()
     >>> [row.policy for row in summary.policies]
     ['moss-oracle', 'moss++(beta=0.6)']
-    >>> summary[oracle] == summary[str(oracle)] == summary["moss-oracle"]
+    >>> summary[oracle] == summary["moss-oracle"]
     True
     """
 
@@ -192,7 +190,6 @@ class Summary(Tabular):
     objective: Objective = "earn"
     interval: IntervalKind | None = None
     confidence: float = 0.95
-    aliases: Mapping[str, str] = field(default_factory=dict)
 
     def table(
         self, which: Which = "policies", *, columns: Sequence[str] | None = None
@@ -277,7 +274,7 @@ class Summary(Tabular):
 
     def __getitem__(self, policy: str | Policy) -> PolicySummary:
         labels = [row.policy for row in self.policies]
-        return self.policies[labels.index(label_of(policy, labels, self.aliases))]
+        return self.policies[labels.index(label_of(policy, labels))]
 
     def __repr__(self) -> str:
         return str(self)
