@@ -1,4 +1,4 @@
-"""Where a plot of regret goes: its size or somebody's axes, its bands, and its legend."""
+"""The frame of a plot: its size or the user's axes, its bands, and its legend."""
 
 from __future__ import annotations
 
@@ -61,16 +61,16 @@ def framed(
             ax.set_title(title, parse_math=False)
         yield ax.get_figure(root=True), ax  # type: ignore[misc]  # axes that are drawn on have one
         return
-    size = _size(width)
+    size = size_of(width)
     with drawing(*size) as figure:
         letters = round(size[0] * _TITLE[legend_place(legend, size[0], None)])
         yield figure, _axes(figure, size, textwrap.wrap(title or "", letters), note)
 
 
-def _size(width: Width | None) -> tuple[float, float]:
-    """Return inches: the height follows from the width, but little plots are not flat."""
+def size_of(width: Width | None, usual: tuple[float, float] = WIDE) -> tuple[float, float]:
+    """Return width and height in inches; the height follows from the width."""
     if width is None:
-        return WIDE
+        return usual
     if isinstance(width, str):
         check_choice("width", width, tuple(_WIDTHS))
         width = _WIDTHS[width]

@@ -155,10 +155,9 @@ def write_report(folder: str | os.PathLike[str]) -> Path:
     manyarms...ResultsError: `folder` must hold results of manyarms, got 'no such folder'...
     """
     results = read_results(folder)
-    cells = [cell.by(results.objective) for cell in results.cells]
-    figures, left_out = figures_of(cells)
+    figures, left_out = figures_of(results)
     sections = [Section(title, figures=[figure]) for title, figure in figures]
-    tables = [_summary(each) for each in cells]
+    tables = [_summary(each) for each in results.cells]
     note = [f"{count_of(left_out, 'further problem')}: tables only."] if left_out else []
     sections.append(Section("Numbers", note, tables=tables))
     name = str(results.provenance["name"])
