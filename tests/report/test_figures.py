@@ -180,7 +180,7 @@ def test_a_sweep_against_hardness() -> None:
 
 def test_chosen_policies_are_drawn_in_their_order() -> None:
     results = played("alpha")
-    wanted = [ma.MOSSPlusPlus(beta=0.6), "moss"]
+    wanted: list[Any] = [ma.MOSSPlusPlus(beta=0.6), "moss"]
     names = ["MOSS++ (β = 0.6)", "MOSS"]
     for figure in (
         figures.regret_against_hardness(results, policies=wanted),
@@ -190,7 +190,8 @@ def test_chosen_policies_are_drawn_in_their_order() -> None:
         assert words(figure)[:2] == names
     with pytest.raises(ma.UnknownNameError, match="Unknown policy of this result"):
         figures.regret_over_time(results.cells[0], policies=["quantile"])
-    for wrong in ("moss", []):
+    wrongs: list[Any] = ["moss", []]
+    for wrong in wrongs:
         with pytest.raises(ParameterError, match="`policies` must be a list"):
             figures.regret_over_time(results.cells[0], policies=wrong)
 
