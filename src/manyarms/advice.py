@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from manyarms.core.checks import check_int, check_number, check_one, refusal
 from manyarms.core.tabular import aligned
 from manyarms.instances import Instance, from_means, planted
-from manyarms.policies import CATALOGUE
+from manyarms.policies import CATALOGUE, Prospector
 from manyarms.protocol import Policy, policy
 from manyarms.protocol.policy import MOST_ARMS
 from manyarms.protocol.registry import makers_of, parameters_of
@@ -116,6 +116,9 @@ class Advice:
             f"0 %: a best arm {kept}. 100 %: the worst arm is.",
             f"{self.n_arms:,} arms, {self.horizon:,} pulls{late}; {self.replications} replications "
             f"of {_count(len(self.problems), 'problem')}: {', '.join(self.problems)}.",
+            "If arms are added later, Prospector tries them."
+            if isinstance(self.policy, Prospector)
+            else "If arms will be added later, use ma.Prospector(), which tries new arms.",
         ]
         shown = len(head) if len(self.problems) > 1 else -1  # of one problem, it is the mean
         table = aligned([row[:shown] for row in (head, *cells)])
