@@ -292,8 +292,8 @@ def test_daily_batches() -> None:
 
     In every other game there are 100 a day, better than all others, and they never answer. If they
     were not counted, verdicts about all arms in play would be wrong; if they were part of the
-    sample, none would stop. In the others there are 10 poor ones a day. Wrong verdicts are compared with the 0.1 %
-    quantile of what 5 % would give.
+    sample, none would stop. In the others there are 10 poor ones a day. Wrong verdicts are
+    compared with the 0.1 % quantile of what 5 % would give.
     """
     of_all = wrong = 0
     for seed in range(GAMES):
