@@ -21,9 +21,10 @@ from manyarms.instances import (
 from manyarms.instances.tape import next_reward, record_of, rewind, tape
 from manyarms.kit import unit
 from manyarms.protocol.keys import tape_key
-from manyarms.simulation import play, workbench
+from manyarms.simulation import play
+from manyarms.simulation import runner as runner_module
+from manyarms.simulation.runner import CpuRunner, Played
 from manyarms.simulation.sweep import cell
-from manyarms.simulation.workbench import Played, Workbench
 from tests.helpers import ALL_POLICIES, label
 
 # every policy must play whatever comes
@@ -164,11 +165,11 @@ def test_rewards_in_turn_are_those_that_come_no_pull_late(policy: ma.Policy) -> 
     game = cell(policy, INSTANCES["gaussian"], horizon=HORIZON, replications=3, checkpoints=[1, 40])
 
     def played(rewards: str) -> Played:
-        bench = Workbench(game, game.players[0], seed=9, record_arms=True)
+        runner = CpuRunner(game, game.players[0], seed=9, record_arms=True)
         if rewards == "late":
-            no_pull = play.late(bench._memory, delay=0, batch=1, pulls=HORIZON)
-            bench._idle = [bench._idle[0]._replace(rewards=no_pull)]
-        return bench.play(0, 3, lambda: False, lambda pulls: None)
+            no_pull = play.late(runner._memory, delay=0, batch=1, pulls=HORIZON)
+            runner._idle = [runner._idle[0]._replace(rewards=no_pull)]
+        return runner.play(0, 3, lambda: False, lambda pulls: None)
 
     in_turn, waiting = played("in turn"), played("late")
     np.testing.assert_array_equal(waiting.rows, in_turn.rows)
@@ -194,7 +195,7 @@ def test_the_same_bits_in_pieces_and_for_any_number_of_workers(
 
     whole = play(1)
     for piece in ("PIECE", "SLOW_PIECE"):
-        monkeypatch.setattr(workbench, piece, 23)
+        monkeypatch.setattr(runner_module, piece, 23)
     pieces = play(3)
     for field in ("arms", "regret", "best_pulls", "distinct_arms", "recommended"):
         np.testing.assert_array_equal(getattr(whole, field), getattr(pieces, field))

@@ -76,7 +76,7 @@ def find_contest(contest: ContestName, *, download: bool = False) -> Path:
     path = _match(_data_folder(), name)
     if path is not None:
         return path  # the user's own folder: its files may be anything
-    path = _match(cache_folder(), name)
+    path = _match(contest_cache(), name)
     if path is not None:
         wanted = _checksum(path)
         if wanted in {None, _sha256(path)}:
@@ -98,11 +98,11 @@ def local_contests() -> dict[str, Path]:
     >>> all(path.suffix == ".csv" for path in local_contests().values())
     True
     """
-    found = _files(cache_folder()) | _files(_data_folder())  # the user's own folder goes first
+    found = _files(contest_cache()) | _files(_data_folder())  # the user's own folder goes first
     return dict(sorted(found.items(), key=lambda item: (_number(item[0]), item[0])))
 
 
-def cache_folder() -> Path:
+def contest_cache() -> Path:
     """Return the folder that downloads go to; it need not exist."""
     return (cache_root() or Path("manyarms-cache")) / "contests"  # without a home: beside the user
 
@@ -170,7 +170,7 @@ def _not_found(contest: ContestName) -> str:
         near = difflib.get_close_matches(name, known, cutoff=0.3)
     wanted = name if _PUBLISHED.fullmatch(name) else 652
     return (
-        f"`contest` must be a file, or a contest in {place} or in the cache ({cache_folder()}), "
+        f"`contest` must be a file, or a contest in {place} or in the cache ({contest_cache()}), "
         f"got {shown(contest)}. Nearest there: {', '.join(near) or 'none'}. Download with "
         f"`manyarms data get {wanted}` or find_contest({wanted!r}, download=True)."
     )
@@ -213,7 +213,7 @@ def _download(name: str) -> Path:
         raise ParameterError(f"`contest` must be a published one such as 652, got {shown(name)}.")
     if name.isdecimal() and 560 <= _number(name) < 660:  # these are published as 652_lil-KLUCB is
         name += "_lil-KLUCB"
-    target, url = cache_folder() / f"{name}.csv", f"{_SOURCE}/{name}.csv"
+    target, url = contest_cache() / f"{name}.csv", f"{_SOURCE}/{name}.csv"
     failure = f"{url} could not be downloaded"
     _retrieve(url, target, failure, _checksum(target))
     first_line = target.read_bytes().split(b"\n", 1)[0].strip().split(b",")
@@ -249,7 +249,7 @@ def _reason(error: Exception) -> str:
     if not isinstance(error, OSError):  # pooch raises ValueError where checksums differ
         return _NOT_IT
     if error.filename or error.errno == errno.ENOSPC or isinstance(error, PermissionError):
-        return f"{cache_folder()} cannot be written. Set MANYARMS_CACHE to another folder."
+        return f"{contest_cache()} cannot be written. Set MANYARMS_CACHE to another folder."
     return "the connection failed. Try again online, or let MANYARMS_DATA name a folder with it."
 
 
@@ -266,7 +266,7 @@ def published_contests() -> dict[str, str]:
 
     The list is downloaded once, then read from the cache.
     """
-    stored = cache_folder() / f"published-{_COMMIT[:12]}.json"
+    stored = contest_cache() / f"published-{_COMMIT[:12]}.json"
     for _ in range(2):  # a list that is damaged, or of an earlier version, is replaced
         _retrieve(_LISTING, stored, f"The list of contests could not be downloaded from {_LISTING}")
         with contextlib.suppress(ValueError, TypeError, KeyError, AttributeError):
@@ -297,7 +297,7 @@ def get_every_contest(published: Mapping[str, str]) -> Iterator[Outcome]:
 def _get(name: str, checksum: str, path: Path | None) -> Outcome:
     if path is not None and _git_checksum(path) == checksum:
         return Outcome(name, "there")
-    if path is not None and path.parent != cache_folder():
+    if path is not None and path.parent != contest_cache():
         return Outcome(name, "other")  # the user's own folder: its files may be anything
     try:
         if path is not None:  # damaged: its record, too, may be of something else

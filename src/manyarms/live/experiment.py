@@ -37,8 +37,8 @@ from manyarms.live.kinds import (
 from manyarms.live.remembering import remembered
 from manyarms.live.settings import Settings
 from manyarms.live.tally import ArmTally, ControlTally, PendingPull
-from manyarms.protocol.in_flight import land, launch, lose
 from manyarms.protocol.keys import policy_key
+from manyarms.protocol.pending import abandon_pull, ask_pull, tell_pull
 from manyarms.protocol.policy import Policy, arrive, ask, reset, retire, tell
 from manyarms.protocol.registry import described_policy
 from manyarms.store import Event
@@ -156,7 +156,7 @@ class Experiment:
         before = self.last if self.last in pending else -1
         self.last = -1  # it is late from now on
         while True:
-            arm = launch(self.state, pending, number, before)
+            arm = ask_pull(self.state, pending, number, before)
             if not 0 <= arm < self.seats.count:
                 raise ParameterError(
                     f"{self.policy} chose arm {arm!r}, and there are {self.n_all}, numbered "
@@ -228,7 +228,7 @@ class Experiment:
         reward = left.popleft()
         if not left:
             del self.stock[arm]
-        land(self.state, self.pending, number, reward)
+        tell_pull(self.state, self.pending, number, reward)
         del self.pending[number]
         self.tally[arm].season = self.season
 
@@ -300,7 +300,7 @@ class Experiment:
             point[1] += 1
             point[2] += reward
             if number >= self.first_pull:
-                land(self.state, pending, number, reward)
+                tell_pull(self.state, pending, number, reward)
             else:  # it was asked for by the policy of an earlier season
                 self._remember(arm, (reward,))
             if self.changed is not None:
@@ -328,7 +328,7 @@ class Experiment:
             assert self.control is not None
             self.control.abandoned += 1
         elif number >= self.first_pull:
-            lose(self.state, self.pending, number)
+            abandon_pull(self.state, self.pending, number)
         del self.pending[number]
         self.held.pop(number, None)
         self.abandoned.add(number)
@@ -396,7 +396,7 @@ class Experiment:
     def retire(self, arm: int) -> None:
         """Never choose an arm again."""
         for number in self._pending_of(arm):
-            lose(self.state, self.pending, number)
+            abandon_pull(self.state, self.pending, number)
         self.retired.add(arm)
         self.drawn_next.pop(arm, None)
         if arm < self.first_arms and self.known(arm)[0] == 0:

@@ -17,7 +17,7 @@ from manyarms.live.checks import (
 )
 from manyarms.live.control import SHARE, check_control
 from manyarms.protocol.policy import Policy
-from manyarms.protocol.registry import described_policy, policy_from
+from manyarms.protocol.registry import described_policy, restored_policy
 
 SHORTEST_WINDOW = 0.1  # seconds
 NAME_KINDS = (None, "text", "integers")
@@ -117,7 +117,7 @@ def recorded_policy(
 ) -> Policy:
     """Return the policy that a store describes, using the given one if it is that."""
     try:
-        made = policy_from(described, given, limits)
+        made = restored_policy(described, given, limits)
     except ManyarmsError as error:
         raise SavedFileError(
             f"{what} needs the policy {described['label']}, which cannot be made here: {error} "

@@ -30,7 +30,7 @@ from manyarms.policies.parts.guard_slots import (
 from manyarms.policies.parts.parameters import GuardPolicy
 from manyarms.policies.parts.randomness import GUARDED
 from manyarms.protocol import Policy, Wrapper, arrive, plays, reset, retire
-from manyarms.protocol.in_flight import InFlight, land, launch, lose
+from manyarms.protocol.pending import PendingRecord, abandon_pull, ask_pull, tell_pull
 
 
 class LabelClock(Record):
@@ -49,7 +49,7 @@ class GuardedState(NamedTuple):
     slot_of: HashMap  # label -> slot, once it was named
     label_of: Ints  # by slot: label + 1, or 0
     gone: HashMap  # labels that must not be named any more
-    flight: Records[InFlight]  # by note: the policy's pulls as it knows them
+    pending: Records[PendingRecord]  # by note: the policy's pulls as it knows them
 
 
 def guarded_reset(state: GuardedState, key: int, horizon: int) -> None:
@@ -66,7 +66,7 @@ def guarded_ask(state: GuardedState) -> tuple[int, int]:
     if slot >= 0:
         return launch_pull(state.guard, slot, 0), state.guard.slot[slot].arm
     note = next_note(state.guard)
-    label = launch(state.inner, state.flight, note, state.clock[0].last)
+    label = ask_pull(state.inner, state.pending, note, state.clock[0].last)
     if not 0 <= label < state.guard.sampler.n[0]:
         return note, label  # no arm: the caller says so
     slot = slot_of(state, label)
@@ -96,17 +96,17 @@ def slot_of(state: GuardedState, label: int) -> int:
 
 def guarded_tell(state: GuardedState, note: int, reward: float) -> None:
     guard_learn(state.guard, note, reward)
-    if state.guard.flight[note].by_rule == 1:
-        land(state.inner, state.flight, note, reward)
+    if state.guard.pending[note].by_rule == 1:
+        tell_pull(state.inner, state.pending, note, reward)
         state.clock[0].told += 1
         forget_last(state, note)
 
 
 def guarded_count_late(state: GuardedState, note: int, change: int) -> None:
     """Count a late or abandoned pull, and pass it on to the policy when its turn comes."""
-    by_rule = state.guard.flight[note].by_rule == 1
+    by_rule = state.guard.pending[note].by_rule == 1
     if count_guarded_late(state.guard, note, change) and by_rule:
-        lose(state.inner, state.flight, note)
+        abandon_pull(state.inner, state.pending, note)
         forget_last(state, note)
 
 
@@ -251,5 +251,5 @@ class Guarded(Wrapper, GuardPolicy):
             slot_of=hash_map(memory, names=n_arms, entries=room),
             label_of=memory.ints(room),
             gone=hash_map(memory, names=n_arms, entries=0),  # a simulation retires no arm
-            flight=memory.records(pulls + 1, InFlight),
+            pending=memory.records(pulls + 1, PendingRecord),
         )

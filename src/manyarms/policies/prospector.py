@@ -30,7 +30,6 @@ from manyarms.policies.parts.guard import (
     stage_begins,
 )
 from manyarms.policies.parts.guard_slots import (
-    TRIAL,
     Guard,
     count_guarded_late,
     has_fresh,
@@ -51,6 +50,8 @@ _C1 = 0.5  # search on, whatever was found, until it has cost c1 T^beta
 _C2, _BOLD_C2 = 1.5, 4.0  # then the target falls by (C / (c2 T^beta log T))^(1/e)
 # e is 3/2, or 2 for the bold: see `reaches`
 _KAPPA = 2.5  # from M + kappa (M - average of first rewards)
+
+_TRIAL = 2  # in `by_rule`: a newcomer's pull, for which the rule is not charged
 
 # Where rewards are late
 _FEW = 4  # an arm with N rewards rests once it has 4 N pending pulls
@@ -181,7 +182,7 @@ def prospector_ask(state: ProspectState) -> tuple[int, int]:
     guard = state.guard
     if stage_begins(guard):
         guard.clock[0].hint = leading_slot(state.shrunk, state.ties)
-    slot, by_rule = -1, TRIAL
+    slot, by_rule = -1, _TRIAL
     if state.clock[0].changed == 1:
         slot = next_trial(state)
     if slot < 0:
@@ -243,7 +244,7 @@ def take_turn(state: ProspectState) -> int:
 
 
 def prospector_tell(state: ProspectState, note: int, reward: float) -> None:
-    by_rule = state.guard.flight[note].by_rule
+    by_rule = state.guard.pending[note].by_rule
     slot = guard_learn(state.guard, note, reward)
     clock = state.clock[0]
     if state.shrunk.arm[slot].pulls == 0:
@@ -251,7 +252,7 @@ def prospector_tell(state: ProspectState, note: int, reward: float) -> None:
         clock.firsts += reward
         shrink_to(state.shrunk, clock.firsts / clock.seen)
     add_reward(state.shrunk, slot, reward)
-    if by_rule != TRIAL:
+    if by_rule != _TRIAL:
         clock.told += 1
         clock.total += reward
     rank(state, slot)
@@ -267,13 +268,13 @@ def rank(state: ProspectState, slot: int) -> None:
         rests = 1
     clock.resting += rests - state.arm[slot].rests
     state.arm[slot].rests = rests
-    rekey(state.by_mean, slot, mean_of(state, slot))
+    rekey(state.by_mean, slot, mean_key(state, slot))
     if clock.ranked > 0:
-        rekey(state.by_upper, slot, upper_of(state, slot))
+        rekey(state.by_upper, slot, upper_key(state, slot))
 
 
 @kernel
-def mean_of(state: ProspectState, slot: int) -> float:
+def mean_key(state: ProspectState, slot: int) -> float:
     arm = state.shrunk.arm[slot]
     if state.arm[slot].rests == 1:
         return _RESTING * (1.0 + state.guard.slot[slot].late) / (1.0 + arm.pulls)
@@ -281,11 +282,11 @@ def mean_of(state: ProspectState, slot: int) -> float:
 
 
 @kernel
-def upper_of(state: ProspectState, slot: int) -> float:
+def upper_key(state: ProspectState, slot: int) -> float:
     r"""Return the upper bound of level max(½ log⁺(T / (n N)), log⁺(T / (n² N)))."""
     guard, arm = state.guard, state.shrunk.arm[slot]
     if state.arm[slot].rests == 1:
-        return mean_of(state, slot)
+        return mean_key(state, slot)
     if arm.pulls == 0:
         return math.inf
     clock, mean = guard.clock[0], arm.total / arm.pulls
@@ -303,13 +304,13 @@ def rank_by_upper(state: ProspectState) -> None:
     state.clock[0].ranked = state.guard.clock[0].period
     for slot in range(state.guard.clock[0].opened):
         gone = is_gone(state.guard, slot)
-        rekey(state.by_upper, slot, -math.inf if gone else upper_of(state, slot))
+        rekey(state.by_upper, slot, -math.inf if gone else upper_key(state, slot))
 
 
 def prospector_count_late(state: ProspectState, note: int, change: int) -> None:
     """Rest an arm while too many of its pulls are pending, and try others in the meantime."""
     count_guarded_late(state.guard, note, change)
-    rank(state, state.guard.flight[note].slot)
+    rank(state, state.guard.pending[note].slot)
 
 
 def prospector_arrive(state: ProspectState, count: int) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Annotated, NamedTuple
+from typing import NamedTuple
 
 from manyarms.core.beta_function import beta_tail, log_beta
 from manyarms.core.jit import kernel, rare
@@ -14,7 +14,7 @@ from manyarms.core.sampler import Sampler, sampler
 from manyarms.core.tournament import Tournament, clear, disband, highest, leader, rekey, tournament
 from manyarms.policies.parts.randomness import draw_fresh, reset_draws
 from manyarms.protocol import Policy, plays
-from manyarms.protocol.parameters import number
+from manyarms.protocol.parameters import Share
 
 # Measured on ten problems, from 1000 to 100000 pulls; halves and doubles of these change little.
 _PRICE = 0.3  # of leaving an arm, in `target_mean`
@@ -33,8 +33,6 @@ _STRENGTHS = 12  # 2, 4, 8, …, 4096
 _STEPS = 40  # of a bisection
 _TINY = 1e-200  # below it, a product is written down as its logarithm
 _LEAST = 4.0  # arms: the target is never below the upper quartile
-
-Share = Annotated[float, number(above=0.0, at_most=1.0)]
 
 
 class Fit(Record):

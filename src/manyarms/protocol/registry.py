@@ -233,7 +233,7 @@ def _storable(policy: Policy, parameter: str) -> Any:
     )
 
 
-def policy_from(
+def restored_policy(
     described: dict[str, Any],
     given: Any = None,
     limits: tuple[float, float] | None = None,
@@ -249,7 +249,7 @@ def policy_from(
     if depth > _DEEPEST:
         raise ParameterError("it is nested too deeply.")
     parameters = {
-        name: policy_from(value, getattr(own, name, None), limits, depth + 1)
+        name: restored_policy(value, getattr(own, name, None), limits, depth + 1)
         if isinstance(value, dict)
         else value
         for name, value in described["parameters"].items()

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from manyarms.core.files import replace_file
 from manyarms.core.optional import need_pyarrow
 from manyarms.simulation.chunks import Chunk, digest_of_code
+from manyarms.simulation.runner import Played, row_type
 from manyarms.simulation.sweep import Sweep
-from manyarms.simulation.workbench import Played, row_type
 
 _SWEEP, _CODE, _SUM = (f"manyarms_{name}" for name in ("sweep", "code", "sum"))
 _LISTS = ("checkpoints", "regret_at_checkpoints")

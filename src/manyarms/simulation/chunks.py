@@ -14,8 +14,8 @@ from manyarms.protocol.plain_classes import PlainPolicy, plays_plainly
 from manyarms.protocol.policy import Policy
 from manyarms.protocol.state_dump import classes_in
 from manyarms.simulation.players import Player
+from manyarms.simulation.runner import blocks
 from manyarms.simulation.sweep import Cell, Sweep, new_state
-from manyarms.simulation.workbench import blocks
 
 # What is lost with a chunk if it is killed: less than half a minute if a pull takes less than 6 µs,
 # or 300 µs in plain Python, unless a single replication takes longer.

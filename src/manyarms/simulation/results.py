@@ -385,7 +385,7 @@ def tidy_columns(
     return {"replication": numbers} | found | {"regret": rows["regret"][:, -1].copy()}
 
 
-def facts_of(cell: Cell) -> dict[str, Any]:
+def cell_facts(cell: Cell) -> dict[str, Any]:
     """Return what results say about their cell, as plain data for the provenance."""
     instance = cell.instance
     return {
@@ -414,7 +414,7 @@ def facts_of(cell: Cell) -> dict[str, Any]:
 
 
 def check_facts(facts: Mapping[str, Any]) -> None:
-    """Raise an error unless it is what `facts_of` returns."""
+    """Raise an error unless it is what `cell_facts` returns."""
     for name, least in (("horizon", 1), ("n_arms", 1), ("delay", 0), ("first_replication", 0)):
         check_int(name, facts[name], at_least=least, at_most=_LARGEST_COUNT)
     if facts["n_best"] is not None:
@@ -439,7 +439,7 @@ def check_facts(facts: Mapping[str, Any]) -> None:
 
 
 def result_of(facts: Mapping[str, Any], **measured: Any) -> Result:
-    """Make the result of a cell from `facts_of` and measurements."""
+    """Make the result of a cell from `cell_facts` and measurements."""
     players, known = facts["policies"], {one.name for one in fields(Result)} - {"policies"}
     return Result(
         policies=tuple(players),

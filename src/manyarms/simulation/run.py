@@ -29,9 +29,9 @@ from manyarms.simulation.chunk_files import ChunkFiles
 from manyarms.simulation.chunks import Chunk, plan
 from manyarms.simulation.executors import Meter, check_engine, chunk_player, play_chunks
 from manyarms.simulation.progress import ProgressCallback, progress_for
-from manyarms.simulation.results import facts_of
+from manyarms.simulation.results import cell_facts
+from manyarms.simulation.runner import Played
 from manyarms.simulation.sweep import Engine, Sweep
-from manyarms.simulation.workbench import Played
 
 _LOCK = ".manyarms-lock"
 
@@ -208,7 +208,7 @@ def _provenance(sweep: Sweep) -> dict[str, Any]:
             "processor": platform.processor() or platform.machine(),
             "processors": os.cpu_count(),
         },
-        "cells": [facts_of(cell) for cell in sweep.cells],
+        "cells": [cell_facts(cell) for cell in sweep.cells],
     }
 
 

@@ -21,10 +21,10 @@ from manyarms.simulation.executors import (
     processors,
 )
 from manyarms.simulation.progress import ProgressCallback, progress_for
-from manyarms.simulation.results import Result, facts_of, result_of
+from manyarms.simulation.results import Result, cell_facts, result_of
+from manyarms.simulation.runner import Played
 from manyarms.simulation.sweep import Cell, Engine, Sweep, cell
 from manyarms.simulation.sweep_results import SweepResults
-from manyarms.simulation.workbench import Played
 
 _MOST_NUMBERS = 10**9  # 8 GB
 _PARTS = 4  # of a player's replications, for each thread
@@ -193,7 +193,7 @@ def _gather(sweep: Sweep, each: Cell, played: list[dict[int, Played]]) -> Result
     arms = [[part.arms for part in mine if part.arms is not None] for mine in own]
     spent = [sum(part.seconds for part in mine) for mine in own]
     return result_of(
-        facts_of(each),
+        cell_facts(each),
         seed=sweep.seed,
         objective=sweep.objective,
         times=np.array(each.times, np.int64),

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from manyarms.core.jit import kernel, rare
 from manyarms.core.memory import Ints, Memory, Record, Records, wipe
-from manyarms.core.rng import Stream, below, draw, next_word, open_unit, restart, stream
+from manyarms.core.rng import Stream, below, draw, next_word, open_unit, restart, stream, unit
 from manyarms.core.sampler import Sampler, sampler
 from manyarms.policies.parts.kl import kl_above, kl_upper
 from manyarms.policies.parts.parameters import SigmaPolicy
@@ -21,7 +21,6 @@ from manyarms.policies.parts.randomness import (
     ROUNDING,
     SAMPLES,
     draw_fresh,
-    is_success,
     reset_draws,
 )
 from manyarms.protocol import Policy, plays
@@ -126,7 +125,7 @@ def largest_index(arms: Scan, level: float, kl: bool) -> int:
 
 
 @kernel
-def add_reward(arms: Scan, slot: int, reward: float) -> None:
+def count_reward(arms: Scan, slot: int, reward: float) -> None:
     """Count a pull of `slot` and its reward."""
     arms.arm[slot].pulls += 1
     arms.arm[slot].total += reward
@@ -162,7 +161,7 @@ plays(
     UcbState,
     reset=lambda state, key, horizon: reset_scan(state.arms, key),
     ask=ucb_ask,
-    tell=lambda state, slot, reward: add_reward(state.arms, slot, reward),
+    tell=lambda state, slot, reward: count_reward(state.arms, slot, reward),
     count_late=lambda state, slot, change: count_pending(state.arms, slot, change),
 )
 
@@ -266,7 +265,7 @@ plays(
     KlUcbState,
     reset=lambda state, key, horizon: reset_scan(state.arms, key),
     ask=kl_ucb_ask,
-    tell=lambda state, slot, reward: add_reward(state.arms, slot, reward),
+    tell=lambda state, slot, reward: count_reward(state.arms, slot, reward),
     count_late=lambda state, slot, change: count_pending(state.arms, slot, change),
 )
 
@@ -333,7 +332,7 @@ def thompson_ask(state: ThompsonState) -> tuple[int, int]:
         largest = math.exp(math.log(open_unit(draw(key, 0))) / not_tried(arms))
     for slot in range(arms.clock[0].tried):
         own = arms.arm[slot]
-        sample = beta_variate(own.total + 1.0, own.pulls - own.total + 1.0, draw(key, slot + 1))
+        sample = posterior_sample(own.total + 1.0, own.pulls - own.total + 1.0, draw(key, slot + 1))
         if sample > largest:
             best, largest = slot, sample
     if best < 0:
@@ -342,7 +341,7 @@ def thompson_ask(state: ThompsonState) -> tuple[int, int]:
 
 
 @rare
-def beta_variate(a: float, b: float, key: int) -> float:
+def posterior_sample(a: float, b: float, key: int) -> float:
     """Return a Beta(a, b) number, a and b >= 1, from the random words that belong to `key`.
 
     Algorithm BB of Cheng (1978) for a, b > 1: two words a try, and hardly ever more than two tries.
@@ -369,8 +368,20 @@ def beta_variate(a: float, b: float, key: int) -> float:
     return w / (large + w) if a == small else large / (large + w)
 
 
+@kernel
+def is_success(reward: float, rounding: Stream) -> bool:
+    """Round a reward for rules made for 0 and 1.
+
+    One between them is a success with the probability it says, which keeps the mean; one outside
+    counts as the nearer end.
+    """
+    if 0.0 < reward < 1.0:
+        return unit(next_word(rounding)) < reward
+    return reward >= 1.0
+
+
 def thompson_tell(state: ThompsonState, slot: int, reward: float) -> None:
-    add_reward(state.arms, slot, 1.0 if is_success(reward, state.rounding) else 0.0)
+    count_reward(state.arms, slot, 1.0 if is_success(reward, state.rounding) else 0.0)
 
 
 plays(ThompsonState, reset=thompson_reset, ask=thompson_ask, tell=thompson_tell)

@@ -138,11 +138,11 @@ def reset_guard(guard: Guard, key: int, horizon: int) -> None:
     clock.arms = guard.sampler.n[0] - guard.retired.filled[0]
     clock.hint = -1
     clock.guessed = 0 if horizon > 0 else 1
-    begin(guard, horizon if horizon > 0 else _FIRST_GUESS)
+    take_horizon(guard, horizon if horizon > 0 else _FIRST_GUESS)
 
 
 @rare
-def begin(guard: Guard, horizon: int) -> None:
+def take_horizon(guard: Guard, horizon: int) -> None:
     """Take `horizon` for T: levels, stages, floor, debt and who is out begin anew."""
     clock = guard.clock[0]
     clock.horizon = horizon
@@ -155,7 +155,7 @@ def begin(guard: Guard, horizon: int) -> None:
     clock.debt = 0.0
     clock.dropped = 0
     forget_floor(guard)
-    plan(guard, 0)
+    plan_stage(guard, 0)
 
 
 @rare
@@ -167,7 +167,7 @@ def forget_floor(guard: Guard) -> None:
 
 
 @rare
-def plan(guard: Guard, stage: int) -> None:
+def plan_stage(guard: Guard, stage: int) -> None:
     """Set the numbers of a stage."""
     clock = guard.clock[0]
     clock.stage = stage
@@ -188,7 +188,7 @@ def stage_begins(guard: Guard) -> bool:
     """
     clock = guard.clock[0]
     if clock.guessed == 1 and _AHEAD * clock.made >= clock.horizon:
-        begin(guard, 2 * clock.horizon)
+        take_horizon(guard, 2 * clock.horizon)
     return clock.at < 0 and clock.made >= clock.start
 
 
@@ -220,7 +220,7 @@ def next_test(guard: Guard) -> int:
             slot = first_to_pull(guard)
             if slot >= 0 or clock.at < clock.size:
                 return slot
-        plan(guard, clock.stage + 1)
+        plan_stage(guard, clock.stage + 1)
     return -1
 
 
@@ -294,7 +294,7 @@ def raise_floor(guard: Guard, slot: int) -> None:
 @kernel
 def guard_learn(guard: Guard, note: int, reward: float) -> int:
     """Take the reward of a pull, and return its slot."""
-    clock, pull = guard.clock[0], guard.flight[note]
+    clock, pull = guard.clock[0], guard.pending[note]
     pull.settled = TOLD
     pull.reward = reward
     if pull.by_rule == 1:
@@ -320,7 +320,7 @@ def guard_arrive(guard: Guard, count: int) -> None:
     guard.sampler.n[0] += count
     guard.clock[0].arms += count
     if guard.clock[0].at < 0:
-        plan(guard, guard.clock[0].stage)
+        plan_stage(guard, guard.clock[0].stage)
 
 
 @rare
@@ -341,5 +341,5 @@ def guard_retire(guard: Guard, arm: int) -> int:
         for other in range(clock.opened):
             raise_floor(guard, other)
     if clock.at < 0:
-        plan(guard, clock.stage)
+        plan_stage(guard, clock.stage)
     return slot

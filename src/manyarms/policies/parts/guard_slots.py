@@ -18,7 +18,6 @@ from manyarms.policies.parts.randomness import draw_fresh
 
 RETIRED = 1 << 62  # in place of a period: the slot's arm is retired
 WAITED_FOR, TOLD, LOST = 0, 1, 2  # what became of a pull
-TRIAL = 2  # in `by_rule`: a newcomer's pull, for which the rule is not charged
 
 
 class GuardSlot(Record):
@@ -37,7 +36,7 @@ class GuardPull(Record):
     """A pull, from its launch until all earlier ones of its slot are settled, too."""
 
     slot: int
-    by_rule: int  # 1 if the rule chose it; else the guard did (0), or it is a trial (2)
+    by_rule: int  # 1 if the rule chose it, 0 if the guard did, else as the policy says
     period: int
     floor: float  # l when it was launched; -inf while stage 0 was not over
     reward: float
@@ -53,7 +52,7 @@ class GuardClock(Record):
     arms: int  # slots there can be
     opened: int
     made: int  # pulls launched
-    notes: int  # places of `flight` that were ever used
+    notes: int  # places of `pending` that were ever used
     free: int  # those that are free again
     log: float  # L
     power: float  # T^beta
@@ -85,7 +84,7 @@ class Guard(NamedTuple):
     bottom: float
     top: float
     slot: Records[GuardSlot]
-    flight: Records[GuardPull]  # by note
+    pending: Records[GuardPull]  # by note
     notes: Ints  # the notes that are free again
     clock: Records[GuardClock]  # [clock]
     sampler: Sampler
@@ -114,7 +113,7 @@ def guard(
         bottom,
         top,
         slot=memory.records(room, GuardSlot),
-        flight=memory.records(pulls + 1, GuardPull),  # place 0 is not used
+        pending=memory.records(pulls + 1, GuardPull),  # place 0 is not used
         notes=memory.ints(pulls),
         clock=memory.records(1, GuardClock),
         sampler=sampler(memory, n_arms, draws=room),
@@ -137,7 +136,7 @@ def open_next(guard: Guard) -> int:
     # a file may lie about who is retired: the loop ends all the same
     while cannot_open(guard, arm) and guard.sampler.drawn[0] < guard.sampler.n[0]:
         arm = draw_fresh(guard.sampler, guard.words)
-    return open_slot(guard, arm)
+    return give_slot(guard, arm)
 
 
 @rare
@@ -146,7 +145,7 @@ def open_newcomer(guard: Guard) -> int:
     while guard.newcomers.drawn[0] < guard.newcomers.n[0]:
         arm = first_newcomer(guard) + draw_fresh(guard.newcomers, guard.words)
         if not cannot_open(guard, arm):
-            return open_slot(guard, arm)
+            return give_slot(guard, arm)
     return -1
 
 
@@ -168,7 +167,7 @@ def has_slot(guard: Guard, arm: int) -> bool:
 
 
 @kernel
-def open_slot(guard: Guard, arm: int) -> int:
+def give_slot(guard: Guard, arm: int) -> int:
     slot = guard.clock[0].opened
     guard.clock[0].opened += 1
     wipe(guard.slot, slot)
@@ -192,7 +191,7 @@ def launch_pull(guard: Guard, slot: int, by_rule: int) -> int:
         clock.free -= 1
     else:
         clock.notes += 1
-    pull = guard.flight[note]
+    pull = guard.pending[note]
     pull.slot = slot
     pull.by_rule = by_rule
     pull.period = clock.period
@@ -200,7 +199,7 @@ def launch_pull(guard: Guard, slot: int, by_rule: int) -> int:
     pull.settled = WAITED_FOR
     pull.next = 0
     if own.last > 0:
-        guard.flight[own.last].next = note
+        guard.pending[own.last].next = note
     else:
         own.first = note
     own.last = note
@@ -212,8 +211,8 @@ def launch_pull(guard: Guard, slot: int, by_rule: int) -> int:
 def settle(guard: Guard, slot: int) -> None:
     """Count the rewards of a slot up to the first one that is still waited for."""
     clock, own = guard.clock[0], guard.slot[slot]
-    while own.first > 0 and guard.flight[own.first].settled != WAITED_FOR:
-        pull = guard.flight[own.first]
+    while own.first > 0 and guard.pending[own.first].settled != WAITED_FOR:
+        pull = guard.pending[own.first]
         if pull.settled == TOLD:
             own.pulls += 1
             own.total += pull.reward
@@ -227,7 +226,7 @@ def settle(guard: Guard, slot: int) -> None:
 @kernel
 def count_guarded_late(guard: Guard, note: int, change: int) -> bool:
     """Count late pulls; return whether this one was abandoned."""
-    pull = guard.flight[note]
+    pull = guard.pending[note]
     guard.slot[pull.slot].late += change
     if change > 0 or pull.settled != WAITED_FOR:  # else its reward was told just before
         return False

@@ -199,7 +199,7 @@ def lose_arm(state: Any, arm: int) -> None:
     add_name(moss.retired, arm)
     leave_mixtures(mixtures, arm)
     for slot in range(run.opened):
-        if is_gone(mixtures, moss.slot[slot].member, arm):
+        if is_empty_without(mixtures, moss.slot[slot].member, arm):
             close_slot(moss, slot)
     waiting, run.waiting = run.waiting, 0
     for k in range(waiting):
@@ -217,7 +217,7 @@ def tried(moss: MossRun) -> int:
 
 
 @rare
-def is_gone(mixtures: Mixtures, member: int, arm: int) -> bool:
+def is_empty_without(mixtures: Mixtures, member: int, arm: int) -> bool:
     """Whether the member is the retired arm, or a mixture-arm left without arms."""
     return member == arm or (GONE < member < 0 and mixture_pulls(mixtures, -member) == 0)
 

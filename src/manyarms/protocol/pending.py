@@ -15,7 +15,7 @@ from manyarms.protocol.policy import ask, count_late, generation, tell
 _NEVER = -1  # the generation of a pull that teaches the policy nothing
 
 
-class InFlight(Record):
+class PendingRecord(Record):
     """A pull that was asked for."""
 
     slot: int
@@ -25,16 +25,16 @@ class InFlight(Record):
 
 
 @kernel
-def launch(state: Any, flight: Records[InFlight], number: int, before: int) -> int:
+def ask_pull(state: Any, pending: Records[PendingRecord], number: int, before: int) -> int:
     """Ask for pull `number`, and return its arm.
 
     `before` is the number of the last pull if that is pending, else -1.
     """
-    if before >= 0 and flight[before].generation == generation(state):
-        flight[before].late = 1
-        count_late(state, flight[before].slot, 1)
+    if before >= 0 and pending[before].generation == generation(state):
+        pending[before].late = 1
+        count_late(state, pending[before].slot, 1)
     slot, arm = ask(state)
-    pull = flight[number]
+    pull = pending[number]
     pull.slot = slot
     pull.arm = arm
     pull.generation = generation(state)
@@ -43,9 +43,9 @@ def launch(state: Any, flight: Records[InFlight], number: int, before: int) -> i
 
 
 @kernel
-def land(state: Any, flight: Records[InFlight], number: int, reward: float) -> None:
+def tell_pull(state: Any, pending: Records[PendingRecord], number: int, reward: float) -> None:
     """Tell the reward of a pull to the policy, unless it has restarted since."""
-    pull = flight[number]
+    pull = pending[number]
     if pull.generation == generation(state):
         tell(state, pull.slot, reward)
         if pull.late == 1:
@@ -53,9 +53,9 @@ def land(state: Any, flight: Records[InFlight], number: int, reward: float) -> N
 
 
 @kernel
-def lose(state: Any, flight: Records[InFlight], number: int) -> None:
+def abandon_pull(state: Any, pending: Records[PendingRecord], number: int) -> None:
     """Abandon a pull: its reward is ignored from now on, even if it comes."""
-    pull = flight[number]
+    pull = pending[number]
     if pull.generation == generation(state):
         count_late(state, pull.slot, -pull.late)
         pull.generation = _NEVER
