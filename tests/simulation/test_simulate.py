@@ -365,7 +365,7 @@ def test_bad_arguments(changes: dict[str, object], message: str) -> None:
         ("moss", r"got 'moss'. For a name use policy\('moss'\)"),
         ([ma.MOSS], "Call the class: MOSS"),
         ([dict], r"A class that plays needs `ask\(\)` and `tell\(arm, reward\)`"),
-        ([_Plain()], "Pass the class, _Plain: each game makes a player of it"),
+        ([_Plain()], "Pass the class, _Plain: each replication makes a player of it"),
         (None, "got None"),
         ([ma.MOSS(), ma.MOSS()], "got moss twice"),
     ],

@@ -2,8 +2,8 @@ r"""Confidence intervals without SciPy.
 
 **Means of values with known bounds.** A run that misses every best arm may cost a hundred times as
 much as another, and happen once in four hundred. Student's interval, and any bootstrap, know only
-what was seen: of 100 such runs they cover the mean in one case of four. But what was not seen costs
-no more than a known bound, such as the horizon times the largest gap. So one more value,
+the runs that were seen: with 100 of them they cover the mean in one case of four. But no run
+costs more than a known bound, such as the horizon times the largest gap. So one more value,
 :math:`x_0`, is put at that bound :math:`b`, all values get random weights, and the upper limit
 :math:`u` of the mean is a quantile (Gaffke 2005):
 
@@ -11,13 +11,13 @@ no more than a known bound, such as the horizon times the largest gap. So one mo
     w \sim \text{Dirichlet}(1, \dots, 1), \qquad x_0 = b
 
 The lower limit is its mirror image. For values at the two bounds this is Clopper and Pearson's
-interval; for values that fill their range it is a little wider than Student's. It does not ask
-which runs missed: a run that met a best arm and lost it again costs as much. Coverage is proved
-for two values, conjectured for all bounded ones, and tested here; the table is made by
-`benchmarks/interval_coverage.py`. Of what covers our runs it is the narrowest. An interval for the
-rate of misses times their cost, plus Student's for the rest, is 1.2 to 4 times as wide on most of
-them, and betting (Waudby-Smith and Ramdas 2024), which is proved for all bounded values, 1.2 to
-2.2 times.
+interval; for values that fill their range it is a little wider than Student's. It does not need to
+know which runs missed: a run that met a best arm and lost it again costs as much. Coverage is
+proved for two values, conjectured for all bounded ones, and tested here; the table is made by
+`benchmarks/interval_coverage.py`. It is the narrowest interval that covers our runs. An interval
+for the rate of misses times their cost, plus Student's for the rest, is 1.2 to 4 times as wide on
+most of them, and betting (Waudby-Smith and Ramdas 2024), which is proved for all bounded values,
+1.2 to 2.2 times.
 """
 
 from __future__ import annotations

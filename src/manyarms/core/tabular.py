@@ -1,4 +1,4 @@
-"""Things that notebooks show as a table, and that pandas and polars read."""
+"""Tables: as text, Markdown, LaTeX and HTML, and as data frames of pandas and polars."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Library = Literal["pandas", "polars"]
 _LIBRARIES = ("pandas", "polars")
 _LONGEST = 200  # characters of a cell
 _MOST_ROWS = 20
-_MINUS = re.compile(r"(?<![\w)])-(?=[\d. ])")  # and no hyphen
+_MINUS = re.compile(r"(?<![\w)])-(?=[\d. ])")  # a minus sign, not a hyphen
 _LATEX = {letter: f"\\{letter}" for letter in "&%$#_{}"} | {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
@@ -33,14 +33,14 @@ _LATEX = {letter: f"\\{letter}" for letter in "&%$#_{}"} | {
 
 
 class Tabular(ABC):
-    """Has columns: a notebook shows them, and `to_dataframe` hands them on."""
+    """A table with columns, which notebooks show and `to_dataframe` returns."""
 
     @abstractmethod
     def _columns(self) -> Mapping[str, Sequence[Any]]:
         """Return the columns by name, all of one length."""
 
     def _caption(self) -> Sequence[str]:
-        """Return what stands above the table, a line each."""
+        """Return the lines above the table."""
         return ()
 
     def to_dataframe(self, *, library: Library | None = None) -> Any:
@@ -133,7 +133,7 @@ def one_kind(column: Any) -> Any:
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return rows of text as lines: names to the left, numbers to the right, columns narrow.
+    """Return rows of text as lines: the first column to the left, the others to the right.
 
     >>> aligned([["policy", "mean"], ["moss", "7666.6"]])
     ['policy    mean', 'moss    7666.6']
@@ -163,7 +163,7 @@ def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def latex_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    r"""Return a table of text as LaTeX for the package booktabs, in small print; names to the left.
+    r"""Return a table of text as LaTeX for the package booktabs, in small print.
 
     >>> print(latex_table(["policy", "mean ± standard error"], [["a_1 - b", "-7.1 ± 0.5"]]))
     {\footnotesize\setlength{\tabcolsep}{3pt}% SE: standard error
@@ -215,13 +215,13 @@ def html_table(head: Sequence[str], rows: Sequence[Sequence[Any]], caption: Sequ
 
 
 def _text(value: Any) -> str:
-    """Return a value for people: few digits, and no letter that is not visible."""
+    """Return a value as text, with few digits and without invisible characters."""
     text = f"{value:.6g}" if isinstance(value, float) else "" if value is None else str(value)
     return escape(plain(text, at_most=_LONGEST))
 
 
 def plain(text: str, *, at_most: int = 60) -> str:
-    r"""Return a text for one line of a screen: cut, and without what is no visible character.
+    r"""Return a text for one line of a screen: cut, and without invisible characters.
 
     >>> plain("a\nb"), plain("too long", at_most=4)
     ('a�b', 'too…')

@@ -1,4 +1,4 @@
-"""Contest files: where they are looked for, and how one is downloaded, or all of them.
+"""Find contest files, and download one or all of them.
 
 The files belong to the public repository `nextml/caption-contest-data`. They are not part of this
 package, and neither is a list of them: we know the SHA-256 of the paper's contest alone. That of
@@ -33,22 +33,22 @@ from manyarms.errors import (
 
 ContestName: TypeAlias = str | int | os.PathLike[str]
 
-_COMMIT = "a7b79649e86308ef02f0af7e5d70039e31932d21"  # pinned: the same bytes for everyone
+_COMMIT = "a7b79649e86308ef02f0af7e5d70039e31932d21"  # pinned, so that the files never change
 _SOURCE = f"https://raw.githubusercontent.com/nextml/caption-contest-data/{_COMMIT}/summaries"
 _LISTING = (
     f"https://api.github.com/repos/nextml/caption-contest-data/contents/summaries?ref={_COMMIT}"
 )
-_MOST_FAILURES = 3  # downloads in a row: the network is gone, and the others would fail too
+_MOST_FAILURES = 3  # failed downloads in a row, after which the others would fail, too
 _KNOWN = {"652_lil-KLUCB": "c76e4e251fbb8e9fc0b5f384bdfcaa9b8db9bff584458df023c45e1e56c4f7bd"}
 _MOST_CONTESTS = 10**9
 _NOT_IT = "what came is not the contest file. Try again, or on another network."
-_PUBLISHED = re.compile(r"[0-9]{1,9}(_[A-Za-z0-9_-]+)?")  # also keeps URLs and paths harmless
+_PUBLISHED = re.compile(r"[0-9]{1,9}(_[A-Za-z0-9_-]+)?")  # also makes URLs and paths safe
 
 
 def find_contest(contest: ContestName, *, download: bool = False) -> Path:
     """Return the path of a contest file.
 
-    The contest is looked for as a path, then in the folder that the environment variable
+    The contest is searched as a path, then in the folder that the environment variable
     `MANYARMS_DATA` names, then in the user's cache. If it is not found and `download` is set, it is
     downloaded into the cache.
 
@@ -60,8 +60,8 @@ def find_contest(contest: ContestName, *, download: bool = False) -> Path:
     download
         Whether to download a contest that is not found (default: False). This needs pooch, which
         the extra `sim` installs. The file must have the known checksum. If none is known, the
-        checksum of the first download is kept beside the file. A file in the cache that has changed
-        since is refused, or downloaded again.
+        checksum of the first download is kept beside the file. If a file in the cache has changed
+        since, it is refused, or downloaded again.
 
     Examples
     --------
@@ -104,7 +104,7 @@ def local_contests() -> dict[str, Path]:
 
 def contest_cache() -> Path:
     """Return the folder that downloads go to; it need not exist."""
-    return (cache_root() or Path("manyarms-cache")) / "contests"  # without a home: beside the user
+    return (cache_root() or Path("manyarms-cache")) / "contests"  # if the user has no home
 
 
 def _data_folder() -> Path | None:
@@ -128,7 +128,7 @@ def _explicit_path(contest: Any) -> Path | None:
     if not isinstance(text, str) or not text.strip():
         raise refusal("contest", "a path, or a contest's number or name such as 652", contest)
     path = _at_home(text)
-    with contextlib.suppress(OSError):  # a name too long for a file is none
+    with contextlib.suppress(OSError):  # the name is too long for a file
         if path.is_file():
             return path
     if isinstance(contest, str) and path.name == text:
@@ -139,7 +139,7 @@ def _explicit_path(contest: Any) -> Path | None:
 
 
 def _files(folder: Path | None) -> dict[str, Path]:
-    with contextlib.suppress(OSError):  # no folder, or one that cannot be read, holds none
+    with contextlib.suppress(OSError):  # no folder, or one that cannot be read
         paths = sorted(folder.glob("*.csv")) if folder is not None else []
         return {path.stem: path for path in paths if path.is_file() and path.name[0] != "."}
     return {}
@@ -229,7 +229,7 @@ def _retrieve(url: str, target: Path, failure: str, sha256: str | None = None) -
     pooch = need("pooch", "to download contests")
     log = pooch.get_logger()
     level = log.level
-    log.setLevel("WARNING")  # whoever asked for the download says what happens
+    log.setLevel("WARNING")  # the caller reports what happens
     try:
         known_hash = f"sha256:{sha256}" if sha256 else None
         pooch.retrieve(url, known_hash=known_hash, fname=target.name, path=target.parent)
@@ -240,7 +240,7 @@ def _retrieve(url: str, target: Path, failure: str, sha256: str | None = None) -
 
 
 def _reason(error: Exception) -> str:
-    """Say in a few words what pooch, requests or the file system said in many."""
+    """Return a short form of an error of pooch, requests or the file system."""
     status = getattr(getattr(error, "response", None), "status_code", None)
     if status == 404:
         return "there is no such file. Contests before 660 have longer names, such as 559_Random."
@@ -254,7 +254,7 @@ def _reason(error: Exception) -> str:
 
 
 class Outcome(NamedTuple):
-    """What became of one contest."""
+    """The outcome for one contest."""
 
     name: str
     state: str  # "there", "downloaded", "other" (a file of the user's, not as published), "failed"
@@ -276,9 +276,9 @@ def published_contests() -> dict[str, str]:
 
 
 def get_every_contest(published: Mapping[str, str]) -> Iterator[Outcome]:
-    """Download what is not there, and verify what is; yield what became of each.
+    """Download missing contests, verify the others, and yield the outcome of each.
 
-    Ends early when several downloads in a row fail. Called again, it goes on where it ended.
+    Stops early if several downloads in a row fail. The next call continues.
 
     Parameters
     ----------
@@ -300,7 +300,7 @@ def _get(name: str, checksum: str, path: Path | None) -> Outcome:
     if path is not None and path.parent != contest_cache():
         return Outcome(name, "other")  # the user's own folder: its files may be anything
     try:
-        if path is not None:  # damaged: its record, too, may be of something else
+        if path is not None:  # damaged: its recorded checksum may be wrong, too
             _remove(path)
         path = find_contest(name, download=True)
         if _git_checksum(path) != checksum:
@@ -317,7 +317,7 @@ def _remove(path: Path) -> None:
 
 
 def _git_checksum(path: Path) -> str:
-    """Return what Git calls this content: https://git-scm.com/book, "Git Objects"."""
+    """Return Git's checksum of this content: https://git-scm.com/book, "Git Objects"."""
     content = path.read_bytes()
     head = f"blob {len(content)}\0".encode()
     return hashlib.sha1(head + content, usedforsecurity=False).hexdigest()

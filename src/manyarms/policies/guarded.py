@@ -34,9 +34,9 @@ from manyarms.protocol.pending import PendingRecord, abandon_pull, ask_pull, tel
 
 
 class LabelClock(Record):
-    asked: int  # of the policy
-    told: int  # to the policy
-    bound: int  # slots up to here have labels, or are gone
+    asked: int  # pulls of the policy
+    told: int  # rewards told to the policy
+    bound: int  # slots up to here have labels, or are retired
     last: int  # the note of the policy's last pull while that is pending, else -1
 
 
@@ -48,7 +48,7 @@ class GuardedState(NamedTuple):
     clock: Records[LabelClock]  # [clock]
     slot_of: HashMap  # label -> slot, once it was named
     label_of: Ints  # by slot: label + 1, or 0
-    gone: HashMap  # labels that must not be named any more
+    gone: HashMap  # labels of retired arms
     pending: Records[PendingRecord]  # by note: the policy's pulls as it knows them
 
 
@@ -68,7 +68,7 @@ def guarded_ask(state: GuardedState) -> tuple[int, int]:
     note = next_note(state.guard)
     label = ask_pull(state.inner, state.pending, note, state.clock[0].last)
     if not 0 <= label < state.guard.sampler.n[0]:
-        return note, label  # no arm: the caller says so
+        return note, label  # not an arm; the caller raises an error
     slot = slot_of(state, label)
     state.clock[0].asked += 1
     state.clock[0].last = note
@@ -79,7 +79,7 @@ def guarded_ask(state: GuardedState) -> tuple[int, int]:
 def slot_of(state: GuardedState, label: int) -> int:
     """Return the slot of a label; a new label gets the next arm of the guard's order.
 
-    So the policy and the guard open the same arms first, whatever the policy calls them.
+    So the policy and the guard open the same arms first, whatever labels the policy uses.
     """
     at = find(state.slot_of, label)
     if state.slot_of.cells[at] != 0:
@@ -131,7 +131,7 @@ def guarded_retire(state: GuardedState, arm: int) -> None:
 
 @rare
 def unnamed(state: GuardedState) -> int:
-    """Return the last label that has no slot and is not gone."""
+    """Return the last label that has no slot and is not retired."""
     label = state.guard.sampler.n[0] - 1  # there are as many labels as arms
     while state.slot_of.cells[find(state.slot_of, label)] != 0 or contains(state.gone, label):
         label -= 1
@@ -179,12 +179,12 @@ class Guarded(Wrapper, GuardPolicy):
     T^{\min(\max(\beta, 1+\alpha-\beta), 1)}`, the rate of MOSS++: Pareto optimal for
     :math:`\beta < 1` (`theory.guarded_bound`, `theory.guarded_problem_bound`). With "mean" the
     bound is multiplied by the larger of `top` - `bottom` and 2 sigma. Without a horizon a guess of
-    it doubles; then `theory.anytime_guarded_bound` holds, and a policy that was dropped comes back
-    with the next guess.
+    it doubles; then `theory.anytime_guarded_bound` holds, and a policy that was dropped is used
+    again with the next guess.
 
     The policy does not learn the rewards of the guard's pulls. So until it is dropped it plays as
     it would alone, and a policy whose own regret is below :math:`2 T^\beta \log T` is hardly ever
-    dropped. Names of arms are given out at random, so a policy that relies on them loses that.
+    dropped. The numbers of arms are permuted at random, so a policy cannot use them.
 
     Rewards may be late: the guard never has two pending pulls of an arm. Arms may come
     and go if the policy can take it; nothing is proved about that. Cost per pull: the policy's own,
@@ -231,7 +231,7 @@ class Guarded(Wrapper, GuardPolicy):
 
     def with_reward_range(self, reward_range: tuple[float, float] | None) -> Guarded:
         own = self._for_range(reward_range)
-        if not own:  # in words that fit, before the policy within is set
+        if not own:  # before the policy within is set, whose message would not fit
             GuardPolicy.check_rewards(self, reward_range)
         return replace(self, policy=self.policy.with_reward_range(reward_range), **own)
 

@@ -1,7 +1,7 @@
-"""Pending pulls: asked for, and their reward not told yet. Live and simulated runs share this.
+"""Pending pulls, whose rewards have not been told; for live and simulated runs.
 
 A pull becomes late when the next one is asked for before its reward was told. Only then is the
-policy informed. So a game without late rewards is the paper's, bit for bit.
+policy informed. So a run without late rewards is the paper's, bit for bit.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from manyarms.core.jit import kernel
 from manyarms.core.memory import Record, Records
 from manyarms.protocol.policy import ask, count_late, generation, tell
 
-_NEVER = -1  # the generation of a pull that teaches the policy nothing
+_NEVER = -1  # the generation of a pull whose reward is ignored
 
 
 class PendingRecord(Record):
@@ -54,7 +54,7 @@ def tell_pull(state: Any, pending: Records[PendingRecord], number: int, reward: 
 
 @kernel
 def abandon_pull(state: Any, pending: Records[PendingRecord], number: int) -> None:
-    """Abandon a pull: its reward is ignored from now on, even if it comes."""
+    """Abandon a pull: ignore its reward from now on."""
     pull = pending[number]
     if pull.generation == generation(state):
         count_late(state, pull.slot, -pull.late)

@@ -1,4 +1,4 @@
-"""The paper's figures, and their parts. Each figure is a matplotlib Figure."""
+"""The paper's figures. Each is a matplotlib Figure."""
 
 from __future__ import annotations
 
@@ -55,12 +55,12 @@ from manyarms.simulation.sweep_results import SweepResults
 from manyarms.theory.pareto import Rate, rate_on_grid
 from manyarms.theory.rates import minimax_rate, moss_plus_plus_rate, quantile_rate, subset_rate
 
-_MARKS = 10  # markers on a line over time: enough to tell it, not so many as to hide it
+_MARKS = 10  # markers on a line over time
 _TICKS = 10  # up to this many hardnesses get a tick each
 _CELLS = 24  # that are drawn over time, at most
 _ALPHAS: NDArray[np.float64] = np.linspace(0.0, 1.0, 1001)
 _ROOM = 0.06  # of the axis, that the name of a rate takes
-_RATE_MARKS = 8  # markers on a line of `others`, which tell it from the paper's
+_RATE_MARKS = 8  # markers on a line of `others`, which distinguish it from the paper's
 _NONE: Mapping[str, Rate] = MappingProxyType({})
 
 Numbers = NDArray[np.float64]
@@ -178,13 +178,13 @@ def regret_over_time(
     band = check_band(band)
     with framed(width, ax, legend, title=title, note=note) as (figure, axes):
         label_axes(axes, "time t (pulls)", "mean pseudo-regret up to time t")
-        times = np.concatenate([[0], result.times])  # when nothing is lost yet
+        times = np.concatenate([[0], result.times])  # at time 0 the regret is 0
         step = max(1, len(times) // _MARKS)
         lines: list[Line2D] = []
         styles = policy_styles(_chosen(policies, result.policies))
         for k, (label, style) in enumerate(styles.items()):
             means, *ends = (np.concatenate([[0.0], v]) for v in mean_and_band(result, label, band))
-            # each line's markers at other times than its neighbours'
+            # shift the markers of each line, so that they do not overlap
             start = step - 1 - k * step // len(styles)
             options = style.options(label=policy_title(label), markevery=(start, step))
             lines += axes.plot(times, means, **options)
@@ -230,7 +230,7 @@ def _chosen(policies: Sequence[str | Policy] | None, labels: Sequence[str]) -> S
 def name_place(
     axes: Axes, text: str, at: tuple[float, float], shift: tuple[float, float], **options: Any
 ) -> None:
-    """Write beside a place of a plot, in small print, at a distance in points."""
+    """Write a note in small print, shifted from a point by a distance (points)."""
     options = {"textcoords": "offset points", "fontsize": NOTE_SIZE, **options}
     axes.annotate(text, at, xytext=shift, **options)
 
@@ -341,7 +341,7 @@ def _draw_family(axes: Axes, betas: Sequence[float]) -> Line2D:
         _draw_rate(axes, _ALPHAS, rates, f"MOSS++ (β = {beta:g})", LineStyle(colour))
         if (
             not names or beta - names[-1][0] >= _ROOM
-        ):  # it reaches rate 1 at α = β: there its name is
+        ):  # its name is where it reaches rate 1, at α = β
             names.append((beta, f"{beta:.{decimals}f}", "center", 0))
     names.append((min(betas), "β =", "right", -8 - 2 * decimals))
     for at, text, align, shift in names:
@@ -353,14 +353,14 @@ def _draw_others(axes: Axes, others: Mapping[str, Rate]) -> list[Line2D]:
     lines = []
     for k, (label, style) in enumerate(policy_styles(others).items()):
         line = _draw_rate(axes, *rate_on_grid(others[label]), label, style)
-        # along the line, not by points, and each line's markers elsewhere than its neighbours'
+        # at equal distances along the line, and shifted for each line
         line.set_markevery(((k + 1) / (len(others) + 1) / _RATE_MARKS, 1 / _RATE_MARKS))
         lines.append(line)
     return lines
 
 
 def _draw_rate(axes: Axes, alphas: Numbers, rates: Numbers, label: str, style: LineStyle) -> Line2D:
-    # lines along rate 1 are on the edge, and would lose half their width to it
+    # lines at rate 1 are on the edge, which would cut half of their width
     (line,) = axes.plot(
         alphas, rates, label=label, clip_on=False, solid_capstyle="butt", **style.options()
     )

@@ -47,7 +47,7 @@ td.wordy { min-width: 14rem; }
 @media print { body { max-width: none; padding: 0; } h2 { break-after: avoid; }
   img, tr { break-inside: avoid; } }
 """
-# Nothing is fetched: the file can be kept, sent and printed.
+# The file fetches nothing, so it can be kept, sent and printed.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 _REM = 9.5  # of the page, for an inch of a figure
 _WORDY = 40  # characters: a longer cell is wrapped
@@ -73,7 +73,7 @@ def write_page(
     path
         The file to write. Its folder is made if it does not exist.
     title, lead, sections
-        What the page contains. Texts are plain: HTML in them is shown, not interpreted.
+        The contents of the page. HTML in texts is escaped.
 
     Examples
     --------
@@ -114,7 +114,7 @@ def write_page(
 
 
 def _image(figure: Figure, title: str) -> str:
-    """Return a figure as an image, so that its names cannot meet those of another one."""
+    """Return a figure as an image, so that its ids cannot clash with those of another figure."""
     data = base64.b64encode(rendered(figure, "svg")).decode()
     size = f"width: {_REM * figure.get_size_inches()[0]:.1f}rem"
     return f'<img alt="{html.escape(title)}" style="{size}" src="data:image/svg+xml;base64,{data}">'
@@ -165,7 +165,7 @@ def write_report(folder: str | os.PathLike[str]) -> Path:
 
 
 def _lead(results: ResultsFolder) -> str:
-    """Say how much was played."""
+    """Return a sentence about what was played."""
     cells = results.cells
     policies = count_of(len({p for each in cells for p in each.policies}), "policy", "policies")
     runs = count_of(max(each.replications for each in cells), "run")

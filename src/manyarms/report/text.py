@@ -31,7 +31,7 @@ def interval_text(interval: Interval, digits: int) -> str:
 
 
 def for_json(value: Any) -> Any:
-    """Return data for JSON: tuples become lists, and what is not finite None.
+    """Return data for JSON: tuples become lists, and floats that are not finite become None.
 
     >>> for_json({"interval": (1.25, math.nan)})
     {'interval': [1.25, None]}

@@ -1,4 +1,4 @@
-"""Who plays chunks: threads, a GPU or any executor; and the loop that hands chunks out."""
+"""Play chunks with threads, a GPU or any executor."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from manyarms.simulation.progress import ProgressCallback
 from manyarms.simulation.runner import CpuRunner, Played
 from manyarms.simulation.sweep import Engine
 
-_CHUNKS_PER_WORKER = 3  # one is played, two are queued: results travel in the meantime
+_CHUNKS_PER_WORKER = 3  # one is played and two are queued, so that workers never wait for a chunk
 
 
 class Meter:
@@ -57,7 +57,7 @@ class ChunkPlayer(Protocol):
         return future.result()
 
     def close(self) -> None:
-        """Stop what is being played."""
+        """Stop all chunks."""
 
 
 def play_chunks(
@@ -81,9 +81,9 @@ def play_chunks(
         for chunk in chunks:
             # Compiled code depends on the types of state, law and delay. A cell and a player fix
             # all of them, and asking for code that exists costs next to nothing.
-            game = chunk.cell_number, chunk.player_number
-            if game not in compiled:
-                compiled.add(game)
+            pair = chunk.cell_number, chunk.player_number
+            if pair not in compiled:
+                compiled.add(pair)
                 meter.show()
                 player.compile(chunk)
             pending[player.submit(chunk)] = chunk
@@ -92,7 +92,7 @@ def play_chunks(
         while pending:
             collect()
     finally:
-        # after Ctrl-C or an error: nothing else begins, and what is being played stops soon
+        # after Ctrl-C or an error no chunk begins, and running ones stop soon
         player.close()
 
 
@@ -105,7 +105,7 @@ def chunk_player(
     meter: Meter,
     record_arms: bool = False,
 ) -> ChunkPlayer:
-    """Return who plays."""
+    """Return the player of chunks for an engine or executor."""
     if executor is not None:
         return Pool(executor, processors(workers), seed, meter, record_arms=record_arms)
     if engine == "cuda":
@@ -136,7 +136,7 @@ def processors(workers: int | None) -> int:
     """Return how many threads or processes to use (default: all processors)."""
     if workers is not None:
         return check_int("workers", workers, at_least=1)
-    if hasattr(os, "sched_getaffinity"):  # those that this process may use
+    if hasattr(os, "sched_getaffinity"):  # only those that this process may use
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
@@ -174,7 +174,7 @@ class Threads(ChunkPlayer):
         self._pool.shutdown(wait=True, cancel_futures=True)
 
     def _runner(self, chunk: Chunk) -> CpuRunner:
-        """Return the workbench of a chunk's player; the memory of earlier players is freed."""
+        """Return the runner of a chunk's player; the memory of earlier players is freed."""
         place = (chunk.cell_number, chunk.player_number)
         if place not in self._runners:
             runner = CpuRunner(

@@ -1,4 +1,4 @@
-"""Plays chunks on a GPU: one thread plays one replication, with the loop that the CPU plays.
+"""Play chunks on a GPU: one thread plays one replication, with the same loop as on the CPU.
 
 Chunks of one player that are queued at the same time become one batch, with as many lanes as the
 GPU has room for. Two batches run side by side, so that the GPU is busy while the host reads one of
@@ -44,7 +44,7 @@ from manyarms.simulation.runner import Played, Runner, Stopped, Workspace, no_su
 from manyarms.simulation.sweep import Cell
 
 # Measured on an H200, on which a policy's kernel takes some 160 registers.
-_THREADS = 384  # of a processor: more do not fit
+_THREADS = 384  # of a processor; more do not fit
 _STREAMS = 2  # batches at a time
 _SHARE = 0.85  # of the free memory
 _COMPILING = 16  # compiling has room for one lane, and this part of the memory of a batch
@@ -78,7 +78,7 @@ def play_lane(
     measured: Measured,
 ) -> None:
     """Play a stretch of the replication that this lane has."""
-    if measured.distinct_arms[lane] < 0:  # it was given up
+    if measured.distinct_arms[lane] < 0:  # the replication was given up
         return
     own = slice(lane, lane + 1)
     play(
@@ -100,7 +100,7 @@ def play_lane(
 
 
 def _compiled_in(path: str, number: float) -> bool:
-    """Whether a number is a constant of the kernel: what it switches off then costs nothing."""
+    """Whether a number is a constant of the kernel, so that code it switches off costs nothing."""
     if path.startswith("state."):
         return isinstance(number, bool) or number == 0
     return path in ("world.family", "world.model")
@@ -335,7 +335,7 @@ class Device(ChunkPlayer):
                 self._play(runner, taken, place)
 
     def _take(self, place: Place) -> tuple[GpuRunner | None, Queue]:
-        """Return chunks of one player that fill a batch, or all there are if no more come."""
+        """Return chunks of one player that fill a batch, or all of them if no more are queued."""
         with self._changed:
             growing = time.monotonic() < self._latest + _PAUSE
             for at, queue in self._queues.items():
@@ -358,7 +358,7 @@ class Device(ChunkPlayer):
         try:
             played = runner.play(numbers, place, self._stop.is_set, self._meter.add)
             _arms[_kind_of(chunks[0])] = runner.arms
-        except BaseException as error:  # whatever it is, the main thread raises it
+        except BaseException as error:  # the main thread raises it
             for _, future in taken:
                 future.set_exception(error)
             return
@@ -374,5 +374,5 @@ class Device(ChunkPlayer):
 
 
 def _kind_of(chunk: Chunk) -> tuple[str, int, int]:
-    """Return what mostly decides how many arms a replication meets."""
+    """Return the facts that mostly determine how many arms a replication meets."""
     return str(chunk.player.policy), chunk.cell.instance.n_arms, chunk.cell.horizon

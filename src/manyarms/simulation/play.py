@@ -1,4 +1,4 @@
-"""The one loop: ask, read the tape, tell, add up the regret; rewards come in turn or late."""
+"""The loop of the simulator: ask, read the tape, tell, and add up the regret."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from manyarms.protocol.recommend import Scale
 class Stretch(NamedTuple):
     """Which pulls to play: those from `start` + 1 to `stop` of the replications from `first` on."""
 
-    key: Ints  # [of the run]: an array, because Numba takes a plain integer for a signed one
+    key: Ints  # [of the run]: an array, because Numba treats a plain integer as signed
     first: int
     start: int
     stop: int
@@ -25,7 +25,7 @@ class Stretch(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """What is written down, by replication.
+    """What is measured, by replication.
 
     `regret` has a column for each of `times`, whose last one is the horizon, and one more, which
     carries the regret between the pieces of a replication. `arms` has a column for each pull whose
@@ -35,7 +35,7 @@ class Measured(NamedTuple):
     times: Ints
     regret: Any
     best_pulls: Ints
-    distinct_arms: Ints  # NO_ARM for a policy that chose an arm which is not there
+    distinct_arms: Ints  # NO_ARM if the policy chose an arm that does not exist
     recommended: Ints
     recommended_mean: Floats
     arms: Any

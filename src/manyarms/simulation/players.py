@@ -22,10 +22,9 @@ class Player:
     Attributes
     ----------
     policy, label, replications
-        The policy, what tables call it (no other player of the cell has this label), and how often
-        it plays.
+        The policy, its label in tables (unique in the cell), and the number of replications.
     parameters
-        What tables say of its parameters, each in a column of its own.
+        Its parameters in tables, each in its own column.
     """
 
     policy: Policy
@@ -37,7 +36,7 @@ class Player:
 def players_of(policies: Any, replications: int) -> tuple[Player, ...]:
     """Return a player for each policy, or raise; players are taken as they are."""
     if isinstance(policies, str | Policy | Player) or not isinstance(policies, Iterable):
-        policies = [policies]  # one, or a plain class, or refused below, in words that fit
+        policies = [policies]  # one policy or class; anything else is refused below
     chosen = [plain_policy(one) if is_plain(one) else one for one in policies]
     if not chosen:
         raise ParameterError("`policies` must hold at least one policy, got none.")
@@ -62,7 +61,7 @@ def players_of(policies: Any, replications: int) -> tuple[Player, ...]:
 
 
 def _labels(policies: Sequence[Policy]) -> list[str]:
-    """Return labels without what policies were told, where these differ; else their names."""
+    """Return labels without what policies know, unless that makes two of them equal."""
     short = [policy.text(known=False) for policy in policies]
     count = Counter(short)
     return [
@@ -72,13 +71,13 @@ def _labels(policies: Sequence[Policy]) -> list[str]:
 
 
 def _way_out(wrong: Any) -> str:
-    """Say what to write instead of something that is not a policy."""
+    """Return a hint for something that is not a policy."""
     if isinstance(wrong, str):
         return f" For a name use policy({wrong!r})."
     if isinstance(wrong, type) and issubclass(wrong, Policy):
         return f" Call the class: {wrong.__name__}()."
     if is_plain(type(wrong)):
-        return f" Pass the class, {type(wrong).__name__}: each game makes a player of it."
+        return f" Pass the class, {type(wrong).__name__}: each replication makes a player of it."
     if isinstance(wrong, type):
         missing = [
             f"`{name}`"

@@ -1,4 +1,4 @@
-"""What a simulation gives: regrets by policy, replication and time."""
+"""The result of a simulation: regrets by policy, replication and time."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ class Result(Tabular):
     specifications
         The policies with all their parameters.
     instance, n_arms, best_mean
-        What was played on.
+        The instance.
     horizon, seed, first_replication, times
         The number of pulls, the seed, the number of the first replication, and the checkpoints.
     rows
         By policy: a record for each replication, with `regret` by checkpoint, `best_pulls`,
         `distinct_arms`, `recommended` and `recommended_mean`.
     arms
-        By (policy, replication, time): the arms pulled, if they were asked for, else None.
+        By (policy, replication, time): the arms pulled if `record_arms` was given, else None.
     seconds
         By policy: computing time, over all workers.
     parameters, policy_parameters
@@ -51,7 +51,7 @@ class Result(Tabular):
         The number of best arms, or None where means are drawn; whether the instance stands in for
         data that are not there.
     largest_gap
-        The most that a pull can cost: the best mean minus the lowest one.
+        The largest possible regret of a pull: the best mean minus the lowest one.
     good_mean
         The least mean of a best arm.
     objective
@@ -161,7 +161,7 @@ class Result(Tabular):
 
     @property
     def largest_regret(self) -> NDArray[np.float64]:
-        """By checkpoint, the most that a run can have lost."""
+        """By checkpoint, the largest possible regret of a run."""
         return np.asarray(self.largest_gap * self.times)
 
     def interval(
@@ -227,7 +227,7 @@ class Result(Tabular):
         return np.asarray(rows["regret"][:, at])
 
     def _most(self, at: int) -> float:
-        """Return the largest loss that there can be."""
+        """Return the largest possible loss."""
         return float(self.largest_gap if self.objective == "find" else self.largest_regret[at])
 
     def _missed(self, policy: str) -> NDArray[np.bool_]:
@@ -240,7 +240,7 @@ class Result(Tabular):
     def _paired(
         self, first: str | Policy, second: str | Policy, time: int | None
     ) -> tuple[NDArray[Any], NDArray[Any], float]:
-        """Return the losses of the replications that both have, and the largest there can be."""
+        """Return the losses of the replications that both have, and the largest possible loss."""
         at = self._checkpoint(time)
         a, b = self._losses(first, at), self._losses(second, at)
         count = min(len(a), len(b))
@@ -386,7 +386,7 @@ def tidy_columns(
 
 
 def cell_facts(cell: Cell) -> dict[str, Any]:
-    """Return what results say about their cell, as plain data for the provenance."""
+    """Return the facts about a cell that its results have, as plain data."""
     instance = cell.instance
     return {
         "parameters": dict(cell.parameters),

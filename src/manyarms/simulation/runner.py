@@ -1,4 +1,4 @@
-"""What it takes to play one policy in one cell, on any machine; and the workbench for threads."""
+"""Run the replications of one policy in one cell, in threads; `gpu.py` runs them on a GPU."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def row_type(times: int) -> np.dtype[Any]:
 
 
 class Runner:
-    """One policy in one cell."""
+    """Runs replications of one policy in one cell."""
 
     def __init__(self, cell: Cell, player: Player, *, seed: int, record_arms: bool) -> None:
         self.label = str(player.policy)
@@ -84,7 +84,7 @@ class Runner:
 
 
 class CpuRunner(Runner):
-    """Plays replications in several threads, and may keep the arm of every pull."""
+    """Runs replications in several threads, and may keep the arm of every pull."""
 
     def __init__(self, cell: Cell, player: Player, *, seed: int, record_arms: bool = False) -> None:
         super().__init__(cell, player, seed=seed, record_arms=record_arms)

@@ -27,7 +27,7 @@ from manyarms.simulation.sweep import Cell, Engine, Sweep, cell
 from manyarms.simulation.sweep_results import SweepResults
 
 _MOST_NUMBERS = 10**9  # 8 GB
-_PARTS = 4  # of a player's replications, for each thread
+_PARTS = 4  # chunks of a player, for each thread
 
 
 def simulate(
@@ -53,7 +53,7 @@ def simulate(
     between policies are paired. The result is the same, bit for bit, for any number of workers and
     any executor on processors of one kind, and a policy's regret does not depend on which others
     are played beside it. Another processor, a GPU or another C library may round a logarithm
-    differently in its last bit; then a run may go another way where a choice depends on that bit.
+    differently in its last bit; then a run differs if a choice depends on that bit.
 
     Parameters
     ----------
@@ -159,7 +159,7 @@ def run_in_memory(
         meter=meter,
         record_arms=record_arms,
     )
-    # so small that no thread is idle for long
+    # small, so that no thread is idle for long
     chunks = plan(sweep, parts=_PARTS * processors(workers))
     play_chunks(chunks, player, meter, keep)
     meter.show()

@@ -62,8 +62,8 @@ def summarise(
 ) -> PolicySummary:
     """Summarise the regrets of one policy.
 
-    `missed` says which replications found no best arm. If `most`, the largest regret there can be,
-    is given, the mean gets an interval.
+    `missed` says which replications found no best arm. If `most`, the largest possible regret, is
+    given, the mean gets an interval.
     """
     low, high = _ends(regret, None if most is None else (0.0, most), confidence)
     q05, median, q95, q99 = np.quantile(regret, [0.05, 0.5, 0.95, 0.99]).tolist()
@@ -128,7 +128,7 @@ def _number(name: str) -> Callable[[Any, int], str]:
     return lambda row, digits: f"{getattr(row, name):.{digits}f}"
 
 
-# The columns of tables by name: what stands above them, and what they show of a row.
+# The columns of tables by name: the head, and the text for a row.
 _Columns: TypeAlias = dict[str, tuple[str, Callable[[Any, int], str]]]
 POLICY_COLUMNS: _Columns = {
     "mean": ("mean ± standard error", _mean),

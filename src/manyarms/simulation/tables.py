@@ -1,7 +1,7 @@
 """Results in a folder: a Parquet file for each chunk, and `_provenance.json`.
 
-The provenance has the hash and the seed of the sweep, what each cell is, engine, versions, machine
-and times. Readers of Parquet skip names that begin with an underscore, so that
+The provenance has the hash and the seed of the sweep, facts about each cell, the engine, versions,
+the machine and times. Readers of Parquet skip names that begin with an underscore, so that
 `pandas.read_parquet(folder)` reads a folder as one table.
 """
 
@@ -36,7 +36,7 @@ class ResultsFolder(SweepResults):
     Attributes
     ----------
     folder, provenance
-        Where they are, and what `_provenance.json` says.
+        The folder, and the contents of `_provenance.json`.
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:

@@ -2,7 +2,7 @@ r"""UCB1, UCB, KL-UCB and Thompson sampling: scan all arms that were tried, and 
 
 An arm that was never pulled is drawn when its first pull is due, so neither time nor memory depends
 on the number n of arms. But every pull looks at all arms tried so far: its cost grows with their
-number. These policies are for few arms; on many, give them a random subset (`SubSampled`).
+number. These policies are for few arms; with many, use a random subset (`SubSampled`).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from manyarms.policies.parts.randomness import (
 from manyarms.protocol import Policy, plays
 from manyarms.protocol.parameters import Positive
 
-_UNSEEN = 1e300  # above every index: an arm that has no reward yet
+_UNSEEN = 1e300  # of an arm without a reward: above every index
 _LOG_4 = math.log(4.0)
 _LOG_5 = math.log(5.0)
 
@@ -280,8 +280,9 @@ class KLUCB(Policy):
 
     Notes
     -----
-    A. Garivier, O. Cappé, "The KL-UCB algorithm for bounded stochastic bandits and beyond", COLT
-    2011. For rewards in [0, 1]; a mean outside counts as the nearer end. For coins the regret is
+    A. Garivier, O. Cappé, "The KL-UCB algorithm for bounded stochastic bandits and
+    beyond", COLT 2011. For rewards in [0, 1]; a mean outside is replaced by the nearer end. For
+    coins the regret is
     :math:`\sum_a \Delta_a \log T / \mathrm{kl}(\mu_a, \mu^*)` and lower order, the least possible
     in the limit. Needs neither horizon nor best mean. With n arms the first n pulls only explore.
 
@@ -370,10 +371,10 @@ def posterior_sample(a: float, b: float, key: int) -> float:
 
 @kernel
 def is_success(reward: float, rounding: Stream) -> bool:
-    """Round a reward for rules made for 0 and 1.
+    """Round a reward to 0 or 1.
 
-    One between them is a success with the probability it says, which keeps the mean; one outside
-    counts as the nearer end.
+    A reward between them is a success with this probability, so the mean stays the same. A reward
+    outside is replaced by the nearer end.
     """
     if 0.0 < reward < 1.0:
         return unit(next_word(rounding)) < reward
@@ -399,7 +400,7 @@ class Thompson(Policy):
     -----
     S. Agrawal, N. Goyal, "Analysis of Thompson sampling for the multi-armed bandit problem", COLT
     2012; W. R. Thompson (Biometrika 25, 1933). Needs neither horizon nor best mean. A reward
-    between 0 and 1 is taken for a success with that probability; one outside for the nearer end.
+    between 0 and 1 counts as a success with that probability.
     With n arms it tries nearly all of them before it stays with one. If rewards are late, samples
     come from what is known, so a batch spreads over many arms by itself.
 

@@ -1,4 +1,4 @@
-"""What the guard keeps: slots in random order, and pulls until their rewards are counted.
+"""The state of the guard: slots in random order, and pulls until their rewards are counted.
 
 The bounds of a slot use the longest prefix of its pulls whose rewards have arrived, so that early
 good rewards cannot bias them.
@@ -27,31 +27,31 @@ class GuardSlot(Record):
     pulls: int  # N, of the prefix
     total: float  # of its rewards
     out: int  # the period in which it was ruled out
-    late: int  # pulls whose reward was not there when the next pull was asked for
+    late: int  # late pulls
     first: int  # the oldest pull that is not in `pulls`, 0 if there is none
     last: int  # the newest one
 
 
 class GuardPull(Record):
-    """A pull, from its launch until all earlier ones of its slot are settled, too."""
+    """A pull, until it and all earlier ones of its slot are settled."""
 
     slot: int
     by_rule: int  # 1 if the rule chose it, 0 if the guard did, else as the policy says
     period: int
-    floor: float  # l when it was launched; -inf while stage 0 was not over
+    floor: float  # l when it was made; -inf before the end of stage 0
     reward: float
     settled: int
     next: int  # the next pull of the same slot, 0 if there is none
 
 
 class GuardClock(Record):
-    """Where the guard is."""
+    """The state of the stages and of the floor."""
 
     horizon: int  # T, or the present guess
     guessed: int  # 1 if T is unknown
     arms: int  # slots there can be
     opened: int
-    made: int  # pulls launched
+    made: int  # pulls made
     notes: int  # places of `pending` that were ever used
     free: int  # those that are free again
     log: float  # L
@@ -61,7 +61,7 @@ class GuardClock(Record):
     allowance: float
     period: int  # changes when slots that are out come back
     floor: float  # l
-    keeper: int  # the slot that gave it, or -1
+    keeper: int  # the slot whose bound the floor is, or -1
     debt: float  # D
     dropped: int
     rules: int  # the slot of which the rule learned last
@@ -76,7 +76,7 @@ class GuardClock(Record):
 
 
 class Guard(NamedTuple):
-    """The order of the arms, what was seen of each, and the stage that runs."""
+    """The order of the arms, their rewards, and the current stage."""
 
     beta: float
     kl: bool
@@ -133,7 +133,7 @@ def has_fresh(guard: Guard) -> bool:
 def open_next(guard: Guard) -> int:
     """Give the next arm of the order a slot; there must be one."""
     arm = draw_fresh(guard.sampler, guard.words)
-    # a file may lie about who is retired: the loop ends all the same
+    # the loop ends even if a damaged snapshot has wrong retired arms
     while cannot_open(guard, arm) and guard.sampler.drawn[0] < guard.sampler.n[0]:
         arm = draw_fresh(guard.sampler, guard.words)
     return give_slot(guard, arm)
@@ -151,7 +151,7 @@ def open_newcomer(guard: Guard) -> int:
 
 @kernel
 def first_newcomer(guard: Guard) -> int:
-    """Return the number of arms there were at first."""
+    """Return the number of arms at the start."""
     return guard.sampler.n[0] - guard.newcomers.n[0]
 
 
@@ -184,7 +184,7 @@ def next_note(guard: Guard) -> int:
 
 @kernel
 def launch_pull(guard: Guard, slot: int, by_rule: int) -> int:
-    """Write down a pull of an open slot, and return its note."""
+    """Record a pull of an open slot, and return its note."""
     clock, own = guard.clock[0], guard.slot[slot]
     note = next_note(guard)
     if clock.free > 0:
@@ -209,7 +209,7 @@ def launch_pull(guard: Guard, slot: int, by_rule: int) -> int:
 
 @kernel
 def settle(guard: Guard, slot: int) -> None:
-    """Count the rewards of a slot up to the first one that is still waited for."""
+    """Count the rewards of a slot up to its first pending pull."""
     clock, own = guard.clock[0], guard.slot[slot]
     while own.first > 0 and guard.pending[own.first].settled != WAITED_FOR:
         pull = guard.pending[own.first]
@@ -242,7 +242,7 @@ def is_gone(guard: Guard, slot: int) -> bool:
 
 
 def stage_words(guard: Guard) -> str:
-    """Say what the guard does, if it does something."""
+    """Describe what the guard does; "" if nothing."""
     clock = guard.clock[0]
     if clock.at >= 0:
         arms = "an arm" if clock.size == 1 else f"{clock.size} arms"

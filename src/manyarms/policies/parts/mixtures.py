@@ -1,14 +1,13 @@
-"""Mixture-arms: pulling one pulls an arm drawn with the frequencies of an earlier iteration.
+"""Mixture-arms: a pull draws an arm with the frequencies of an earlier iteration.
 
 Mixture-arm j has a share for every member of iteration j's set: the pulls that the member got.
-Drawing one is inverting the cumulative shares, with a guide table that starts the search next to
-its end (Chen & Asau 1974): two steps in expectation, whatever the size of the set. A share may
-belong to another mixture-arm; then the draw goes on there.
+Drawing one is inverting the cumulative shares, with a guide table (Chen & Asau 1974): two steps in
+expectation, whatever the size of the set. A share may belong to another mixture-arm, which is drawn
+from then.
 
 MOSS++ and empMOSS++ run MOSS (`moss_run.py`) in iterations, and each iteration becomes a
-mixture-arm. Arms that come may be drawn when the next iteration begins. An arm that goes loses its
-slots and its shares of mixture-arms, and the set shrinks, K with it; a set left without any member
-gets a fresh arm.
+mixture-arm. New arms may be drawn when the next iteration begins. A retired arm loses its slots and
+its shares of mixture-arms, and the set and K shrink; a set without members gets a fresh arm.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ class Tally(Record):
 
 
 class Mixtures(NamedTuple):
-    """Mixture-arms 1, 2, …, one behind the other."""
+    """The mixture-arms 1, 2 and so on."""
 
     share: Records[Share]
     end: Ints  # by mixture-arm: where its shares end; end[0] = 0
@@ -95,7 +94,7 @@ def reset_iterations(state: Any, key: int, horizon: int) -> None:
 
 @kernel
 def wait_for(moss: MossRun, mixtures: Mixtures, j: int) -> None:
-    """Let mixture-arm j wait for its first pull, unless all its arms are retired."""
+    """Mark mixture-arm j as waiting for its first pull, unless all its arms are retired."""
     if mixture_pulls(mixtures, j) > 0:
         mixtures.waiting[moss.run[0].waiting] = j
         moss.run[0].waiting += 1
@@ -194,7 +193,7 @@ def arrive_later(state: Any, count: int) -> None:
 
 @rare
 def lose_arm(state: Any, arm: int) -> None:
-    """Take a retired arm out of mixture-arms, slots and fresh arms; K is as it was."""
+    """Remove a retired arm from mixture-arms, slots and fresh arms; K does not change."""
     moss, mixtures, run = state.moss, state.mixtures, state.moss.run[0]
     add_name(moss.retired, arm)
     leave_mixtures(mixtures, arm)

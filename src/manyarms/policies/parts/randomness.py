@@ -1,4 +1,4 @@
-"""The purposes of random words. Each has a key of its own, so no draw shifts another."""
+"""The purposes of random words. Each has its own key, so that draws are independent."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def reset_order(sampler: Sampler, words: Stream, key: int) -> None:
 
 @kernel
 def reset_draws(state: Any, key: int) -> None:
-    """Begin a new random order, and new ties, where a state has `sampler`, `words` and `ties`."""
+    """Begin a new random order and new ties of a state with `sampler`, `words` and `ties`."""
     reset_order(state.sampler, state.words, key)
     restart(state.ties, draw(key, TIES))
 
