@@ -4,13 +4,13 @@ r"""Confidence intervals without SciPy.
 much as another, and happen once in four hundred. Student's interval, and any bootstrap, know only
 the runs that were seen: with 100 of them they cover the mean in one case of four. But no run
 costs more than a known bound, such as the horizon times the largest gap. So one more value,
-:math:`x_0`, is put at that bound :math:`b`, all values get random weights, and the upper limit
+:math:`x_0`, is put at that bound :math:`b`, all values get random weights, and the upper bound
 :math:`u` of the mean is a quantile (Gaffke 2005):
 
 .. math:: \Pr\Bigl(\sum_{i=0}^n w_i x_i > u\Bigr) = \frac{\delta}{2}, \qquad
     w \sim \text{Dirichlet}(1, \dots, 1), \qquad x_0 = b
 
-The lower limit is its mirror image. For values at the two bounds this is Clopper and Pearson's
+The lower bound is its mirror image. For values at the two bounds this is Clopper and Pearson's
 interval; for values that fill their range it is a little wider than Student's. It does not need to
 know which runs missed: a run that met a best arm and lost it again costs as much. Coverage is
 proved for two values, conjectured for all bounded ones, and tested here; the table is made by
@@ -98,7 +98,7 @@ def mean_interval(
 def mean_limits(
     values: NDArray[Any], *, bounds: tuple[ArrayLike, ArrayLike], confidence: float = 0.95
 ) -> tuple[Numbers, Numbers]:
-    """Return the limits of the means of many columns at once, such as regret by (run, time).
+    """Return the interval of the mean of each column, such as regret by (run, time).
 
     Parameters
     ----------
@@ -120,10 +120,10 @@ def mean_limits(
     columns = np.moveaxis(np.asarray(values, np.float64), 0, -1)
     z = _normal_quantile(confidence)
     lowest, highest = (np.asarray(bound, np.float64) for bound in bounds)
-    return -_upper_limit(-columns, -lowest, z), _upper_limit(columns, highest, z)
+    return -_upper_bound(-columns, -lowest, z), _upper_bound(columns, highest, z)
 
 
-def _upper_limit(values: Numbers, bound: Numbers, z: float) -> Numbers:
+def _upper_bound(values: Numbers, bound: Numbers, z: float) -> Numbers:
     r"""Return the quantile of the weighted mean that belongs to the normal quantile `z`.
 
     A Dirichlet mean is a ratio of sums of exponential variables, so that its tail at u is that of
@@ -203,7 +203,7 @@ def _largest_ratio(over: Numbers, under: Numbers, bound: float, confidence: floa
     if not under.any():
         return math.inf
     z, highest = _normal_quantile(confidence), np.asarray(bound)
-    return _crossing(lambda r: bool(_upper_limit(over - r * under, highest, z) > 0.0))
+    return _crossing(lambda r: bool(_upper_bound(over - r * under, highest, z) > 0.0))
 
 
 def _normal_quantile(confidence: float) -> float:

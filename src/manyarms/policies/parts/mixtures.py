@@ -38,7 +38,7 @@ class Share(Record):
     guide: int  # for the k-th of equal parts of the pulls: the member it begins with
 
 
-class Tally(Record):
+class MixtureCounts(Record):
     closed: int  # mixture-arms
     filled: int  # shares
 
@@ -48,7 +48,7 @@ class Mixtures(NamedTuple):
 
     share: Records[Share]
     end: Ints  # by mixture-arm: where its shares end; end[0] = 0
-    tally: Records[Tally]  # [tally]
+    counts: Records[MixtureCounts]  # [counts]
     words: Stream
     waiting: Ints  # those that wait for their first pull in this iteration
     order: Stream
@@ -68,7 +68,7 @@ def mixtures(memory: Memory, *, shares: int, arms: int, most: int) -> Mixtures:
     return Mixtures(
         memory.records(shares, Share, most=most),
         memory.ints(arms + 1),
-        memory.records(1, Tally),
+        memory.records(1, MixtureCounts),
         stream(memory),
         memory.ints(arms),
         stream(memory),
@@ -84,7 +84,7 @@ def reset_iterations(state: Any, key: int, horizon: int) -> None:
     reset_arms(state.moss, key)
     restart(state.mixtures.order, draw(key, ORDER))
     restart(state.mixtures.words, draw(key, MIXTURES))
-    wipe(state.mixtures.tally, 0)
+    wipe(state.mixtures.counts, 0)
     wipe(state.clock, 0)
     state.clock[0].horizon = horizon
 
@@ -148,9 +148,9 @@ def real_arm(mixtures: Mixtures, member: int) -> int:
 @kernel
 def add_share(mixtures: Mixtures, member: int, pulls: int) -> None:
     """Add a member to the mixture-arm that is being made."""
-    at = mixtures.tally[0].filled
-    mixtures.tally[0].filled = at + 1
-    begins = at == mixtures.end[mixtures.tally[0].closed]
+    at = mixtures.counts[0].filled
+    mixtures.counts[0].filled = at + 1
+    begins = at == mixtures.end[mixtures.counts[0].closed]
     mixtures.share[at].member = member
     mixtures.share[at].until = pulls if begins else mixtures.share[at - 1].until + pulls
 
@@ -158,9 +158,9 @@ def add_share(mixtures: Mixtures, member: int, pulls: int) -> None:
 @rare
 def close_mixture(mixtures: Mixtures) -> None:
     """Complete the mixture-arm: build its guide table."""
-    mixtures.tally[0].closed += 1
-    mixtures.end[mixtures.tally[0].closed] = mixtures.tally[0].filled
-    _guide(mixtures, mixtures.tally[0].closed)
+    mixtures.counts[0].closed += 1
+    mixtures.end[mixtures.counts[0].closed] = mixtures.counts[0].filled
+    _guide(mixtures, mixtures.counts[0].closed)
 
 
 @kernel
@@ -224,7 +224,7 @@ def is_empty_without(mixtures: Mixtures, member: int, arm: int) -> bool:
 @rare
 def leave_mixtures(mixtures: Mixtures, arm: int) -> None:
     """Remove a retired arm from all mixture-arms, and mixture-arms that are now empty."""
-    for j in range(1, mixtures.tally[0].closed + 1):
+    for j in range(1, mixtures.counts[0].closed + 1):
         before, until = 0, 0
         for at in range(mixtures.end[j - 1], mixtures.end[j]):
             share = mixtures.share[at]
