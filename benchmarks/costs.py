@@ -26,8 +26,8 @@ import numpy as np
 import manyarms as ma
 from manyarms.core import rng
 from manyarms.core.memory import ARRAYS
+from manyarms.core.tabular import markdown_table
 from manyarms.policies import CATALOGUE
-from manyarms.report.text import Table
 from run import ALPHA, HORIZON, N_ARMS, TOLD, best_of, live_seconds
 
 ROOT = Path(__file__).parents[1]
@@ -120,7 +120,7 @@ def table(page: str) -> str:
             own = measured[name]
             cells = [about.scaling, f"{own['live']:.0f}"]
             rows.append([f"`{name}`", *cells, _size(own["memory"]), f"{own['words']:.2g}"])
-    return Table(_HEAD, rows).markdown()
+    return markdown_table(_HEAD, rows)
 
 
 def _size(count: int) -> str:

@@ -1,10 +1,11 @@
 """How far finders are behind the best one, on 40 problems that were drawn before any was played.
 
-    python benchmarks/finders.py                 the half that judges, 100 runs each (minutes)
-    python benchmarks/finders.py --half tuned    the half that constants may be chosen on
-    python benchmarks/finders.py --runs 400      more runs
+    python benchmarks/finders.py                    the half that judges, 100 runs each (minutes)
+    python benchmarks/finders.py --half tuned       the half that constants may be chosen on
+    python benchmarks/finders.py --half near-one    8 problems where many arms have means near 1
+    python benchmarks/finders.py --runs 400         more runs
 
-Each problem has arms of one kind, and from n/100 to 100 n pulls. A finder's score is its mean
+Each drawn problem has arms of one kind, and from n/100 to 100 n pulls. A finder's score is its mean
 simple regret, divided by the least of all finders; to both, 0.001 is added, because below this the
 difference does not matter. `>` marks a score that is above 1.3 by more than two standard errors.
 """
@@ -19,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 import manyarms as ma
-from manyarms.instances import Instance, from_means
+from manyarms.instances import BetaMeans, Instance, UniformMeans, from_means, reservoir
 
 SEEDS = {"tuned": 28_001, "held out": 28_002}
 COUNT = 20  # problems in each half
@@ -27,6 +28,7 @@ SHORTEST, LONGEST, MOST_ARMS = 300, 30_000, 200_000
 LIMIT, SMALL = 1.3, 0.001
 FINDERS = {
     "scout": ma.policy("scout"),
+    "scout(search=0.3)": ma.policy("scout(search=0.3)"),
     "halving": ma.policy("sequential-halving"),
     "halving(4096)": ma.policy("sequential-halving", size=4096),
 }
@@ -81,8 +83,16 @@ _KINDS: dict[str, Callable[[Luck, int], tuple[str, np.ndarray]]] = {
 }
 
 
+_NEAR_ONE = BetaMeans(2.0, 1.0), BetaMeans(5.0, 1.0), UniformMeans(0.0, 1.0), UniformMeans(0.5, 1.0)
+
+
 def problems(half: str) -> Iterator[FindersProblem]:
-    """Yield the problems of a half: kinds take turns."""
+    """Yield the problems of a half, whose kinds take turns, or those with means near 1."""
+    if half == "near-one":
+        for law in _NEAR_ONE:
+            for horizon in (5000, 20_000):
+                yield FindersProblem(f"{law}, T = {horizon}", reservoir(law), horizon)
+        return
     luck = np.random.default_rng(SEEDS[half])
     for number in range(COUNT):
         kind = list(_KINDS)[number % len(_KINDS)]
@@ -96,12 +106,12 @@ def problems(half: str) -> Iterator[FindersProblem]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--half", choices=list(SEEDS), default="held out")
+    parser.add_argument("--half", choices=[*SEEDS, "near-one"], default="held out")
     parser.add_argument("--runs", type=int, default=100)
     parser.add_argument("--workers", type=int, default=None)
     options = parser.parse_args()
     scores: dict[str, list[float]] = {name: [] for name in FINDERS}
-    print(" ".join(f"{name:>14}" for name in FINDERS))
+    print(" ".join(f"{name:>17}" for name in FINDERS))
     for problem in problems(options.half):
         regrets = []
         for finder in FINDERS.values():
@@ -124,10 +134,10 @@ def main() -> None:
             excess = regret + SMALL - LIMIT * (regrets[best] + SMALL)
             beyond = excess.mean() > 2.0 * excess.std() / math.sqrt(options.runs)
             cells.append(f"{'>' if beyond else ''}{mean / means[best]:.2f}")
-        print(" ".join(f"{cell:>14}" for cell in cells), f" {means[best]:.4f} ", problem.name)
+        print(" ".join(f"{cell:>17}" for cell in cells), f" {means[best]:.4f} ", problem.name)
     table = np.array(list(scores.values()))
     for title, row in ("geometric mean", np.exp(np.log(table).mean(1))), ("worst", table.max(1)):
-        print(" ".join(f"{score:14.2f}" for score in row), "", title)
+        print(" ".join(f"{score:17.2f}" for score in row), "", title)
 
 
 if __name__ == "__main__":

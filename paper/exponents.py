@@ -25,9 +25,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manyarms.core.statistics import Interval
+from manyarms.core.tabular import TextTable
 from manyarms.errors import ParameterError
 from manyarms.report.style import ALPHA, policy_title
-from manyarms.report.text import Table, interval_text
+from manyarms.report.text import interval_text
 from manyarms.simulation.results import Result
 from manyarms.theory.rates import minimax_rate, moss_plus_plus_rate, quantile_rate
 
@@ -172,7 +173,7 @@ def _measure(policy: str, alpha: float, kinds: Mapping[str, list[Result]]) -> Me
     return MeasuredExponent(policy, beta, alpha, fits)
 
 
-def table_of(measured: Sequence[MeasuredExponent]) -> Table:
+def table_of(measured: Sequence[MeasuredExponent]) -> TextTable:
     """Return a row for each policy and hardness."""
     rows = []
     for one in measured:
@@ -182,4 +183,4 @@ def table_of(measured: Sequence[MeasuredExponent]) -> Table:
         plain = f"{one.fit.log_power:.2g}", interval_text(one.fit.without_log, 3)
         rows.append((*about, one.kind, *plain, others or "none"))
     slopes = ("θ", "measured", "on", "b", "slope without log log", "other problems")
-    return Table(("policy", ALPHA, *slopes), rows)
+    return TextTable(("policy", ALPHA, *slopes), rows)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from manyarms.core.statistics import Interval
+from manyarms.core.tabular import TextTable
 from manyarms.core.theme import LIGHT
 from manyarms.errors import ParameterError
 from manyarms.instances.means import lower_bound_instance
@@ -23,7 +24,7 @@ from manyarms.report.drawing import Axes, Figure, Line2D, drawing
 from manyarms.report.figures import name_place
 from manyarms.report.style import ALPHA as ALPHA_LETTER
 from manyarms.report.style import NOTE_SIZE, WIDE, LineStyle, thousands
-from manyarms.report.text import Table, interval_text, write_text
+from manyarms.report.text import interval_text, write_text
 from manyarms.simulation import Player, Result, ResultsFolder, Sweep, cell
 from manyarms.theory.lower_bound_family import LowerBoundFamily
 from paper.rates import legend_lines, theory_styles
@@ -102,7 +103,7 @@ def write(results: ResultsFolder, out: Path) -> list[Path]:
         f"instance 0, R̄ that on\ninstance 1, which stands for the average over all that hide a "
         f"group. Intervals hold with\n95 % for each pair. A bound below 0 says nothing.",
         "\n".join(f"- {note}" for note in trade_off_notes(points)),
-        table.markdown(),
+        table.to_markdown(),
     ]
     _, svg, _ = save_figure(trade_off_figure(points), out / "lower-bound")
     return [svg, write_text(out / "lower-bound.md", "\n\n".join(page))]
@@ -187,7 +188,7 @@ def trade_off_notes(points: Sequence[TradeOffPoint]) -> list[str]:
     return notes
 
 
-def trade_off_table(points: Sequence[TradeOffPoint]) -> Table:
+def trade_off_table(points: Sequence[TradeOffPoint]) -> TextTable:
     """Return a row for each point."""
     head = ("B", "Δ", "policy", "R_0", "R̄", "bound from R_0", "", "2^-8 TK/B, if R_0 ≤ B", "")
     rows = [
@@ -204,7 +205,8 @@ def trade_off_table(points: Sequence[TradeOffPoint]) -> Table:
         )
         for point in points
     ]
-    return Table(head, rows, f"The lower bound, checked with {points[0].replications} replications")
+    title = f"The lower bound, checked with {points[0].replications} replications"
+    return TextTable(head, rows, title)
 
 
 def trade_off_figure(points: Sequence[TradeOffPoint]) -> Figure:

@@ -202,7 +202,7 @@ def write(results: ResultsFolder, out: Path) -> list[Path]:
         f"as 1/T, but at least {min(game.replications for game in games)}."
     )
     title = "# Measured exponents of regret in the horizon"
-    page = "\n\n".join([title, MODEL, rule, table_of(measured).markdown()])
+    page = "\n\n".join([title, MODEL, rule, table_of(measured).to_markdown()])
     _, svg, _ = save_figure(measured_rates(measured), out / "rates")
     return [svg, write_text(out / "rates.md", page)]
 

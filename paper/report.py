@@ -10,9 +10,10 @@ from pathlib import Path
 
 import numpy as np
 
+from manyarms.core.tabular import TextTable
 from manyarms.report import Section, figure_1, regret_against_hardness, regret_over_time
 from manyarms.report.style import ALPHA, HARDNESS, PAPER_BAND, policy_title
-from manyarms.report.text import Table, count_of, write_text
+from manyarms.report.text import count_of, write_text
 from manyarms.simulation import Result
 from paper.verdicts import Claim, Verdict, counted
 
@@ -49,7 +50,7 @@ def _against_hardness(played: ByHardness) -> Section:
     first = next(iter(played.values()))
     rows = [[f"{alpha}", *map(_mean, _finals(result))] for alpha, result in played.items()]
     head = [HARDNESS, *map(policy_title, first.policies)]
-    table = Table(head, rows, "Mean final regret ± its standard error")
+    table = TextTable(head, rows, "Mean final regret ± its standard error")
     text = _played(first)
     figure = regret_against_hardness(played, band=PAPER_BAND)
     return Section("Figure 2(a): regret against hardness", [text], [figure], [table])
@@ -58,7 +59,7 @@ def _against_hardness(played: ByHardness) -> Section:
 def _over_time(title: str) -> Callable[[ByHardness], Section]:
     def made(played: ByHardness) -> Section:
         (result,) = played.values()
-        table = Table(
+        table = TextTable(
             ["policy", "mean final regret ± its standard error", "median", "worst run"],
             [
                 [policy_title(policy), _mean(own), f"{np.median(own):.0f}", f"{own.max():.0f}"]
@@ -140,7 +141,7 @@ def claims_section(claims: Sequence[Claim]) -> Section:
         "that were not seen. All parts are in claims.csv."
     )
     head = ["", "claim, and how it is read", "verdict", "the parts that decide"]
-    return Section("The claims", [how], tables=[Table(head, rows)])
+    return Section("The claims", [how], tables=[TextTable(head, rows)])
 
 
 def tally(claims: Sequence[Claim]) -> str:

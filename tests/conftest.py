@@ -22,5 +22,5 @@ def contest_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "contests"
     folder.mkdir()
     monkeypatch.setenv("MANYARMS_DATA", str(folder))
-    monkeypatch.setattr("manyarms.instances.contests.cache_folder", lambda: tmp_path / "cache")
+    monkeypatch.setattr("manyarms.instances.contests.contest_cache", lambda: tmp_path / "cache")
     return folder

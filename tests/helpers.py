@@ -11,8 +11,8 @@ from typing import Any
 from manyarms.instances import Instance
 from manyarms.live.handle import Live
 from manyarms.protocol import Policy
+from manyarms.simulation.runner import CpuRunner
 from manyarms.simulation.sweep import cell
-from manyarms.simulation.workbench import Workbench
 from tests.policies.battery import ALL_POLICIES, EVERY_POLICY, label
 
 __all__ = ["ALL_POLICIES", "EVERY_POLICY", "Reward", "flipped", "label", "play_live", "run_python"]
@@ -38,9 +38,9 @@ class Stepper:
 
     def __init__(self, policy: Policy, instance: Instance, *, horizon: int, seed: int) -> None:
         game = cell(policy, instance, horizon=horizon, replications=1, checkpoints=1)
-        self._bench = Workbench(game, game.players[0], seed=seed)
-        self._space = self._bench._idle[0]
-        self._recorder = self._bench._new_recorder(1)
+        self._runner = CpuRunner(game, game.players[0], seed=seed)
+        self._space = self._runner._idle[0]
+        self._measured = self._runner._new_measured(1)
 
     @property
     def state(self) -> Any:
@@ -48,8 +48,8 @@ class Stepper:
 
     def play(self, run: int, start: int, stop: int) -> float:
         """Play pulls of a replication, which goes on from the last call; return its regret."""
-        self._bench._call(self._space, self._recorder, run, start, stop)
-        return float(self._recorder.regret[0, -1])
+        self._runner._call(self._space, self._measured, run, start, stop)
+        return float(self._measured.regret[0, -1])
 
 
 def flipped(data: bytes, bit: int) -> bytes:

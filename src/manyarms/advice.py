@@ -1,4 +1,4 @@
-"""Recommend a policy: simulate a few on problems of the user's size, and compare what they lose."""
+"""Recommend a policy: simulate a few on problems of the user's size, and compare their losses."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from manyarms.core.checks import check_int, check_number, check_one, refusal
 from manyarms.core.tabular import aligned
 from manyarms.instances import Instance, from_means, planted
-from manyarms.policies import CATALOGUE
+from manyarms.policies import CATALOGUE, Prospector
 from manyarms.protocol import Policy, policy
 from manyarms.protocol.policy import MOST_ARMS
 from manyarms.protocol.registry import makers_of, parameters_of
@@ -43,7 +43,7 @@ _WIDTH = 80  # characters of a line
 
 
 class AdviceRow(NamedTuple):
-    """What one policy loses, in percent of the most that can be lost.
+    """The loss of one policy, in percent of the largest possible loss.
 
     The mean and its standard error are over all problems, the median is over all replications of
     all problems, `worst` is the largest mean on a problem, and `by_problem` has all of these.
@@ -59,24 +59,24 @@ class AdviceRow(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class Advice:
-    """A recommended policy, and what it and others lose on problems of the user's size.
+    """A recommended policy, and its loss and those of others on problems of the user's size.
 
-    `print` shows the answer, and a table.
+    `print` shows the answer and a table.
 
     Attributes
     ----------
     policy
         The recommended policy.
     label, code
-        What tables call it, and what to type to make it.
+        Its label in tables, and the code that makes it.
     alike
         The policies that cannot be distinguished from it.
     rows
         One `AdviceRow` for each policy that was played, the lowest mean first.
     problems
-        The problems, in words.
+        Descriptions of the problems.
     n_arms, horizon, pending, objective, replications
-        What was simulated.
+        The size of the simulation.
 
     Examples
     --------
@@ -116,6 +116,9 @@ class Advice:
             f"0 %: a best arm {kept}. 100 %: the worst arm is.",
             f"{self.n_arms:,} arms, {self.horizon:,} pulls{late}; {self.replications} replications "
             f"of {_count(len(self.problems), 'problem')}: {', '.join(self.problems)}.",
+            "If arms are added later, Prospector tries them."
+            if isinstance(self.policy, Prospector)
+            else "If arms will be added later, use ma.Prospector(), which tries new arms.",
         ]
         shown = len(head) if len(self.problems) > 1 else -1  # of one problem, it is the mean
         table = aligned([row[:shown] for row in (head, *cells)])
@@ -244,7 +247,7 @@ def advise(
         cell(made, problem, **size, checkpoints=1, parameters={"problem": words})
         for words, problem in problems.items()
     )
-    results = run_in_memory(Sweep("advice", cells, seed), workers=workers, progress=progress)
+    results = run_in_memory(Sweep("advice", cells, seed), workers=workers, progress=progress).cells
     losses, labels = _losses(results, objective), results[0].policies
     best, alike = _choice(losses, labels)
     return Advice(
@@ -283,7 +286,7 @@ def _best_means(best_mean: Any, instance: Instance | None) -> tuple[float | None
 def _problems(
     n_arms: int, horizon: int, m_at_least: int | None, bests: Iterable[float]
 ) -> dict[str, Instance]:
-    """Return the problems to simulate, each with a few words about it."""
+    """Return the problems to simulate, with a description of each."""
     fewest = best_arms(n_arms, horizon, _HARDEST if m_at_least is None else 1.0)
     fewest = max(fewest, m_at_least or 1)  # beyond hardness 1, all problems are alike
     hardest = hardness(n_arms, fewest, horizon)
@@ -329,7 +332,7 @@ def _usual(
 
 
 def _code(name: str, parameters: dict[str, Any]) -> str:
-    """Return what to type to make a policy.
+    """Return the code that makes a policy.
 
     >>> _code("moss++", {"beta": 0.6}), _code("ss-greedy", {})
     ('ma.MOSSPlusPlus(beta=0.6)', 'ma.policy("ss-greedy")')
@@ -355,7 +358,7 @@ def _given(policies: Any) -> dict[str, Policy]:
 
 
 def _losses(results: Sequence[Result], objective: Objective) -> NDArray[np.float64]:
-    """Return losses in percent of the most that can be lost, by policy, replication, problem."""
+    """Return losses in percent of the largest possible, by policy, replication and problem."""
     if objective == "find":
         lost, most = [one.simple_regret for one in results], [one.largest_gap for one in results]
     else:

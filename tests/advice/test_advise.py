@@ -157,6 +157,8 @@ def test_the_first_line_is_the_answer_and_lines_fit() -> None:
     first, second, *_ = str(unsure).splitlines()
     assert first == f'Use ma.policy("ss-greedy"): it loses {lost}; none is clearly better.'
     assert second == "Not distinguishable from it: moss, uniform."
+    assert str(advice).endswith("be added later, use ma.Prospector(), which tries new arms.")
+    assert str(replace(advice, policy=ma.Prospector())).endswith("Prospector tries them.")
 
 
 def test_policies_of_the_user() -> None:

@@ -287,7 +287,7 @@ def copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.patient
 def test_an_edit_changes_the_digest(copy: Path) -> None:
     seen = {digest([])}
-    for name in ("protocol/keys.py", "simulation/workbench.py", "core/rng.py", "policies/new.py"):
+    for name in ("protocol/keys.py", "simulation/runner.py", "core/rng.py", "policies/new.py"):
         with (copy / name).open("a") as file:
             file.write("# edited\n")
         seen.add(digest([]))

@@ -17,7 +17,7 @@ from manyarms.errors import (
     ParameterError,
 )
 from manyarms.instances.contests import (
-    cache_folder,
+    contest_cache,
     find_contest,
     local_contests,
 )
@@ -81,8 +81,8 @@ def test_a_number_that_fits_several_files_lists_them(tmp_path: Path) -> None:
 
 
 def test_the_users_folder_goes_before_the_cache(tmp_path: Path) -> None:
-    cached = put(cache_folder(), "700.csv")
-    put(cache_folder(), "800_b.csv")
+    cached = put(contest_cache(), "700.csv")
+    put(contest_cache(), "800_b.csv")
     assert find_contest(700) == cached
     path = data(tmp_path, "700.csv")
     data(tmp_path, "90_a.csv")
@@ -119,7 +119,7 @@ def test_the_cache_is_below_home_where_nothing_else_is_said(
 ) -> None:
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.setenv("HOME", str(tmp_path))
-    assert cache_folder() == tmp_path / ".cache" / "manyarms" / "contests"
+    assert contest_cache() == tmp_path / ".cache" / "manyarms" / "contests"
     assert local_contests() == {}
 
 
@@ -132,7 +132,7 @@ def test_unknown_contests_tell_the_nearest_and_the_way_to_download(tmp_path: Pat
     assert "got 653. Nearest there: 652_lil-KLUCB, 660, 510_LilUCB." in message
     assert "`manyarms data get 653` or find_contest('653', download=True)" in message
     assert str(tmp_path / "data") in message
-    assert str(cache_folder()) in message
+    assert str(contest_cache()) in message
     with pytest.raises(ContestNotFoundError, match="Nearest there: 652_lil-KLUCB"):
         find_contest("652_lilklucb")
     with pytest.raises(ContestNotFoundError, match="none. Download with `manyarms data get 652`"):
@@ -170,15 +170,15 @@ def test_what_is_neither_path_nor_name_is_refused(contest: Any) -> None:
 
 
 def test_the_papers_file_must_have_its_known_checksum() -> None:
-    put(cache_folder(), "652_lil-KLUCB.csv")
+    put(contest_cache(), "652_lil-KLUCB.csv")
     with pytest.raises(ContestFileError, match="must have the SHA-256 c76e4e251fbb"):
         find_contest(652)
 
 
 def test_a_record_that_is_no_checksum_is_no_record() -> None:
-    path = put(cache_folder(), "700.csv")
+    path = put(contest_cache(), "700.csv")
     for record in (b"", b"what?", b"\xff\xfe"):
-        put(cache_folder(), "700.csv.sha256", record)
+        put(contest_cache(), "700.csv.sha256", record)
         assert find_contest(700) == path
 
 

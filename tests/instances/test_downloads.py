@@ -17,7 +17,7 @@ from manyarms.cli.main import main
 from manyarms.errors import ContestFileError, DownloadError, ParameterError
 from manyarms.instances import contests
 from manyarms.instances.contests import (
-    cache_folder,
+    contest_cache,
     find_contest,
     get_every_contest,
     published_contests,
@@ -109,7 +109,7 @@ def test_pooch_downloads_the_whole_file_or_nothing(
     ):
         with pytest.raises(DownloadError, match=message):
             find_contest(contest, download=True)
-    assert list(cache_folder().iterdir()) == []
+    assert list(contest_cache().iterdir()) == []
     path = find_contest(20, download=True)
     assert path.read_bytes() == server.files["20.csv"]
     path.write_text("changed")
@@ -119,7 +119,7 @@ def test_pooch_downloads_the_whole_file_or_nothing(
 
 def test_a_download_is_recorded_and_must_not_change(server: Server) -> None:
     path, content = find_contest(20, download=True), server.files["20.csv"]
-    record = cache_folder() / "20.csv.sha256"
+    record = contest_cache() / "20.csv.sha256"
     assert record.read_text() == f"{hashlib.sha256(content).hexdigest()}  20.csv\n"
     assert find_contest(20, download=True) == path
     assert server.asked == ["20.csv"]
@@ -132,7 +132,7 @@ def test_a_download_is_recorded_and_must_not_change(server: Server) -> None:
     path.unlink()
     with pytest.raises(DownloadError, match="not the contest file"):
         find_contest(20, download=True)
-    assert list(cache_folder().iterdir()) == [record]
+    assert list(contest_cache().iterdir()) == [record]
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ def test_a_page_in_place_of_the_file_is_not_kept(server: Server) -> None:
         find_contest(700, download=True)
     with pytest.raises(DownloadError, match="the server answered with status 503"):
         find_contest(701, download=True)
-    assert list(cache_folder().iterdir()) == []
+    assert list(contest_cache().iterdir()) == []
 
 
 def test_a_cache_that_cannot_be_made_is_named(
@@ -179,7 +179,7 @@ def test_pooch_without_a_server_is_one_sentence(
         monkeypatch.setattr(contests, "_SOURCE", address)
         with pytest.raises(DownloadError, match="the connection failed. Try again online"):
             find_contest(652, download=True)
-    assert list(cache_folder().iterdir()) == []
+    assert list(contest_cache().iterdir()) == []
 
 
 def test_the_listing_is_that_of_the_commit_of_the_files() -> None:
@@ -198,15 +198,15 @@ def test_all_are_downloaded_once(
     assert "6 published: 1 were here, 4 downloaded, 1 of your own, 0 failed, 0 not" in printed
     assert server.asked == ["list", "22.csv", "23.csv", "24.csv", "25.csv"]
     for name in ("22.csv", "25.csv"):
-        assert (cache_folder() / name).read_bytes() == server.files[name]
+        assert (contest_cache() / name).read_bytes() == server.files[name]
     # again: nothing is asked for, and a file that has changed is got anew, with its record
-    (cache_folder() / "23.csv").write_text("changed")
-    (cache_folder() / "23.csv.sha256").write_text("0" * 64)
+    (contest_cache() / "23.csv").write_text("changed")
+    (contest_cache() / "23.csv.sha256").write_text("0" * 64)
     assert main(["data", "get", "--all"]) == 0
     assert "4 were here, 1 downloaded" in capsys.readouterr().out
     assert server.asked[5:] == ["23.csv"]
-    assert (cache_folder() / "23.csv").read_bytes() == server.files["23.csv"]
-    assert not [path for path in cache_folder().iterdir() if path.is_dir()]
+    assert (contest_cache() / "23.csv").read_bytes() == server.files["23.csv"]
+    assert not [path for path in contest_cache().iterdir() if path.is_dir()]
 
 
 def test_a_network_that_goes_away_is_noticed_and_the_rest_comes_later(
@@ -232,7 +232,7 @@ def test_what_is_not_as_published_is_not_kept(server: Server) -> None:
     first = next(iter(get_every_contest(published)))
     assert (first.name, first.state) == ("20", "failed")
     assert "is not the published file. Try again" in first.why
-    assert [path.name for path in cache_folder().glob("20*")] == []
+    assert [path.name for path in contest_cache().glob("20*")] == []
 
 
 @pytest.mark.parametrize("listing", [{"message": "rate limit"}, [], [{"name": 3}], "?"])
@@ -242,7 +242,7 @@ def test_an_answer_that_is_no_list_is_not_kept(server: Server, listing: Any) -> 
         published_contests()
     server.listing = right
     assert list(published_contests()) == ["20", "21", "22", "23", "24", "25"]
-    (stored,) = cache_folder().glob("published-*.json")
+    (stored,) = contest_cache().glob("published-*.json")
     asked = len(server.asked)
     for damage in ("", "{", "[1]", "3", '{"20": "of an earlier version"}'):
         stored.write_text(damage)

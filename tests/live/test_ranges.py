@@ -49,6 +49,7 @@ def test_what_was_given_stays() -> None:
     [
         ma.MOSS(index="kl"),
         field.Thompson(),
+        field.UCB1(),
         ma.Patience(best_mean=0.5, bound="kl"),
     ],
 )

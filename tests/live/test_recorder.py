@@ -52,7 +52,7 @@ def views(live: ma.Live) -> list[Action]:
     ]
 
 
-LINES = re.compile(r"manyarms/(live/(?!snapshots|packing)|store/|protocol/in_flight)")
+LINES = re.compile(r"manyarms/(live/(?!snapshots|packing)|store/|protocol/pending)")
 
 
 class _AtLine:

@@ -123,7 +123,7 @@ def test_notes_and_table() -> None:
     assert f"3 hold, {none} the bound is above 0 at 2 of 3 points" in first
     assert f"where R_0 ≤ B: 1 holds, {none} elsewhere R_0 > B" in second
     assert "explored the hidden groups less than 2ΔR_0/K = 20 on instance 0" in third
-    text = trade_off_table(points).markdown()
+    text = trade_off_table(points).to_markdown()
     assert text.count("R_0 > B |") == 2
     assert "| below 0 | holds |" in text
 

@@ -16,8 +16,8 @@ import manyarms as ma
 from manyarms.core.memory import SPARSE
 from manyarms.kit import Memory, Record, Records, ask, choice, kernel, plays, reset
 from manyarms.policies import SubSampled
-from manyarms.protocol.in_flight import InFlight, land, launch, lose
 from manyarms.protocol.keys import policy_key
+from manyarms.protocol.pending import PendingRecord, abandon_pull, ask_pull, tell_pull
 from manyarms.theory import Problem, guarded_steps_bound
 from tests.fixed import Fixed
 from tests.helpers import Stepper, play_live
@@ -205,7 +205,7 @@ def test_the_policy_plays_as_it_would_alone_late_rewards_included() -> None:
         alone = inner.new_state(SPARSE, n_arms=60, pulls=horizon)
         reset(alone, draw(policy_key(seed, 0), GUARDED), horizon)
         guard = live._experiment.state.guard
-        flight: Any = SPARSE.records(horizon, InFlight)
+        pending: Any = SPARSE.records(horizon, PendingRecord)
         arm_of: dict[int, int] = {}  # label -> arm
         flying: dict[int, ma.Pull] = {}
         owners: dict[int, int] = {}  # pull -> its number in the policy's own game
@@ -214,10 +214,10 @@ def test_the_policy_plays_as_it_would_alone_late_rewards_included() -> None:
             if not flying or (len(flying) < 5 and chance.random() < 0.55):
                 pull = live.ask()
                 flying[pull.id] = pull
-                if guard.flight[live._experiment.pending[pull.id].slot].by_rule == 0:
+                if guard.pending[live._experiment.pending[pull.id].slot].by_rule == 0:
                     guards += 1
                     continue
-                label = launch(alone, flight, own, last)
+                label = ask_pull(alone, pending, own, last)
                 assert arm_of.setdefault(label, pull.arm) == pull.arm
                 owners[pull.id] = last = own
                 own += 1
@@ -228,12 +228,12 @@ def test_the_policy_plays_as_it_would_alone_late_rewards_included() -> None:
             if chance.random() < 0.1:
                 live.abandon(pull)
                 if number >= 0:
-                    lose(alone, flight, number)
+                    abandon_pull(alone, pending, number)
             else:
                 reward = float(chance.random() < 0.3)
                 live.tell(pull, reward)
                 if number >= 0:
-                    land(alone, flight, number, reward)
+                    tell_pull(alone, pending, number, reward)
         assert guards > 20
         assert len(set(arm_of.values())) == len(arm_of)
 

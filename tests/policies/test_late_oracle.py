@@ -19,7 +19,7 @@ from tests.reference.world import Rewards, counted
 WORLDS = ("spread", "one best", "eighths")
 LATE_PAIRS = [pair for pair in PAIRS if pair.late is not None]
 
-# name: chances of asking on while pulls are in flight, of abandoning where one is settled, and
+# name: chances of asking on while pulls are pending, of abandoning where one is settled, and
 # whether it is the oldest one
 TRAFFIC = {
     "now and then late": (0.2, 0.02, False),

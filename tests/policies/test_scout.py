@@ -1,4 +1,4 @@
-"""Scout and the finders: what they recommend, live and simulated, with rewards in flight."""
+"""Scout and the finders: what they recommend, live and simulated, with pending rewards."""
 
 from __future__ import annotations
 

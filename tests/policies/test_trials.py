@@ -17,7 +17,7 @@ import manyarms as ma
 from manyarms.core.jit import compiled
 from manyarms.core.memory import SPARSE, changing
 from manyarms.core.rng import draw, unit
-from manyarms.policies.parts.guard_slots import TRIAL, has_fresh, open_newcomer, open_next
+from manyarms.policies.parts.guard_slots import has_fresh, open_newcomer, open_next
 from manyarms.policies.prospector import ProspectState
 from manyarms.protocol.policy import arrive, ask, reset, retire, tell
 from manyarms.protocol.state_dump import classes_in
@@ -164,7 +164,7 @@ def play(state: ProspectState, pulls: int, rewards: dict[int, float]) -> list[tu
     made = []
     for _ in range(pulls):
         note, arm = ask(state)
-        made.append((arm, state.guard.flight[note].by_rule == TRIAL))
+        made.append((arm, state.guard.pending[note].by_rule == 2))
         tell(state, note, rewards.get(arm, 0.0))
     return made
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from manyarms.simulation.results import Result
-from manyarms.simulation.workbench import row_type
+from manyarms.simulation.runner import row_type
 
 
 def made_result(

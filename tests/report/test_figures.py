@@ -12,7 +12,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+import manyarms as ma
 from manyarms.errors import ParameterError
+from manyarms.simulation import Sweep, SweepResults, cell, run_in_memory
 from manyarms.simulation.results import Result
 from manyarms.theory.rates import moss_plus_plus_rate, quantile_rate
 from tests.helpers import run_python
@@ -150,6 +152,50 @@ def test_against_hardness() -> None:
     assert words(figure) == ["MOSS", "MOSS++", shaded]
 
 
+def played(*names: str) -> SweepResults:
+    cells = [
+        cell(
+            [ma.MOSS(), ma.MOSSPlusPlus(), ma.MOSSPlusPlus(beta=0.6)],
+            ma.instances.planted(n=50, alpha=0.4 - k / 10, horizon=60),
+            horizon=60,
+            replications=2,
+            parameters=dict.fromkeys(names, 0.4 - k / 10),
+        )
+        for k in range(2 if names else 1)
+    ]
+    return run_in_memory(Sweep("a sweep", tuple(cells)), progress=False)
+
+
+def test_a_sweep_against_hardness() -> None:
+    results = played("alpha")
+    figure = figures.regret_against_hardness(results)
+    lines = figure.axes[0].lines
+    assert [line.get_label() for line in lines] == ["MOSS", "MOSS++", "MOSS++ (β = 0.6)"]
+    final = [each.of("moss")[:, -1].mean() for each in reversed(results.cells)]
+    assert np.allclose(lines[0].get_xydata(), np.transpose([[0.3, 0.4], final]))
+    for names in ((), ("alpha", "n")):
+        with pytest.raises(ParameterError, match="differ in alpha alone, got the parameters"):
+            figures.regret_against_hardness(played(*names))
+
+
+def test_chosen_policies_are_drawn_in_their_order() -> None:
+    results = played("alpha")
+    wanted: list[Any] = [ma.MOSSPlusPlus(beta=0.6), "moss"]
+    names = ["MOSS++ (β = 0.6)", "MOSS"]
+    for figure in (
+        figures.regret_against_hardness(results, policies=wanted),
+        figures.regret_over_time(results.cells[0], policies=wanted),
+    ):
+        assert [line.get_label() for line in figure.axes[0].lines] == names
+        assert words(figure)[:2] == names
+    with pytest.raises(ma.UnknownNameError, match="Unknown policy of this result"):
+        figures.regret_over_time(results.cells[0], policies=["quantile"])
+    wrongs: list[Any] = ["moss", []]
+    for wrong in wrongs:
+        with pytest.raises(ParameterError, match="`policies` must be a list"):
+            figures.regret_over_time(results.cells[0], policies=wrong)
+
+
 def test_a_policy_left_out_at_some_hardness() -> None:
     alone = replace(tiny().first(2), policies=("moss",), rows=tiny().first(2).rows[:1])
     figure = figures.regret_against_hardness({0.1: alone, 0.2: tiny()})
@@ -228,7 +274,7 @@ def test_nothing_is_cut_off_and_no_text_overlaps(draw: str, width: Any) -> None:
     both = {0.1: many(labels), 0.9: many(labels)}
     title = "A title that is too long for a column of a journal, but not for its page"
     figure = {
-        "figure_1": lambda: figures.figure_1(title="A title"),
+        "figure_1": lambda: figures.figure_1(title="A title", width=width),
         "against": lambda: figures.regret_against_hardness(both, width=width),
         "over": lambda: figures.regret_over_time(
             many(labels), width=width, title=title, note="note " * 60

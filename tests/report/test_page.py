@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 import manyarms as ma
+from manyarms.core.tabular import TextTable
 from manyarms.errors import ResultsError
 from manyarms.report import Section, write_page, write_report
-from manyarms.report.text import Table
 from manyarms.simulation import Sweep, cell, run
 
 HOSTILE = '</title><script>alert("taken")</script>'
@@ -67,7 +67,7 @@ def test_a_report_has_figures_and_tables(tmp_path: Path) -> None:
 
 
 def test_cells_with_several_lines_and_hostile_text(tmp_path: Path) -> None:
-    table = Table(["<b>"], [["one\n<i>two</i>"], ["12"], ["many words " * 9]], title="&amp;")
+    table = TextTable(["<b>"], [["one\n<i>two</i>"], ["12"], ["many words " * 9]], title="&amp;")
     sections = [Section("A & B", ["x < y"], tables=[table])]
     text = write_page(tmp_path / "new" / "a.html", title=HOSTILE, lead=["1 > 0"], sections=sections)
     page = text.read_text()

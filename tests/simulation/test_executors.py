@@ -189,9 +189,9 @@ def test_each_law_is_compiled_before_a_worker_needs_it(monkeypatch: pytest.Monke
         real(self, chunk)
 
     monkeypatch.setattr(Pool, "compile", counting)
-    both = run_in_memory(_laws(*LAWS), executor=AtOnce(), progress=False)
+    both = run_in_memory(_laws(*LAWS), executor=AtOnce(), progress=False).cells
     assert compiled == ["NoLaw", "Coupons NoLaw"]
-    alone = [run_in_memory(_laws(law), progress=False)[0] for law in LAWS]
+    alone = [run_in_memory(_laws(law), progress=False).cells[0] for law in LAWS]
     for result, other in zip(both, alone, strict=True):
         assert (result.regret == other.regret).all()
 

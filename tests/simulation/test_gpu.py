@@ -18,7 +18,7 @@ from manyarms.errors import DeviceError
 from manyarms.instances.tape import record_of, rewind, tape
 from manyarms.simulation import Sweep, cell, gpu, gpu_compiler, gpu_memory
 from manyarms.simulation.play import Stretch, play
-from manyarms.simulation.workbench import Workbench, rows_of
+from manyarms.simulation.runner import CpuRunner, rows_of
 from tests.instances.test_laws import Pareto, Tips
 from tests.policies.battery import EVERY_POLICY, label
 
@@ -56,8 +56,8 @@ class HostPlace(gpu_memory.Place):
 def _batch(policy: ma.Policy, instance: ma.Instance | None = None, **options: Any) -> gpu.LaneBatch:
     arms = instance or ma.instances.planted(n=200, m=20)
     game = cell(policy, arms, horizon=400, replications=2, **options)
-    bench = gpu.Bench(game, game.players[0], seed=1)
-    return bench.batch(np.arange(2), HostPlace(), bench.lane())
+    runner = gpu.GpuRunner(game, game.players[0], seed=1)
+    return runner.batch(np.arange(2), HostPlace(), runner.lane())
 
 
 def _ptx(policy: ma.Policy, monkeypatch: pytest.MonkeyPatch, **options: Any) -> str:
@@ -69,7 +69,7 @@ def _ptx(policy: ma.Policy, monkeypatch: pytest.MonkeyPatch, **options: Any) -> 
     batch = _batch(policy, **options)
     assert not batch.kernel.targetoptions["lto"]  # a linker that optimizes rounds otherwise
     stretch = Stretch(batch.key, 0, 0, 5, batch.scale)
-    arguments = (*batch.own, batch.world, batch.numbers, stretch, batch.recorder, 2, 1)
+    arguments = (*batch.own, batch.world, batch.numbers, stretch, batch.measured, 2, 1)
     kinds = numba.void(*map(numba.typeof, arguments))
     options = {"device": False, "abi": "numba", "cc": (9, 0), "output": "ptx"}
     with gpu_compiler.exact():
@@ -165,19 +165,19 @@ def test_every_policy_plays_in_the_memory_of_a_lane(
     options = {"horizon": 60, "replications": 1, **game}
     simulated = ma.simulate(policy, seed=3, record_arms=True, **options)
     played = cell(policy, **options)
-    host = Workbench(played, played.players[0], seed=3, record_arms=True)
-    bench = gpu.Bench(played, played.players[0], seed=3, arms=7)
+    host = CpuRunner(played, played.players[0], seed=3, record_arms=True)
+    runner = gpu.GpuRunner(played, played.players[0], seed=3, arms=7)
     while True:
-        recorder = host._new_recorder(1)
+        measured = host._new_measured(1)
         stretch = Stretch(host._key, 0, 0, played.horizon, host._scale)
-        state, rewards, reel = _in_rows(bench.lane())
-        play(state, rewards, host._world, reel, stretch, recorder)
-        if recorder.distinct_arms[0] != NO_ROOM:
+        state, rewards, reel = _in_rows(runner.lane())
+        play(state, rewards, host._world, reel, stretch, measured)
+        if measured.distinct_arms[0] != NO_ROOM:
             break
-        bench.arms *= 2
+        runner.arms *= 2
     assert simulated.arms is not None
-    assert np.array_equal(recorder.arms, simulated.arms[0])
-    assert np.array_equal(rows_of(recorder), simulated.rows[0])
+    assert np.array_equal(measured.arms, simulated.arms[0])
+    assert np.array_equal(rows_of(measured), simulated.rows[0])
 
 
 SIMULATED = """

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 
 import manyarms as ma
 from manyarms.core.memory import BOUNDED
-from manyarms.core.rng import draw
-from manyarms.instances import Gaussian, Instance, from_means, planted
+from manyarms.instances import (
+    BetaRewards,
+    Gaussian,
+    Instance,
+    from_means,
+    from_rewards,
+    planted,
+    reward,
+)
 from manyarms.instances.tape import next_reward, record_of, rewind, tape
-from manyarms.protocol.keys import run_key
-from manyarms.simulation import play, workbench
+from manyarms.kit import unit
+from manyarms.protocol.keys import tape_key
+from manyarms.simulation import play
+from manyarms.simulation import runner as runner_module
+from manyarms.simulation.runner import CpuRunner, Played
 from manyarms.simulation.sweep import cell
-from manyarms.simulation.workbench import Played, Workbench
 from tests.helpers import ALL_POLICIES, label
 
 # every policy must play whatever comes
@@ -55,12 +64,21 @@ def simulated_arms(policy: ma.Policy, instance: Instance, late: dict[str, Any]) 
     return [int(arm) for arm in result.arms[0, 0]]
 
 
-def live_arms(policy: ma.Policy, instance: Instance, late: dict[str, Any]) -> list[int]:
+def played_live(
+    policy: ma.Policy,
+    instance: Instance,
+    late: dict[str, Any],
+    *,
+    seed: int = 4,
+    reward_range: tuple[float, float] | None = None,
+) -> tuple[list[int], ma.Live]:
     """Play by hand: tell each reward as soon as it is due, before the next pull is asked for."""
     reel, numbers = tape(BOUNDED, instance.n_arms, HORIZON), instance.world(HORIZON)
     rewind(reel)
-    key = draw(draw(run_key(4), 0), 1)
-    live = policy.live(n_arms=instance.n_arms, horizon=HORIZON, seed=4, reward_range=None)
+    key = tape_key(seed, 0)
+    live = policy.live(
+        n_arms=instance.n_arms, horizon=HORIZON, seed=seed, reward_range=reward_range
+    )
     delay, batch = late.get("delay", 0), late.get("batch", 1)
     arms: list[int] = []
     waiting: list[tuple[ma.Pull, float]] = []
@@ -75,7 +93,51 @@ def live_arms(policy: ma.Policy, instance: Instance, late: dict[str, Any]) -> li
             record_of(reel, numbers, key, pull.arm)
             reward = next_reward(reel, numbers)
             waiting.append((pull, reward))
-    return arms
+    live.tell_many(waiting)
+    return arms, live
+
+
+def live_arms(policy: ma.Policy, instance: Instance, late: dict[str, Any]) -> list[int]:
+    return played_live(policy, instance, late)[0]
+
+
+class Spend(NamedTuple):
+    """A basket of 50, or a fee of 20."""
+
+    @property
+    def reward_range(self) -> tuple[float, float]:
+        return -20.0, 50.0
+
+
+@reward.register(Spend)
+def spend(law: Spend, arm: int, mean: float, word: int) -> float:
+    return 50.0 if unit(word) < (mean + 20.0) / 70.0 else -20.0
+
+
+MANY_MEANS = [k % 10 / 10 for k in range(30)]
+SCALES = {
+    "coins": from_means(MANY_MEANS),
+    "betas": from_means(MANY_MEANS, rewards=BetaRewards(1.0)),
+    "normal": from_means([20 * mean for mean in MANY_MEANS], rewards=Gaussian(20.0)),
+    "table": from_rewards({k: [0] * (k % 5) + [k % 7, 80] for k in range(30)}),
+    "table in [0, 1]": from_rewards({k: [0] * (k % 5) + [0.2, 0.9] for k in range(30)}),
+    "own law": from_means([70 * mean - 20 for mean in MANY_MEANS], rewards=Spend()),
+}
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("rewards", SCALES)
+@pytest.mark.parametrize("policy", [ma.MOSS(), ma.Prospector()], ids=label)
+def test_a_simulation_recommends_what_a_handle_recommends(policy: ma.Policy, rewards: str) -> None:
+    instance = SCALES[rewards]
+    seen = set()
+    for seed in range(20):
+        result = ma.simulate(policy, instance, horizon=HORIZON, replications=1, seed=seed)
+        limits = instance.rewards.reward_range
+        _, live = played_live(policy, instance, {}, seed=seed, reward_range=limits)
+        assert result.recommended[0, 0] == live.recommend().arm
+        seen.add(int(result.recommended[0, 0]))
+    assert len(seen) > 1
 
 
 @pytest.mark.interpreted
@@ -103,11 +165,11 @@ def test_rewards_in_turn_are_those_that_come_no_pull_late(policy: ma.Policy) -> 
     game = cell(policy, INSTANCES["gaussian"], horizon=HORIZON, replications=3, checkpoints=[1, 40])
 
     def played(rewards: str) -> Played:
-        bench = Workbench(game, game.players[0], seed=9, record_arms=True)
+        runner = CpuRunner(game, game.players[0], seed=9, record_arms=True)
         if rewards == "late":
-            no_pull = play.late(bench._memory, delay=0, batch=1, pulls=HORIZON)
-            bench._idle = [bench._idle[0]._replace(rewards=no_pull)]
-        return bench.play(0, 3, lambda: False, lambda pulls: None)
+            no_pull = play.late(runner._memory, delay=0, batch=1, pulls=HORIZON)
+            runner._idle = [runner._idle[0]._replace(rewards=no_pull)]
+        return runner.play(0, 3, lambda: False, lambda pulls: None)
 
     in_turn, waiting = played("in turn"), played("late")
     np.testing.assert_array_equal(waiting.rows, in_turn.rows)
@@ -133,7 +195,7 @@ def test_the_same_bits_in_pieces_and_for_any_number_of_workers(
 
     whole = play(1)
     for piece in ("PIECE", "SLOW_PIECE"):
-        monkeypatch.setattr(workbench, piece, 23)
+        monkeypatch.setattr(runner_module, piece, 23)
     pieces = play(3)
     for field in ("arms", "regret", "best_pulls", "distinct_arms", "recommended"):
         np.testing.assert_array_equal(getattr(whole, field), getattr(pieces, field))

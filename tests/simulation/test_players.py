@@ -36,7 +36,7 @@ def test_policies_are_found_by_label_name_and_value() -> None:
     result = ma.simulate([oracle, wide], COINS, horizon=40, replications=2)
     summary = result.summary()
     for policy, label in ((oracle, "moss-oracle"), (wide, "moss++(beta=0.6)")):
-        for name in (policy, str(policy), policy.name, label):
+        for name in (policy, policy.name, label):
             assert summary[name].policy == label
             assert result.interval(name).estimate == summary[label].mean
     with pytest.raises(ma.UnknownNameError, match="Unknown policy of this result"):

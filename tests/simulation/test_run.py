@@ -14,7 +14,7 @@ import manyarms as ma
 from manyarms.errors import FolderError
 from manyarms.simulation import Sweep, cell, read_results, run
 from manyarms.simulation.chunks import plan
-from manyarms.simulation.workbench import Workbench
+from manyarms.simulation.runner import CpuRunner
 from tests.simulation.runs import Killed, final, made, stop_after, stopped, tree
 
 pytest.importorskip("pyarrow")
@@ -30,13 +30,13 @@ Played: TypeAlias = list[tuple[str, int]]  # the policy and the first replicatio
 def played(monkeypatch: pytest.MonkeyPatch) -> Played:
     """Return a list in which chunks are noted when they are played."""
     noted: Played = []
-    play = Workbench.play
+    play = CpuRunner.play
 
-    def noting(self: Workbench, first: int, *arguments: Any) -> Any:
+    def noting(self: CpuRunner, first: int, *arguments: Any) -> Any:
         noted.append((self.label, first))
         return play(self, first, *arguments)
 
-    monkeypatch.setattr(Workbench, "play", noting)
+    monkeypatch.setattr(CpuRunner, "play", noting)
     return noted
 
 
@@ -53,7 +53,7 @@ def test_the_same_bytes_for_any_number_of_workers(
 def test_a_stopped_run_goes_on(sweep: Sweep, whole: Files, tmp_path: Path, played: Played) -> None:
     assert len(list(plan(sweep))) == 50
     kept = stopped(sweep, tmp_path, 20)
-    assert 18 <= len(kept) < 50  # two of the twenty may be in flight
+    assert 18 <= len(kept) < 50  # two of the twenty may be in pending
     played.clear()
     run(sweep, tmp_path, progress=False)
     assert len(played) == 50 - len(kept)

@@ -97,7 +97,7 @@ def test_ctrl_c(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         words = child.stderr.read()
         assert child.wait(timeout=60) in (-signal.SIGINT, 130)  # as Python ends then
     assert "KeyboardInterrupt" in words
-    assert f"What is finished is in '{tmp_path}'. Run the same again to go on." in words
+    assert f"What is finished is in '{tmp_path}'. Run the same again to continue." in words
     with pytest.raises(ResultsError, match="the one in .* is not finished"):
         read_results(tmp_path)
     assert not (tmp_path / ".manyarms-lock").exists()

@@ -282,7 +282,7 @@ def test_the_progress_line(
     monkeypatch.setattr("manyarms.simulation.progress._PATIENCE", 0.0)
     _simulate(progress=True)
     assert "compiling" not in capsys.readouterr().err
-    monkeypatch.setattr("manyarms.simulation.workbench.Workbench.is_compiled", False)
+    monkeypatch.setattr("manyarms.simulation.runner.CpuRunner.is_compiled", False)
     _simulate(progress=True)
     shown = capsys.readouterr().err
     assert "compiling empmoss++" in shown
@@ -294,7 +294,7 @@ def test_an_error_in_a_worker_is_raised(monkeypatch: pytest.MonkeyPatch) -> None
     def fail(*arguments: object) -> None:
         raise ZeroDivisionError("in a worker")
 
-    monkeypatch.setattr("manyarms.simulation.workbench.Workbench.play", fail)
+    monkeypatch.setattr("manyarms.simulation.runner.CpuRunner.play", fail)
     with pytest.raises(ZeroDivisionError, match="in a worker"):
         _simulate(workers=2)
 
@@ -365,7 +365,7 @@ def test_bad_arguments(changes: dict[str, object], message: str) -> None:
         ("moss", r"got 'moss'. For a name use policy\('moss'\)"),
         ([ma.MOSS], "Call the class: MOSS"),
         ([dict], r"A class that plays needs `ask\(\)` and `tell\(arm, reward\)`"),
-        ([_Plain()], "Pass the class, _Plain: each game makes a player of it"),
+        ([_Plain()], "Pass the class, _Plain: each replication makes a player of it"),
         (None, "got None"),
         ([ma.MOSS(), ma.MOSS()], "got moss twice"),
     ],

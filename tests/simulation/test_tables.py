@@ -15,7 +15,7 @@ import pytest
 
 import manyarms as ma
 from manyarms.errors import ResultsError
-from manyarms.simulation import Sweep, cell, read_results, run
+from manyarms.simulation import Sweep, cell, read_results, run, run_in_memory
 from manyarms.simulation.chunk_files import MALFORMED, read_chunk
 from manyarms.simulation.sweep import Objective
 from tests.helpers import run_python
@@ -159,6 +159,13 @@ def test_a_sweep_as_a_table_with_two_keys(tmp_path: Path) -> None:
     assert r"moss++ & " in turned.to_latex()
     found = results.table(rows="policy", columns="alpha", show="best", objective="find")
     assert found.title == "simple regret: best"
+    sure = results.table(rows="policy", columns="alpha", interval="gaffke", confidence=0.9)
+    assert sure.title == "regret: mean and 90 % interval"
+    row = results.summaries(interval="gaffke", confidence=0.9)[0]["moss"]
+    assert sure.rows[0][1] == f"{row.mean:.1f} [{row.low:.1f}, {row.high:.1f}]"
+    in_memory = run_in_memory(Sweep("two", tuple(cells)), progress=False)
+    assert in_memory.table(rows="policy", columns="alpha", show="worst") == turned
+    assert in_memory.summaries() == summaries
     with pytest.raises(ma.ParameterError, match="`rows` must be one of 'alpha', 'policy'"):
         results.table(rows="beta")
     with pytest.raises(ma.ParameterError, match="tell all results apart, got several for alpha=0"):

@@ -76,7 +76,7 @@ def _get_all() -> None:
 
     from manyarms.cli.screen import show
     from manyarms.errors import DownloadError
-    from manyarms.instances.contests import cache_folder, get_every_contest, published_contests
+    from manyarms.instances.contests import contest_cache, get_every_contest, published_contests
 
     published = published_contests()
     count: Counter[str] = Counter()
@@ -97,7 +97,7 @@ def _get_all() -> None:
     show(
         f"{len(published)} published: {count['there']} were here, {count['downloaded']} "
         f"downloaded, {count['other']} of your own, {count['failed']} failed, "
-        f"{len(published) - count.total()} not tried. Cache: {cache_folder()}"
+        f"{len(published) - count.total()} not tried. Cache: {contest_cache()}"
     )
     if count["failed"]:
         raise DownloadError("Some contests could not be downloaded. Run the same command again.")

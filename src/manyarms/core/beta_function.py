@@ -1,4 +1,4 @@
-"""The beta function and the tail of a Beta law, with the same bits compiled and not."""
+"""The beta function and the tail of a Beta law, bit-equal in CPython and in compiled code."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import math
 
 from manyarms.core.jit import kernel, rare
 
-_SHIFT = 8.0  # from here on Stirling's series has 11 digits
+_SHIFT = 8.0  # from here on Stirling's series has 11 correct digits
 _HALF_LOG_2_PI = 0.5 * math.log(2.0 * math.pi)
-_SMALL = 1e-15  # relative; where rounding takes over
+_SMALL = 1e-15  # relative precision
 _AWAY = 1e-300  # a denominator is never nearer to 0
 
 
 @kernel
 def log_gamma(x: float) -> float:
-    """Return log Γ(x) for x > 0, with the same bits compiled and not."""
+    """Return log Γ(x) for x > 0, with bit-equal results in CPython and in compiled code."""
     shift = 1.0
     while x < _SHIFT:
         shift *= x
@@ -62,6 +62,6 @@ def _away(number: float) -> float:
 
 @rare
 def beta_tail(a: float, b: float, x: float) -> float:
-    """Return the chance that a Beta(a, b) number is above x, x being above its mean."""
+    """Return the probability that a Beta(a, b) number exceeds x, for x above its mean."""
     weight = math.exp(b * math.log(1.0 - x) + a * math.log(x) - log_beta(a, b))
     return weight / b * incomplete_beta(b, a, 1.0 - x)

@@ -19,7 +19,7 @@ from typing import BinaryIO, ClassVar
 
 from manyarms.errors import PathError, PathNotFoundError, StoreError
 
-PART = ".manyarms-part"  # ends the names of files that are being written
+PART = ".manyarms-part"  # suffix of files that are being written
 _BINARY = getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 _NO_ROOM = (errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC))
@@ -45,7 +45,7 @@ def replacing(path: Path, *, mode: int = 0o666) -> Iterator[Path]:
         The file. A link stays a link, unless it belongs to another user; then it is replaced.
     mode
         The permissions of a new file, minus the umask (default: 0o666). If a file is replaced, the
-        new one gets its permissions, and its owner if we may give files away.
+        new one gets its permissions, and its owner if this user may change owners.
 
     Yields
     ------
@@ -79,14 +79,14 @@ def _pass_on_rights(file: int, path: Path) -> None:
         old, new = path.lstat(), os.fstat(file)
         if _POSIX and stat.S_ISREG(old.st_mode):
             if (old.st_uid, old.st_gid) != (new.st_uid, new.st_gid):
-                with contextlib.suppress(OSError):  # all may choose among their groups
+                with contextlib.suppress(OSError):  # every user may choose one of their own groups
                     os.fchown(file, -1, old.st_gid)
-                    os.fchown(file, old.st_uid, -1)  # root alone may do so
+                    os.fchown(file, old.st_uid, -1)  # only root may change the owner
             os.fchmod(file, old.st_mode & 0o777)
 
 
 def replace_file(path: Path, data: bytes, *, mode: int = 0o666) -> None:
-    """Write `data` to `path`, all of it or, if anything fails, nothing."""
+    """Write `data` to `path`: all of it, or nothing if anything fails."""
     with replacing(path, mode=mode) as part:
         write_file(part, data)
 
@@ -98,12 +98,12 @@ def write_file(path: Path, data: bytes) -> None:
 
 
 def open_part(part: Path) -> BinaryIO:
-    """Open what `replacing` yields, and no file that somebody else links to under its name."""
+    """Open the file that `replacing` yields, and never follow a link."""
     return os.fdopen(os.open(part, os.O_WRONLY | _BINARY | _NO_LINK), "wb")
 
 
 def write_all(file: int, data: bytes) -> None:
-    """Write all of `data`: the system may take less at a time."""
+    """Write all of `data`, because the system may write less in one call."""
     written = os.write(file, data)
     while written < len(data):
         written += os.write(file, memoryview(data)[written:])
@@ -142,7 +142,7 @@ def path_errors(path: Path, fix: str = "") -> Iterator[None]:
 
 
 def cache_root() -> Path | None:
-    """Return the folder for what can be made or fetched again; None if there is no home.
+    """Return the folder of cached files; None if the user has no home.
 
     It is `MANYARMS_CACHE`, else `XDG_CACHE_HOME`, else ".cache" in the user's home; in it,
     "manyarms".
@@ -150,7 +150,7 @@ def cache_root() -> Path | None:
     given = os.environ.get("MANYARMS_CACHE") or os.environ.get("XDG_CACHE_HOME")
     if given:
         return Path(given) / "manyarms"
-    with contextlib.suppress(RuntimeError):  # a container without a home
+    with contextlib.suppress(RuntimeError):  # a container may have no home
         return Path.home() / ".cache" / "manyarms"
     return None
 
@@ -161,7 +161,7 @@ def _is_anothers(found: os.stat_result) -> bool:
 
 
 def check_single(path: Path, found: os.stat_result) -> None:
-    """Refuse a file of two names: a lock is beside one of them."""
+    """Refuse a file with two names, because its lock is beside only one of them."""
     if found.st_nlink > 1:
         raise StoreError(
             f"{path} has {found.st_nlink} names (hard links), and there may be one. Remove the "
@@ -183,7 +183,7 @@ class FileLock:
     Raises
     ------
     LockedError
-        If somebody else holds it.
+        If another handle holds it.
     OSError
         If there can be no lock there.
     """
@@ -215,13 +215,13 @@ class FileLock:
             self._file = file
 
     def stands(self) -> bool:
-        """Whether the file of that name is still the one that is locked."""
+        """Whether the locked file still has its name."""
         return self._file >= 0 and is_file(self._file, self._path)
 
     def release(self) -> None:
         """Unlock."""
         if self._remove and self.stands():
-            with contextlib.suppress(OSError):  # Windows keeps files that are open
+            with contextlib.suppress(OSError):  # Windows does not remove open files
                 self._path.unlink()
         self._forget()
 
@@ -243,7 +243,7 @@ def is_file(file: int, path: Path) -> bool:
 
 
 def _open_lock(path: Path) -> int:
-    """Open a lock's file, or make it; never another file that somebody put in its place."""
+    """Open a lock's file, or make it; refuse links and other kinds of files."""
     if not _NO_LINK and path.is_symlink():
         raise OSError(errno.ELOOP, "The lock must not be a link. Remove it", str(path))
     try:
@@ -290,7 +290,7 @@ else:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
     def _forget_in_child() -> None:
-        # a forked process shares our locks, and would keep them when we end
+        # a forked process would keep the locks after this one has ended
         for lock in list(FileLock._held):
             lock._forget()
 

@@ -1,4 +1,4 @@
-"""A map from integers to integers; its memory, and the time to clear it, grow with its entries.
+"""A map from integers to integers. Its memory and the time to clear it grow with its entries.
 
 Open addressing with linear probing. A name and its value lie side by side, so that a look-up
 touches one cache line. If there are few names, they are the addresses. Written by hand because
@@ -72,7 +72,7 @@ def find(hash_map: HashMap, name: int) -> int:
 def insert(hash_map: HashMap, at: int, name: int, value: int) -> None:
     """Fill the empty entry `at`, which `find` returned for `name`, if there is room.
 
-    In a full map `find` would search for ever. So an entry beyond the room that a policy has asked
+    In a full map `find` would never end. So an entry beyond the room that a policy has asked
     for is not stored.
     """
     if hash_map.filled[0] >= hash_map.entries:

@@ -1,9 +1,9 @@
-"""One source, two machines: plain functions that Numba also compiles into the simulator.
+"""Plain functions that CPython runs live, and that Numba compiles into the simulator.
 
 This module imports numba on the first compilation only, and works without it: live use never
 compiles. The decorators collect functions; CPython keeps calling them as they are.
 
-* `kernel` and `rare`: one body for both machines.
+* `kernel` and `rare`: one body for both.
 * `twin`: a Python body, and a compiled one where 64-bit integer types must be spelled out.
 * `generic`: dispatch on the class of the first argument (how `ask` finds its policy);
   `optional`: the same, with a body for all other classes.
@@ -33,7 +33,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 # `_nrt=False` switches reference counting off, which makes a pull thirty times as fast or more.
 # This is sound because kernels never allocate, and an accidental allocation does not compile.
-# Nobody calls a kernel from C: making its wrapper would take a tenth of the time, or more.
+# Kernels are not called from C: making a wrapper would take a tenth of the compile time or more.
 CALLED: dict[str, Any] = {"no_cfunc_wrapper": True}
 LOOP_OPTIONS: dict[str, Any] = {"nogil": True, "_nrt": False, **CALLED}
 INLINE: dict[str, Any] = {"forceinline": True, **CALLED}
@@ -71,7 +71,7 @@ def kernel(function: F) -> F:
 
 
 def rare(function: F) -> F:
-    """As `kernel`, for what is called too rarely to be worth inlining: there is one copy of it."""
+    """Like `kernel`, but never inlined, because it is called rarely."""
     _collect(function, lambda *args: function, CALLED)
     return function
 
@@ -113,7 +113,7 @@ def generic(function: Callable[P, R_co]) -> Dispatched[P, R_co]:
 
 
 def optional(function: Callable[P, R_co]) -> Dispatched[P, R_co]:
-    """As `generic`; classes without a body of their own have that of `function`."""
+    """Like `generic`, but classes without a body of their own use that of `function`."""
     return cast("Dispatched[P, R_co]", _dispatched(function, function, function))
 
 
@@ -129,7 +129,7 @@ def _dispatched(
     def register(state_class: type) -> Callable[[F], F]:
         known = _state_classes.setdefault(state_class.__name__, state_class)
         if not _met and _name_of(known) == _name_of(state_class):
-            known = _state_classes[state_class.__name__] = state_class  # a cell run again
+            known = _state_classes[state_class.__name__] = state_class  # a cell was run again
         if known is not state_class:
             # Numba takes two NamedTuples of one name and equal fields for one type.
             raise DuplicateNameError(
@@ -172,7 +172,7 @@ def compiled(loop: F, *state_classes: type) -> F:
 
 
 def is_cached(loop: Callable[..., Any], *state_classes: type) -> bool:
-    """Whether `compiled` would find machine code on disk, so that there is no wait."""
+    """Whether `compiled` would find machine code on disk."""
     folder = cache_folder(loop, state_classes, make=False) if jit_enabled() else None
     return folder is not None and any(folder.rglob("*.nbi"))
 
@@ -212,7 +212,7 @@ def compile_now(what: str, loop: Any, call: Callable[[], object]) -> None:
                 if not _drop_cache(loop, error):
                     raise
                 call()
-    except Exception as error:  # Numba lets some of its own mistakes through as they are
+    except Exception as error:  # some of Numba's own errors have other types
         raise CompilationError(
             f"Numba cannot compile {what}: {_reason(error)} With the environment variable "
             f"NUMBA_DISABLE_JIT=1 CPython runs everything and shows its own errors. After a fix, "
@@ -223,7 +223,7 @@ def compile_now(what: str, loop: Any, call: Callable[[], object]) -> None:
 def _drop_cache(loop: Any, error: Exception) -> bool:
     """Remove the cached code of a loop, if it can be the reason for an error."""
     path = getattr(getattr(loop, "stats", None), "cache_path", None)
-    if path is None or type(error).__module__.startswith("numba."):  # a mistake in a kernel
+    if path is None or type(error).__module__.startswith("numba."):  # an error in a kernel
         return False
     folder = Path(path)
     warn_uncached(f"{error} ('{folder}')")

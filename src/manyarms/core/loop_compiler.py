@@ -1,4 +1,4 @@
-"""How Numba compiles a loop: its functions are parts, which are optimized only together with it.
+"""How Numba compiles a loop: the functions it calls are optimized only together with the loop.
 
 Numba would optimize each function together with all that it calls, and again in each caller. That
 takes half of the compile time of Prospector (21 s instead of 10), and pulls are no faster for it.
@@ -12,8 +12,8 @@ import functools
 from typing import Any
 
 _STEPS = ("_optimize_final_module", "_finalize_final_module", "_ensure_finalized")
-_VERSIONS = (0, 62), (0, 68)  # of Numba, first and last, with which these steps were tried
-_PRIVATE_OPTIONS = ("_nrt", "no_cfunc_wrapper")  # of `jit`: without them all works, but slowly
+_VERSIONS = (0, 62), (0, 68)  # the first and the last version of Numba with which this was tested
+_PRIVATE_OPTIONS = ("_nrt", "no_cfunc_wrapper")  # without them compilation is slower
 
 
 def part_options(options: dict[str, Any]) -> dict[str, Any]:
@@ -100,7 +100,7 @@ def _whole_compiler() -> Any:
             super()._optimize_final_module()
 
         def get_pointer_to_function(self, name: str) -> Any:
-            """Let parts know their Python objects first: one that prints would wait for ever."""
+            """Add the Python objects of parts first, or a part that prints would never return."""
             pointer = super().get_pointer_to_function(name)
             for one in self._final_module.global_variables:
                 known = lookup_environment(one.name) if "NumbaEnv" in one.name else None

@@ -8,7 +8,7 @@ policy may be given room for 2^40 pulls and pays for those it makes.
 the same with bounds, for simulations in CPython: there an index that would corrupt the memory of
 compiled code raises an error.
 
-`lanes` makes templates for a GPU, where memory is what there is least of.
+`lanes` makes templates for a GPU, where memory is scarce.
 
 What is used together lies together: `records` gives rows of named fields, one cache line for a
 pull instead of one for each field.
@@ -55,9 +55,9 @@ class Record:
 
 
 class Memory(Protocol):
-    """Gives zeroed storage; kernels themselves never allocate, and never ask for a length."""
+    """Allocates arrays of zeros, because kernels never allocate. Kernels never ask for a length."""
 
-    endless: bool  # whether lengths are no bounds
+    endless: bool  # whether indices may exceed the lengths
     arms_may_come: bool  # whether there must be room for more arms than there are
     arms_met: int  # different arms that there must be room for; beyond, `ask` may say NO_ROOM
     changes: int  # arms that may be added, and arms that may be retired, where lengths are bounds
@@ -126,7 +126,7 @@ class _Zeros(dict[int, Any]):
         self.by_arm: dict[int, int] = {}  # for `place_of_arm`
 
     def __missing__(self, place: int) -> Any:
-        if not 0 <= place < self.length:  # checked once: what is stored was within bounds
+        if not 0 <= place < self.length:  # a stored index was checked when it was stored
             raise IndexError(f"place {place} of {self.length}")
         value = self.zero()
         if isinstance(value, Record):  # stored on access, because the caller may change its fields
@@ -212,7 +212,7 @@ def _compiled_release() -> Callable[..., Any]:
 
 @twin(_compiled_release)
 def release(sequence: MutableSequence[Any], place: int) -> None:
-    """Free a place that holds only zeros, so that memory does not grow in a long game.
+    """Free a place that holds only zeros, so that memory does not grow in a long experiment.
 
     >>> numbers = SPARSE.ints(10)
     >>> numbers[3] = 5

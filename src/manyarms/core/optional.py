@@ -1,4 +1,4 @@
-"""Packages of extras: imported when needed; if one is missing, the error says how to get it."""
+"""Packages of extras: imported when needed; if one is missing, the error says how to install it."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Random numbers as pure functions of a key and a counter.
 
 `draw(key, counter)` is output number `counter` of SplitMix64 (Steele, Lea & Flood 2014) seeded
-with `key`; keys for seeds, replications and purposes are themselves draws, so every number of a
-run can be had alone, in any order, on any machine. Written by hand because NumPy's generators
+with `key`. Keys for seeds, replications and purposes are themselves draws, so every number of a
+run can be computed alone, in any order, on any machine. Written by hand because NumPy's generators
 are sequential and cannot answer "the k-th reward of arm a".
 
 A word is an unsigned 64-bit integer. CPython computes with plain integers and a mask; the

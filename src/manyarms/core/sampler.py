@@ -1,7 +1,7 @@
-"""Drawing from {0, …, n-1} uniformly without replacement; memory grows with the draws made.
+"""Draw from {0, …, n-1} uniformly without replacement; memory grows with the number of draws.
 
 A Fisher–Yates shuffle of an array that exists only where it differs from 0, 1, 2, … Several
-independent shuffles may share the memory: `which` tells them apart. n may grow between draws:
+independent shuffles may share the memory; `which` selects one. n may grow between draws:
 the new numbers join those not drawn yet.
 """
 
@@ -16,7 +16,7 @@ from manyarms.core.rng import below
 
 
 class Sampler(NamedTuple):
-    """Shuffles of {0, …, n-1}, each drawn from as far as `drawn` says."""
+    """Shuffles of {0, …, n-1}; `drawn` counts the draws from each."""
 
     moved: HashMap  # place * shuffles + which -> the number that lies there instead of `place`
     drawn: Ints  # by shuffle

@@ -6,8 +6,8 @@ tournament (Basch, Guibas & Hershberger): each match has a winner, and an interv
 it and all matches below it end as they did. When a moves, only the matches whose intervals it has
 left are played again; most often there are none.
 
-The arm whose reward came last stands beside the tree, so an arm that is pulled again and again
-costs O(1). It takes its place when another arm has a reward, which costs O(log arms).
+The arm whose reward came last is kept outside the tree, so pulling the same arm again costs O(1).
+It enters the tree when another arm has a reward, which costs O(log arms).
 
 Values are compared as they are computed. A match that is as close as rounding errors is played
 again whenever a moves, so the result is that of looking at all arms, to the last bit.
@@ -23,7 +23,7 @@ from manyarms.core.memory import Memory, Record, Records, wipe
 from manyarms.core.rng import Stream, below, next_word
 
 _CLOSE = 1e-12  # relative: far above the rounding errors of a value
-_SURE = 0.9  # of the way to where two lines cross: what is left is above them, too
+_SURE = 0.9  # of the way to where two lines cross; the rest is far above rounding errors, too
 
 
 class ShrunkArm(Record):
@@ -218,7 +218,7 @@ def _climb(means: ShrunkMeans, slot: int) -> None:
 
 @kernel
 def _below(means: ShrunkMeans, place: int, half: int) -> tuple[int, int]:
-    """Return the match or slot that a block comes down to if its last slots do not exist."""
+    """Return the match or slot that represents a block whose last slots do not exist."""
     while half > 0 and place >= means.clock[0].size:
         place -= max(1, half >> 1)
         half >>= 1
@@ -227,7 +227,7 @@ def _below(means: ShrunkMeans, place: int, half: int) -> tuple[int, int]:
 
 @kernel
 def _halves(means: ShrunkMeans, place: int, half: int) -> tuple[int, int, int, int]:
-    """Return place and half of both who play in a match."""
+    """Return place and half of both sides of a match."""
     if half == 1:
         return place - 1, 0, place, 0
     right, width = _below(means, place + (half >> 1), half >> 1)

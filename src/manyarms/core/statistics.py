@@ -2,22 +2,22 @@ r"""Confidence intervals without SciPy.
 
 **Means of values with known bounds.** A run that misses every best arm may cost a hundred times as
 much as another, and happen once in four hundred. Student's interval, and any bootstrap, know only
-what was seen: of 100 such runs they cover the mean in one case of four. But what was not seen costs
-no more than a known bound, such as the horizon times the largest gap. So one more value,
-:math:`x_0`, is put at that bound :math:`b`, all values get random weights, and the upper limit
+the runs that were seen: with 100 of them they cover the mean in one case of four. But no run
+costs more than a known bound, such as the horizon times the largest gap. So one more value,
+:math:`x_0`, is put at that bound :math:`b`, all values get random weights, and the upper bound
 :math:`u` of the mean is a quantile (Gaffke 2005):
 
 .. math:: \Pr\Bigl(\sum_{i=0}^n w_i x_i > u\Bigr) = \frac{\delta}{2}, \qquad
     w \sim \text{Dirichlet}(1, \dots, 1), \qquad x_0 = b
 
-The lower limit is its mirror image. For values at the two bounds this is Clopper and Pearson's
-interval; for values that fill their range it is a little wider than Student's. It does not ask
-which runs missed: a run that met a best arm and lost it again costs as much. Coverage is proved
-for two values, conjectured for all bounded ones, and tested here; the table is made by
-`benchmarks/interval_coverage.py`. Of what covers our runs it is the narrowest. An interval for the
-rate of misses times their cost, plus Student's for the rest, is 1.2 to 4 times as wide on most of
-them, and betting (Waudby-Smith and Ramdas 2024), which is proved for all bounded values, 1.2 to
-2.2 times.
+The lower bound is its mirror image. For values at the two bounds this is Clopper and Pearson's
+interval; for values that fill their range it is a little wider than Student's. It does not need to
+know which runs missed: a run that met a best arm and lost it again costs as much. Coverage is
+proved for two values, conjectured for all bounded ones, and tested here; the table is made by
+`benchmarks/interval_coverage.py`. It is the narrowest interval that covers our runs. An interval
+for the rate of misses times their cost, plus Student's for the rest, is 1.2 to 4 times as wide on
+most of them, and betting (Waudby-Smith and Ramdas 2024), which is proved for all bounded values,
+1.2 to 2.2 times.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def mean_interval(
 def mean_limits(
     values: NDArray[Any], *, bounds: tuple[ArrayLike, ArrayLike], confidence: float = 0.95
 ) -> tuple[Numbers, Numbers]:
-    """Return the limits of the means of many columns at once, such as regret by (run, time).
+    """Return the interval of the mean of each column, such as regret by (run, time).
 
     Parameters
     ----------
@@ -120,10 +120,10 @@ def mean_limits(
     columns = np.moveaxis(np.asarray(values, np.float64), 0, -1)
     z = _normal_quantile(confidence)
     lowest, highest = (np.asarray(bound, np.float64) for bound in bounds)
-    return -_upper_limit(-columns, -lowest, z), _upper_limit(columns, highest, z)
+    return -_upper_bound(-columns, -lowest, z), _upper_bound(columns, highest, z)
 
 
-def _upper_limit(values: Numbers, bound: Numbers, z: float) -> Numbers:
+def _upper_bound(values: Numbers, bound: Numbers, z: float) -> Numbers:
     r"""Return the quantile of the weighted mean that belongs to the normal quantile `z`.
 
     A Dirichlet mean is a ratio of sums of exponential variables, so that its tail at u is that of
@@ -203,7 +203,7 @@ def _largest_ratio(over: Numbers, under: Numbers, bound: float, confidence: floa
     if not under.any():
         return math.inf
     z, highest = _normal_quantile(confidence), np.asarray(bound)
-    return _crossing(lambda r: bool(_upper_limit(over - r * under, highest, z) > 0.0))
+    return _crossing(lambda r: bool(_upper_bound(over - r * under, highest, z) > 0.0))
 
 
 def _normal_quantile(confidence: float) -> float:

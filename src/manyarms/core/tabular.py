@@ -1,4 +1,4 @@
-"""Things that notebooks show as a table, and that pandas and polars read."""
+"""Tables: as text, Markdown, LaTeX and HTML, and as data frames of pandas and polars."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Library = Literal["pandas", "polars"]
 _LIBRARIES = ("pandas", "polars")
 _LONGEST = 200  # characters of a cell
 _MOST_ROWS = 20
-_MINUS = re.compile(r"(?<![\w)])-(?=[\d. ])")  # and no hyphen
+_MINUS = re.compile(r"(?<![\w)])-(?=[\d. ])")  # a minus sign, not a hyphen
 _LATEX = {letter: f"\\{letter}" for letter in "&%$#_{}"} | {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
@@ -33,14 +33,14 @@ _LATEX = {letter: f"\\{letter}" for letter in "&%$#_{}"} | {
 
 
 class Tabular(ABC):
-    """Has columns: a notebook shows them, and `to_dataframe` hands them on."""
+    """A table with columns, which notebooks show and `to_dataframe` returns."""
 
     @abstractmethod
     def _columns(self) -> Mapping[str, Sequence[Any]]:
         """Return the columns by name, all of one length."""
 
     def _caption(self) -> Sequence[str]:
-        """Return what stands above the table, a line each."""
+        """Return the lines above the table."""
         return ()
 
     def to_dataframe(self, *, library: Library | None = None) -> Any:
@@ -62,26 +62,33 @@ class Tabular(ABC):
 
 @dataclass(frozen=True, repr=False)
 class TextTable(Tabular):
-    """A table of text with a title; `print` shows it, and so does a notebook.
+    """A table of text; `print` shows it, and so does a notebook.
 
     Attributes
     ----------
-    title, head, rows
-        What stands above it, the names of the columns, and the cells, row by row.
+    head, rows, title
+        The names of the columns, the cells, row by row, and a line above the table (default: none).
+
+    Examples
+    --------
+    >>> print(TextTable(["policy", "mean"], [["moss", "7666.6"]], "regret"))
+    regret
+    policy    mean
+    moss    7666.6
     """
 
-    title: str
     head: Sequence[str]
     rows: Sequence[Sequence[str]]
+    title: str = ""
 
     def _columns(self) -> dict[str, list[str]]:
         return {name: [row[k] for row in self.rows] for k, name in enumerate(self.head)}
 
     def _caption(self) -> Sequence[str]:
-        return (self.title,)
+        return (self.title,) if self.title else ()
 
     def __str__(self) -> str:
-        return "\n".join([self.title, *aligned([self.head, *self.rows])])
+        return "\n".join([*self._caption(), *aligned([self.head, *self.rows])])
 
     def __repr__(self) -> str:
         return str(self)
@@ -126,7 +133,7 @@ def one_kind(column: Any) -> Any:
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return rows of text as lines: names to the left, numbers to the right, columns narrow.
+    """Return rows of text as lines: the first column to the left, the others to the right.
 
     >>> aligned([["policy", "mean"], ["moss", "7666.6"]])
     ['policy    mean', 'moss    7666.6']
@@ -156,7 +163,7 @@ def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def latex_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    r"""Return a table of text as LaTeX for the package booktabs, in small print; names to the left.
+    r"""Return a table of text as LaTeX for the package booktabs, in small print.
 
     >>> print(latex_table(["policy", "mean ± standard error"], [["a_1 - b", "-7.1 ± 0.5"]]))
     {\footnotesize\setlength{\tabcolsep}{3pt}% SE: standard error
@@ -208,13 +215,13 @@ def html_table(head: Sequence[str], rows: Sequence[Sequence[Any]], caption: Sequ
 
 
 def _text(value: Any) -> str:
-    """Return a value for people: few digits, and no letter that is not visible."""
+    """Return a value as text, with few digits and without invisible characters."""
     text = f"{value:.6g}" if isinstance(value, float) else "" if value is None else str(value)
     return escape(plain(text, at_most=_LONGEST))
 
 
 def plain(text: str, *, at_most: int = 60) -> str:
-    r"""Return a text for one line of a screen: cut, and without what is no visible character.
+    r"""Return a text for one line of a screen: cut, and without invisible characters.
 
     >>> plain("a\nb"), plain("too long", at_most=4)
     ('a�b', 'too…')

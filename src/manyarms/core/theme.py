@@ -1,7 +1,7 @@
 """The theme of the project: the colours, fonts and mark of figures, reports, dashboard and site.
 
-All four take theirs from here. It is plain data: no plotting package, no browser. The colours of
-policies are in `protocol.colours`.
+This is plain data: it needs no plotting package. The colours of policies are in
+`protocol.colours`.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ DARK = {
     "pale": "#456b83",
 }
 
-ON_ANY = "#2f81c4"  # contrast 4:1 with white and with black: for pages of others, as notebooks
+ON_ANY = "#2f81c4"  # contrast 4:1 with white and with black, for notebooks and other pages
 
 # The reader's own fonts: nothing is fetched.
 LETTERS = 'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif'
 CODE_LETTERS = 'ui-monospace, "Cascadia Mono", Menlo, Consolas, monospace'
 
-# The mark: one choice, many arms.
+# The logo: one choice among many arms.
 _ARMS = "M2 18C8 18 8 3 30 3M2 18C10 18 12 9 30 9M2 18C12 18 14 15 30 15"
 MARK = f'<svg viewBox="0 0 32 20" aria-hidden="true"><path d="{_ARMS}"/></svg>'
 _PEN = 'fill="none" stroke="{}" stroke-width="2.6" stroke-linecap="round"'
@@ -61,11 +61,11 @@ ICON = _SVG.format(
 )
 LOGO = _SVG.format("32 20", f'<path d="{_ARMS}" {_PEN.format("#fff")}/>')
 
-_CONTRAST = 4.0  # of a line with a dark page, at least: WCAG asks 3
+_CONTRAST = 4.0  # least contrast of a line with a dark page; WCAG demands 3
 
 
 def css(dark: str = "") -> str:
-    """Return all of it as custom properties, for style sheets.
+    """Return the theme as custom properties, for style sheets.
 
     `dark` is the selector of a dark page (default: the reader's system decides, on screens).
 

@@ -1,11 +1,11 @@
 """The slots with the largest key, when one key changes at a time; ties are uniform at every step.
 
-All slots that share the largest key are *leaders*. They stand in a list, and a random word chooses
-among them: a pull among thousands of equal keys takes a few steps. One slot may stand above the
-list: a leader whose key rose, or a slot that leads alone. While its key stays above the list's,
-nothing else needs to be looked at.
+All slots that share the largest key are *leaders*. They are kept in a list, and a random word
+chooses among them, so a pull among thousands of equal keys takes a few steps. One slot may be above
+the list, the *top*: a leader whose key rose, or a slot that leads alone. While its key is above the
+list's, no other slot is looked at.
 
-Only when list and top are empty are the next leaders looked for, in a knock-out tournament: the
+When list and top are empty, the next leaders are found by a knock-out tournament: the
 slots are the leaves of a tree, and every inner node remembers the largest key of the 8 below it.
 Keys that changed since then are brought into the tree together; on a GPU each when it changes.
 Written by hand because heapq orders tuples, which compiled code would have to allocate, offers no
@@ -24,7 +24,7 @@ from manyarms.core.jit import kernel, on_gpu, rare
 from manyarms.core.memory import Floats, Ints, Memory, Record, Records, power_of_two
 from manyarms.core.rng import Stream, below, next_word
 
-_ROOM = 1 << 50  # where there is no end to it
+_ROOM = 1 << 50  # where memory has no bounds
 _SPAN, _BLOCKS = 3, 8  # a node stands for 2^3 blocks of the level below: a cache line or two
 _FEW = 32  # slots, at most, that have no tree
 _PART = 8  # if more than this part of all keys changed, the tree is built anew
@@ -155,7 +155,7 @@ def rekey(rank: Tournament, slot: int, key: float) -> None:
 
 @kernel
 def _stand(rank: Tournament, slot: int, key: float) -> None:
-    """Make a slot the top, add it to the leaders, or leave it to the tree."""
+    """Make a slot the top, add it to the leaders, or leave it in the tree."""
     board = rank.board[rank.number]
     if key > board.level and board.top < 0:
         board.top = slot
@@ -165,7 +165,7 @@ def _stand(rank: Tournament, slot: int, key: float) -> None:
         board.leaders += 1
         rank.entrant[slot].place = board.leaders
         return
-    if key > board.level:  # a second one above the list, as late rewards may have it
+    if key > board.level:  # a second one above the list: late rewards may raise it
         disband(rank)
     elif board.top < 0 and board.leaders == 0:
         board.level = math.inf  # not known
@@ -282,8 +282,8 @@ def _at(rank: Tournament, block: int, level: int) -> int:
     return ((rank.base + rank.room) >> 1) - (rank.room >> (_SPAN * level - 2)) + block
 
 
-# The loops below have constant lengths and no branches, and look at some blocks twice instead:
-# a GPU then waits once for all they read.
+# The loops below have constant lengths and no branches, although they look at some blocks twice:
+# so a GPU waits only once for memory.
 
 
 @kernel
@@ -323,7 +323,7 @@ def _list_leaders(rank: Tournament) -> None:
     """Fill the list with all slots of the largest key, in their order."""
     board = rank.board[rank.number]
     last = board.in_tree - 1
-    root = 0  # the level of the block that holds all slots; at least 2, for they are not few
+    root = 0  # the level of the block that holds all slots; at least 2, because there are many
     while last >> _SPAN * root > 0:
         root += 1
     board.level = rank.node[_at(rank, 0, root)]
@@ -345,7 +345,7 @@ def _list_leaders(rank: Tournament) -> None:
 
 @kernel
 def _first_alike(rank: Tournament, block: int, end: int, level: int) -> int:
-    """Return the first block from this one on that has a leader, or `end`, 8 blocks' end."""
+    """Return the first block from this one on that has a leader, or `end` if none has."""
     board = rank.board[rank.number]
     start, last = _at(rank, 0, level), (board.in_tree - 1) >> _SPAN * level
     found = end

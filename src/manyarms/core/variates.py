@@ -1,6 +1,6 @@
 """Samples of normal and Beta distributions as pure functions of random words.
 
-By hand because SciPy's and NumPy's samplers cannot be called from compiled code without
+Written by hand because SciPy's and NumPy's samplers cannot be called from compiled code without
 allocation, and do not take the random bits as an argument.
 """
 
@@ -93,7 +93,7 @@ def beta_variate(a: float, b: float, key: int) -> float:
 
 @rare
 def _log_gamma_variate(shape: float, key: int) -> float:
-    """Return the logarithm of a Gamma(shape) number: small shapes would underflow without.
+    """Return the logarithm of a Gamma(shape) number: without it small shapes would underflow.
 
     Marsaglia & Tsang (2000); below 1 by their relation of shape to shape + 1.
     """

@@ -1,4 +1,4 @@
-"""Instances: what is played on. Means by family, rewards by model."""
+"""Instances: families of means, and reward models."""
 
 from manyarms.instances.captions import Contest, captions, contest_652, read_contest, stand_in_652
 from manyarms.instances.contests import find_contest, local_contests

@@ -1,4 +1,4 @@
-"""Caption contests: real means, from the votes of a cartoon's readers, and a stand-in for them."""
+"""Caption contests: real means, from votes on captions of cartoons, and a stand-in for them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _DIGITS = 15
 _WHOLE_NUMBER = re.compile(rf"\s*([0-9]{{1,{_DIGITS}}})(?:\.0*)?\s*")
 _CUT = "The file may be cut short: get it again."
 
-# The 9971 lesser means of contest 652, roughly: their quantiles at these levels, in thousandths.
+# Approximate quantiles of the 9971 smaller means of contest 652, at these levels, in thousandths.
 _LEVELS = (0, 0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 0.999, 1)
 _QUANTILES = (94, 188, 243, 274, 315, 348, 379, 410, 441, 476, 519, 581, 630, 715, 781, 796)
 
@@ -78,7 +78,7 @@ class Contest:
             rule = "a contest with a funny caption, to which all means are relative"
             raise _wrong(self.path, rule, "not one vote for funny or somewhat funny")
         means: Floats = shares / shares.max()
-        # 0.6 / 0.75 must reach 0.8, whatever the rounding; distinct ratios lie further apart
+        # 0.6 / 0.75 must reach 0.8 despite rounding; distinct ratios are further apart
         means[means >= limit * (1.0 - 1e-12)] = 1.0
         return means
 
@@ -87,7 +87,7 @@ class Contest:
         return [int(arm) for arm in np.argsort(-self.shares, kind="stable")[:count]]
 
     def info(self) -> dict[str, Any]:
-        """Return what there is to say of the file in a few numbers, defects included."""
+        """Return a few numbers about the file, such as its defects."""
         best = self.funniest(1)[0]
         counted = self.not_funny + self.somewhat_funny + self.funny
         return {
@@ -121,13 +121,13 @@ def captions(
     The mean of a caption is its share p = (somewhat_funny + funny) / votes, divided by the largest
     p. Means of at least `threshold` become 1. Contest 652 is the one of the paper's Figure 3.
 
-    Published files have defects. None of them changes the formula:
+    Published files have defects. The formula stays the same:
 
     - *Counts that do not add up to the votes* (201 captions in three of ten files, by 1 to 4): p is
       still divided by `votes`. So the missing votes count as not funny, which most of them were, by
       the column `mean`. No caption crosses 0.8, and no mean changes by more than 0.015. More funny
       votes than votes are an error, because that p could set the scale for all.
-    - *No votes*: the caption is left out. Nothing is known about it, and 0 would be a claim.
+    - *No votes*: the caption is left out. Nothing is known about its mean.
     - *Repeated captions* are separate arms: they were voted on separately, with other counts.
     - *Empty captions* are arms like others, and so are captions with quotes, commas or line breaks.
       The text does not matter.
@@ -172,7 +172,7 @@ def contest_652() -> Instance:
     >>> contest_652().n_arms
     10025
     """
-    name = "652_lil-KLUCB"  # the paper's file, should there be others of contest 652
+    name = "652_lil-KLUCB"  # the paper's file, if there are several of contest 652
     try:
         return captions(name if name in local_contests() else 652)
     except ContestNotFoundError:
@@ -194,24 +194,26 @@ def stand_in_652() -> Instance:
 
 
 def read_contest(contest: ContestName) -> Contest:
-    """Read a contest file; see `captions` for what is done about defects.
+    """Read a contest file; `captions` describes how defects are handled.
 
     Parameters
     ----------
     contest
-        A path, or a contest that `find_contest` finds. A leading `rank` may be there or not.
+        A path, or a contest that `find_contest` finds. A leading column `rank` is optional.
     """
     path = find_contest(contest)
     try:
         raw = path.read_bytes()
-        text = raw.decode("utf-8-sig")  # spreadsheets put a mark before the first column
+        text = raw.decode(
+            "utf-8-sig"
+        )  # spreadsheets write a byte order mark before the first column
     except OSError as error:
         raise _wrong(path, "readable", error.strerror) from error
     except UnicodeDecodeError:
         text = "\0"
     if "\0" in text or not text.strip():
         raise _wrong(path, "CSV text in UTF-8", "binary data" if text.strip() else "an empty file")
-    del text  # it may be large, and the bytes are all that is needed
+    del text  # it may be large, and only the bytes are needed
     texts, counts = _read_table(path, raw)
     rated = counts[0] > 0
     if not rated.any():
@@ -254,7 +256,7 @@ def _rows(path: Path, reader: Any) -> Iterator[tuple[int, list[str]]]:
     line = 1
     try:
         for row in reader:
-            if row:  # a blank line is none
+            if row:  # blank lines are skipped
                 yield line, row
             line = reader.line_num + 1
     except csv.Error as error:

@@ -86,7 +86,7 @@ def read_numbers(parameter: str, columns: dict[str, Any], name: str) -> NDArray[
 
 
 def _first_text(name: str, column: Any) -> str:
-    """Return the first value that is no number, and where it is."""
+    """Return the first value that is not a number, and its row."""
     for row, value in enumerate(column.to_pylist()):
         try:
             float(value)

@@ -1,4 +1,4 @@
-"""Contest files: where they are looked for, and how one is downloaded, or all of them.
+"""Find contest files, and download one or all of them.
 
 The files belong to the public repository `nextml/caption-contest-data`. They are not part of this
 package, and neither is a list of them: we know the SHA-256 of the paper's contest alone. That of
@@ -33,22 +33,22 @@ from manyarms.errors import (
 
 ContestName: TypeAlias = str | int | os.PathLike[str]
 
-_COMMIT = "a7b79649e86308ef02f0af7e5d70039e31932d21"  # pinned: the same bytes for everyone
+_COMMIT = "a7b79649e86308ef02f0af7e5d70039e31932d21"  # pinned, so that the files never change
 _SOURCE = f"https://raw.githubusercontent.com/nextml/caption-contest-data/{_COMMIT}/summaries"
 _LISTING = (
     f"https://api.github.com/repos/nextml/caption-contest-data/contents/summaries?ref={_COMMIT}"
 )
-_MOST_FAILURES = 3  # downloads in a row: the network is gone, and the others would fail too
+_MOST_FAILURES = 3  # failed downloads in a row, after which the others would fail, too
 _KNOWN = {"652_lil-KLUCB": "c76e4e251fbb8e9fc0b5f384bdfcaa9b8db9bff584458df023c45e1e56c4f7bd"}
 _MOST_CONTESTS = 10**9
 _NOT_IT = "what came is not the contest file. Try again, or on another network."
-_PUBLISHED = re.compile(r"[0-9]{1,9}(_[A-Za-z0-9_-]+)?")  # also keeps URLs and paths harmless
+_PUBLISHED = re.compile(r"[0-9]{1,9}(_[A-Za-z0-9_-]+)?")  # also makes URLs and paths safe
 
 
 def find_contest(contest: ContestName, *, download: bool = False) -> Path:
     """Return the path of a contest file.
 
-    The contest is looked for as a path, then in the folder that the environment variable
+    The contest is searched as a path, then in the folder that the environment variable
     `MANYARMS_DATA` names, then in the user's cache. If it is not found and `download` is set, it is
     downloaded into the cache.
 
@@ -60,8 +60,8 @@ def find_contest(contest: ContestName, *, download: bool = False) -> Path:
     download
         Whether to download a contest that is not found (default: False). This needs pooch, which
         the extra `sim` installs. The file must have the known checksum. If none is known, the
-        checksum of the first download is kept beside the file. A file in the cache that has changed
-        since is refused, or downloaded again.
+        checksum of the first download is kept beside the file. If a file in the cache has changed
+        since, it is refused, or downloaded again.
 
     Examples
     --------
@@ -76,7 +76,7 @@ def find_contest(contest: ContestName, *, download: bool = False) -> Path:
     path = _match(_data_folder(), name)
     if path is not None:
         return path  # the user's own folder: its files may be anything
-    path = _match(cache_folder(), name)
+    path = _match(contest_cache(), name)
     if path is not None:
         wanted = _checksum(path)
         if wanted in {None, _sha256(path)}:
@@ -98,13 +98,13 @@ def local_contests() -> dict[str, Path]:
     >>> all(path.suffix == ".csv" for path in local_contests().values())
     True
     """
-    found = _files(cache_folder()) | _files(_data_folder())  # the user's own folder goes first
+    found = _files(contest_cache()) | _files(_data_folder())  # the user's own folder goes first
     return dict(sorted(found.items(), key=lambda item: (_number(item[0]), item[0])))
 
 
-def cache_folder() -> Path:
+def contest_cache() -> Path:
     """Return the folder that downloads go to; it need not exist."""
-    return (cache_root() or Path("manyarms-cache")) / "contests"  # without a home: beside the user
+    return (cache_root() or Path("manyarms-cache")) / "contests"  # if the user has no home
 
 
 def _data_folder() -> Path | None:
@@ -128,7 +128,7 @@ def _explicit_path(contest: Any) -> Path | None:
     if not isinstance(text, str) or not text.strip():
         raise refusal("contest", "a path, or a contest's number or name such as 652", contest)
     path = _at_home(text)
-    with contextlib.suppress(OSError):  # a name too long for a file is none
+    with contextlib.suppress(OSError):  # the name is too long for a file
         if path.is_file():
             return path
     if isinstance(contest, str) and path.name == text:
@@ -139,7 +139,7 @@ def _explicit_path(contest: Any) -> Path | None:
 
 
 def _files(folder: Path | None) -> dict[str, Path]:
-    with contextlib.suppress(OSError):  # no folder, or one that cannot be read, holds none
+    with contextlib.suppress(OSError):  # no folder, or one that cannot be read
         paths = sorted(folder.glob("*.csv")) if folder is not None else []
         return {path.stem: path for path in paths if path.is_file() and path.name[0] != "."}
     return {}
@@ -170,7 +170,7 @@ def _not_found(contest: ContestName) -> str:
         near = difflib.get_close_matches(name, known, cutoff=0.3)
     wanted = name if _PUBLISHED.fullmatch(name) else 652
     return (
-        f"`contest` must be a file, or a contest in {place} or in the cache ({cache_folder()}), "
+        f"`contest` must be a file, or a contest in {place} or in the cache ({contest_cache()}), "
         f"got {shown(contest)}. Nearest there: {', '.join(near) or 'none'}. Download with "
         f"`manyarms data get {wanted}` or find_contest({wanted!r}, download=True)."
     )
@@ -213,7 +213,7 @@ def _download(name: str) -> Path:
         raise ParameterError(f"`contest` must be a published one such as 652, got {shown(name)}.")
     if name.isdecimal() and 560 <= _number(name) < 660:  # these are published as 652_lil-KLUCB is
         name += "_lil-KLUCB"
-    target, url = cache_folder() / f"{name}.csv", f"{_SOURCE}/{name}.csv"
+    target, url = contest_cache() / f"{name}.csv", f"{_SOURCE}/{name}.csv"
     failure = f"{url} could not be downloaded"
     _retrieve(url, target, failure, _checksum(target))
     first_line = target.read_bytes().split(b"\n", 1)[0].strip().split(b",")
@@ -229,7 +229,7 @@ def _retrieve(url: str, target: Path, failure: str, sha256: str | None = None) -
     pooch = need("pooch", "to download contests")
     log = pooch.get_logger()
     level = log.level
-    log.setLevel("WARNING")  # whoever asked for the download says what happens
+    log.setLevel("WARNING")  # the caller reports what happens
     try:
         known_hash = f"sha256:{sha256}" if sha256 else None
         pooch.retrieve(url, known_hash=known_hash, fname=target.name, path=target.parent)
@@ -240,7 +240,7 @@ def _retrieve(url: str, target: Path, failure: str, sha256: str | None = None) -
 
 
 def _reason(error: Exception) -> str:
-    """Say in a few words what pooch, requests or the file system said in many."""
+    """Return a short form of an error of pooch, requests or the file system."""
     status = getattr(getattr(error, "response", None), "status_code", None)
     if status == 404:
         return "there is no such file. Contests before 660 have longer names, such as 559_Random."
@@ -249,12 +249,12 @@ def _reason(error: Exception) -> str:
     if not isinstance(error, OSError):  # pooch raises ValueError where checksums differ
         return _NOT_IT
     if error.filename or error.errno == errno.ENOSPC or isinstance(error, PermissionError):
-        return f"{cache_folder()} cannot be written. Set MANYARMS_CACHE to another folder."
+        return f"{contest_cache()} cannot be written. Set MANYARMS_CACHE to another folder."
     return "the connection failed. Try again online, or let MANYARMS_DATA name a folder with it."
 
 
 class Outcome(NamedTuple):
-    """What became of one contest."""
+    """The outcome for one contest."""
 
     name: str
     state: str  # "there", "downloaded", "other" (a file of the user's, not as published), "failed"
@@ -266,7 +266,7 @@ def published_contests() -> dict[str, str]:
 
     The list is downloaded once, then read from the cache.
     """
-    stored = cache_folder() / f"published-{_COMMIT[:12]}.json"
+    stored = contest_cache() / f"published-{_COMMIT[:12]}.json"
     for _ in range(2):  # a list that is damaged, or of an earlier version, is replaced
         _retrieve(_LISTING, stored, f"The list of contests could not be downloaded from {_LISTING}")
         with contextlib.suppress(ValueError, TypeError, KeyError, AttributeError):
@@ -276,9 +276,9 @@ def published_contests() -> dict[str, str]:
 
 
 def get_every_contest(published: Mapping[str, str]) -> Iterator[Outcome]:
-    """Download what is not there, and verify what is; yield what became of each.
+    """Download missing contests, verify the others, and yield the outcome of each.
 
-    Ends early when several downloads in a row fail. Called again, it goes on where it ended.
+    Stops early if several downloads in a row fail. The next call continues.
 
     Parameters
     ----------
@@ -297,10 +297,10 @@ def get_every_contest(published: Mapping[str, str]) -> Iterator[Outcome]:
 def _get(name: str, checksum: str, path: Path | None) -> Outcome:
     if path is not None and _git_checksum(path) == checksum:
         return Outcome(name, "there")
-    if path is not None and path.parent != cache_folder():
+    if path is not None and path.parent != contest_cache():
         return Outcome(name, "other")  # the user's own folder: its files may be anything
     try:
-        if path is not None:  # damaged: its record, too, may be of something else
+        if path is not None:  # damaged: its recorded checksum may be wrong, too
             _remove(path)
         path = find_contest(name, download=True)
         if _git_checksum(path) != checksum:
@@ -317,7 +317,7 @@ def _remove(path: Path) -> None:
 
 
 def _git_checksum(path: Path) -> str:
-    """Return what Git calls this content: https://git-scm.com/book, "Git Objects"."""
+    """Return Git's checksum of this content: https://git-scm.com/book, "Git Objects"."""
     content = path.read_bytes()
     head = f"blob {len(content)}\0".encode()
     return hashlib.sha1(head + content, usedforsecurity=False).hexdigest()

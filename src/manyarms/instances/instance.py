@@ -1,4 +1,4 @@
-"""The instance: a name, the best mean, and the world that compiled code plays on."""
+"""An instance: a name, the best mean, and its means and rewards for compiled code."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Instance(Tabular):
     Attributes
     ----------
     label
-        What it is, in a few words.
+        A short description.
     n_arms
         The number of arms; 2^50 stands for infinitely many.
     best_mean
@@ -70,7 +70,7 @@ class Instance(Tabular):
 
     @property
     def largest_gap(self) -> float:
-        """The most that a pull can cost: the best mean minus the lowest one, or its infimum.
+        """The largest possible regret of a pull: the best mean minus the infimum of the means.
 
         >>> import manyarms as ma
         >>> ma.instances.grouped(sizes=[1, 9], means=[0.75, 0.5]).largest_gap
@@ -123,7 +123,7 @@ def make_instance(
     second: float = 0.0,
     mean_law: Any = NO_LAW,
 ) -> Instance:
-    """Fill in the one layout that all families share, with arrays that nothing can change."""
+    """Make an instance of any family, with read-only arrays."""
     arrays = (np.array(ends, np.int64), np.array(values, np.float64), np.array(weights, np.float64))
     for array in arrays:
         array.flags.writeable = False

@@ -42,7 +42,7 @@ def planted(
     rewards: AnyRewards = None,
     epsilon: float = 0.0,
 ) -> Instance:
-    """Plant `m` best arms among `n`; the other arms have a few smaller means, in equal parts.
+    """Plant `m` best arms among `n`; equal parts of the others have the means `others`.
 
     The paper's experiments plant m = ⌈n / (2 T^alpha)⌉ arms of mean 0.9 among others of 0.1, 0.2,
     0.3, 0.4 and 0.5. No array is made: a billion arms take no more memory than ten.
@@ -111,7 +111,7 @@ def grouped(
     rewards
         The reward model (default: `Bernoulli()`).
     label
-        What to call the instance.
+        The name of the instance.
     epsilon
         An arm counts as best if its mean is within `epsilon` of the best mean (default: 0, so that
         only arms of the best mean do). Regret does not depend on it.
@@ -173,7 +173,7 @@ def from_means(
     Parameters
     ----------
     means
-        One mean for each arm. Or where they stand, in a CSV or Parquet file: "items.csv:rate" is
+        One mean for each arm. Or a column of a CSV or Parquet file: "items.csv:rate" is
         the column rate, "items.csv:clicks/views" a quotient of two, and "items.csv" the column
         mean.
     rewards, label, epsilon
@@ -258,7 +258,7 @@ def lower_bound_instance(family: LowerBoundFamily, hidden: int) -> Instance:
 
 
 def _named_slack(epsilon: float) -> str:
-    """Return what a label says of arms that count as best."""
+    """Return the part of a label about which arms count as best."""
     return f", epsilon={epsilon:g}" if epsilon else ""
 
 

@@ -26,7 +26,7 @@ from manyarms.protocol.policy import MOST_ARMS
 
 @dataclass(frozen=True)
 class BetaMeans:
-    """Means of the law Beta(a, b); the best mean is 1, and never quite met."""
+    """Means of the law Beta(a, b), whose supremum is 1."""
 
     a: float
     b: float
@@ -157,7 +157,7 @@ class OwnMeans:
 
 Distribution: TypeAlias = BetaMeans | UniformMeans | DiscreteMeans | OwnMeans
 AnyDistribution: TypeAlias = BetaMeans | UniformMeans | DiscreteMeans | tuple[Any, ...]
-_DRAWS = 10_000  # of a law of the user's own, when the instance is made
+_DRAWS = 10_000  # draws from a law of the user's own, when the instance is made
 
 
 def _check_distribution(distribution: Any) -> Distribution:

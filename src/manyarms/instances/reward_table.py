@@ -1,4 +1,4 @@
-"""Arms whose rewards were seen before: each pull draws one of the arm's own."""
+"""Arms with recorded rewards: each pull draws one of them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from manyarms.instances.rewards import reward
 
 
 class TableLaw(NamedTuple):
-    """Rewards seen before, arm after arm: one of an arm's own is drawn, each as likely."""
+    """Recorded rewards, arm after arm; one of the arm's own is drawn uniformly."""
 
     ends: Ints  # by arm: where its rewards end
     rewards: Floats
@@ -28,7 +28,7 @@ class TableLaw(NamedTuple):
 
     @property
     def reward_range(self) -> tuple[float, float]:
-        """The smallest and the largest reward, or 0 and 1 where all are between."""
+        """The smallest and the largest reward, or 0 and 1 if all are in [0, 1]."""
         return (0.0, 1.0) if 0.0 <= self.low <= self.high <= 1.0 else (self.low, self.high)
 
     def __repr__(self) -> str:
@@ -47,13 +47,13 @@ def from_rewards(
     label: str | None = None,
     epsilon: float = 0.0,
 ) -> Instance:
-    """Make an instance of rewards that were seen: a pull draws one of the arm's, with replacement.
+    """Make an instance of recorded rewards: a pull draws one of the arm's, with replacement.
 
     Parameters
     ----------
     table
-        The rewards of each arm, by its name: `{"a": [0, 3.5], "b": [1]}`. Or where they stand, in
-        a CSV or Parquet file with a row for each reward: "log.csv:item,revenue" names the columns
+        The rewards of each arm, by its name: `{"a": [0, 3.5], "b": [1]}`. Or a
+        CSV or Parquet file with a row for each reward: "log.csv:item,revenue" names the columns
         of the arm and of the reward (default: arm and reward).
     label, epsilon
         As for `grouped`.
@@ -61,8 +61,8 @@ def from_rewards(
     Notes
     -----
     Arms are numbered in the order of the table, or of their first row. An arm's mean is that of its
-    rewards, so a mean of few rewards is a chancy one. Policies for rewards in [0, 1] refuse others,
-    and where `sigma` is 1/2 it becomes half the range of the table.
+    rewards, which is a poor estimate if they are few. Policies for rewards in [0, 1] refuse others.
+    A `sigma` of 1/2 becomes half the range of the table.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Reward models: how rewards spread around an arm's mean.
+"""Reward models: the distribution of rewards, given an arm's mean.
 
 A law of your own is a NamedTuple of numbers, and a function that compiled code calls:
 
@@ -10,7 +10,8 @@ def spend(law: Spend, arm: int, mean: float, word: int) -> float: ...
 
 `word` is 64 random bits, the same for all policies; `unit(word)` is a number in [0, 1), and
 `draw(word, k)` are further words. The function keeps the rules of those on states: no allocation,
-no exceptions, no Python objects. Its rewards must have the arm's mean, from which regret is made.
+no exceptions, no Python objects. The mean of its rewards must be the arm's mean, from which regret
+is computed.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from manyarms.core.jit import generic
 from manyarms.core.statistics import mean_interval
 from manyarms.errors import ParameterError
 
-# as compiled code tells them apart
+# numbers by which compiled code distinguishes them
 BERNOULLI = 0
 GAUSSIAN = 1  # with standard deviation `noise`
 BETA = 2  # Beta(mean * noise, (1 - mean) * noise): in [0, 1]
@@ -62,7 +63,7 @@ def reward(law: Any, arm: int, mean: float, word: int) -> float:  # type: ignore
 
 
 class NoLaw(NamedTuple):
-    """The law of our own reward models, which have none."""
+    """The law of built-in reward models, which have none."""
 
     unused: int
 
@@ -87,7 +88,7 @@ class Bernoulli:
 
 @dataclass(frozen=True)
 class Gaussian:
-    """Normal rewards. Policies play well with the same `sigma`: `MOSS(sigma=...)`.
+    """Normal rewards. Give policies the same `sigma`: `MOSS(sigma=...)`.
 
     Parameters
     ----------
@@ -165,7 +166,7 @@ AnyRewards: TypeAlias = RewardModel | tuple[Any, ...] | None  # a law is a Named
 
 
 def check_rewards(rewards: Any) -> RewardModel:
-    """Return a reward model, Bernoulli's if none was given, or raise."""
+    """Return a reward model (default: Bernoulli), or raise."""
     if rewards is None:
         return Bernoulli()
     if type(rewards) in reward.bodies:
@@ -179,21 +180,20 @@ def check_rewards(rewards: Any) -> RewardModel:
 
 
 def named_law(rewards: RewardModel) -> str:
-    """Return what a label says of the rewards: nothing, if they are 0 and 1."""
+    """Return the part of a label about the rewards; empty for rewards 0 and 1."""
     return "" if rewards == Bernoulli() else f", {rewards!r}"
 
 
 _OFTEN = 100  # draws on each side of the mean
 _DRAWS = 10_000  # in all, of a law of the user's own when it is loaded
-_SURE = 1.0 - 1e-6  # a right law is refused once in a million times
+_SURE = 1.0 - 1e-6  # a correct law is refused with probability 1e-6
 
 
 def check_law(rewards: RewardModel, means: Sequence[tuple[int, float]]) -> None:
     """Refuse a law of the user's own whose rewards do not have the arm's mean, by 10,000 draws.
 
-    `means` are arms and what their means should be: regret is made from means, so all numbers would
-    be wrong. Of a law without `reward_range` only rewards that fall on both sides of the mean often
-    can say anything.
+    `means` are arms with their means. With other means all regrets would be wrong. A law without
+    `reward_range` is checked only if many rewards are on both sides of the mean.
     """
     if not isinstance(rewards, OwnRewards):
         return

@@ -1,7 +1,7 @@
-"""The reward tape: the k-th reward of an arm is the same whoever pulls it, and whenever.
+"""The reward tape: the k-th reward of an arm does not depend on the policy or the time.
 
-k counts all pulls of the arm in this replication. So all policies face the same luck, and
-differences between them vary far less than the regrets do.
+k counts all pulls of the arm in this replication. So all policies get the same random
+rewards, and differences between them vary far less than the regrets do.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def next_reward(tape: Tape, world: World) -> float:
 
 @rare
 def best_record(tape: Tape, scale: Scale) -> int:
-    """Return the record of the arm that the rule for all policies recommends, all rewards told."""
+    """Return the record of the arm that the common rule recommends, once all rewards are told."""
     _write_back(tape)
     best, highest = 0, -math.inf
     for number in range(tape.number.filled[0]):

@@ -1,7 +1,7 @@
-"""What compiled code sees of an instance: the mean of any arm, and its rewards.
+"""An instance for compiled code: the mean of any arm, and its rewards.
 
-All families share one layout and are told apart by a number, not by a type: the simulator's loop
-is compiled once for each policy, whatever it is played on. The test costs nothing, because the
+All families share one layout and are distinguished by a number, not by a type, so the simulator's
+loop is compiled only once for each policy. The test costs nothing, because the
 mean of an arm is looked up only at its first pull.
 """
 
@@ -78,7 +78,7 @@ def mean_of_none(law: NoLaw, word: int) -> float:
 
 @rare
 def mean_of(world: World, arm: int, key: int) -> float:
-    """Return the mean of an arm; `key` decides it where means are drawn."""
+    """Return the mean of an arm; if means are drawn, `key` decides it."""
     if world.family == TABLE:
         return float(world.values[arm])
     if world.family == GROUPS:

@@ -36,8 +36,8 @@ from manyarms.live.kinds import (
 )
 from manyarms.live.settings import Settings
 from manyarms.live.tally import ArmTally, ControlTally, PendingPull, in_random_order
-from manyarms.protocol.in_flight import land, launch, lose
 from manyarms.protocol.keys import policy_key
+from manyarms.protocol.pending import abandon_pull, ask_pull, tell_pull
 from manyarms.protocol.policy import Policy, arrive, ask, reset, retire, tell
 from manyarms.protocol.registry import described_policy
 from manyarms.store import Event
@@ -163,7 +163,7 @@ class Experiment:
         before = self.last if self.last in pending else -1
         self.last = -1  # it is late from now on
         while True:
-            arm = launch(self.state, pending, number, before)
+            arm = ask_pull(self.state, pending, number, before)
             if not 0 <= arm < self.seats.count:
                 raise ParameterError(
                     f"{self.policy} chose arm {arm!r}, and there are {self.n_all}, numbered "
@@ -251,7 +251,7 @@ class Experiment:
         reward = left.popleft()
         if not left:
             del self.stock[arm]
-        land(self.state, self.pending, number, reward)
+        tell_pull(self.state, self.pending, number, reward)
         del self.pending[number]
         self.tally[arm].season = self.season
 
@@ -315,7 +315,7 @@ class Experiment:
             self.control.total += reward
         else:
             if number >= self.first_pull:
-                land(self.state, pending, number, reward)
+                tell_pull(self.state, pending, number, reward)
             else:  # it was asked for by the policy of an earlier season
                 self._remember(arm, reward)
             tally = self.tally[arm]
@@ -351,7 +351,7 @@ class Experiment:
             assert self.control is not None
             self.control.abandoned += 1
         elif number >= self.first_pull:
-            lose(self.state, self.pending, number)
+            abandon_pull(self.state, self.pending, number)
         del self.pending[number]
         self.held.pop(number, None)
         self.abandoned.add(number)
@@ -421,7 +421,7 @@ class Experiment:
     def retire(self, arm: int) -> None:
         """Take an arm out of play."""
         for number in self._pending_of(arm):
-            lose(self.state, self.pending, number)
+            abandon_pull(self.state, self.pending, number)
         self.retired.add(arm)
         self.drawn_next.pop(arm, None)
         known = self.tally.get(arm)

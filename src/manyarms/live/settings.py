@@ -17,7 +17,7 @@ from manyarms.live.checks import (
     check_reward_name,
 )
 from manyarms.protocol.policy import Policy
-from manyarms.protocol.registry import described_policy, policy_from
+from manyarms.protocol.registry import described_policy, restored_policy
 
 SHARE = 0.05  # of the pulls: the control's, unless one says otherwise
 _MOST_SHARE = 0.5
@@ -132,7 +132,7 @@ def recorded_policy(
 ) -> Policy:
     """Return the policy that a store describes, using the given one if it is that."""
     try:
-        made = policy_from(described, given, limits)
+        made = restored_policy(described, given, limits)
     except ManyarmsError as error:
         raise SavedFileError(
             f"{what} needs the policy {described['label']}, which cannot be made here: {error} "

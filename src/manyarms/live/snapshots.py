@@ -19,7 +19,7 @@ from manyarms.live.experiment import Experiment
 from manyarms.live.packing import MALFORMED_ERRORS, pack, taken, unpack
 from manyarms.live.settings import Settings, recorded_policy
 from manyarms.live.tally import ArmTally
-from manyarms.protocol.in_flight import InFlight
+from manyarms.protocol.pending import PendingRecord
 from manyarms.protocol.policy import MOST_ARMS, Policy
 from manyarms.protocol.registry import described_policy
 from manyarms.protocol.state_dump import (
@@ -38,7 +38,7 @@ _TALLY: dict[str, type[np.generic]] = {
     "season": np.int64,
 }
 _PENDING: dict[str, type[np.generic]] = {
-    **dict.fromkeys(InFlight.__annotations__, np.int64),
+    **dict.fromkeys(PendingRecord.__annotations__, np.int64),
     "asked": np.float64,
 }
 _COUNTS = (

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from manyarms.core.rng import draw, unit
-from manyarms.protocol.in_flight import InFlight
 from manyarms.protocol.keys import control_key, memory_key
+from manyarms.protocol.pending import PendingRecord
 
 
-class PendingPull(InFlight):
+class PendingPull(PendingRecord):
     """A pull without a reward, and when it was asked for (seconds since 1970)."""
 
     asked: float

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 
 
 class Entry(NamedTuple):
-    """A policy in a few words.
+    """A short description of a policy.
 
     Attributes
     ----------
@@ -20,9 +20,9 @@ class Entry(NamedTuple):
     guarantee, good_at, source
         In a few words.
     scaling
-        What the cost of a pull grows with.
+        The quantity that the cost of a pull grows with.
     page
-        The page of the docs that has its box, its guarantee, its cost and its picture.
+        The page of the docs with its algorithm, guarantee, cost and example.
     rewards
         "any", or "[0, 1]" if it is made for these rewards only.
 
@@ -172,6 +172,7 @@ CATALOGUE: dict[str, Entry] = {
         good_at="few arms, the classic to compare with",
         source="Auer et al. 2002",
         page="docs/policies/few_arms.md",
+        rewards="[0, 1]",
     ),
     "ucb": Entry(
         kind="field",

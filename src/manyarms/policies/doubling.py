@@ -1,4 +1,4 @@
-"""Doubling: makes a policy that needs a horizon anytime."""
+"""Doubling: make an anytime policy of one that needs a horizon."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ plays(
 
 @dataclass(frozen=True)
 class Doubling(Wrapper):
-    r"""Play a policy afresh with horizon 1, 2, 4, 8, …: anytime, at the price of a constant.
+    r"""Restart a policy with horizon 1, 2, 4, 8, …, so that it needs no horizon.
 
     Parameters
     ----------
@@ -80,8 +80,8 @@ class Doubling(Wrapper):
     Notes
     -----
     Anytime MOSS++ has regret at most :math:`924 (\log_2 T)^{5/2}\, T^{\min(\max(\beta,
-    1+\alpha-\beta), 1)}`. The printed proof takes the hardness at the shorter horizons for that
-    at T, where the problem is easier; the rate is sound, the constant is as printed.
+    1+\alpha-\beta), 1)}`. The paper's proof uses the hardness at T for the shorter horizons, where
+    the same problem is harder; the rate is right, and the constant is the paper's.
 
     Its page is docs/policies/doubling.md.
 
@@ -119,7 +119,7 @@ class Doubling(Wrapper):
         return f"phase of {pulls} pulls" + (f", {inner}" if inner else "")
 
     def first_draws(self, *, n_arms: int, pulls: int) -> int:
-        return self.policy.first_draws(n_arms=n_arms, pulls=1)  # phases grow as the game does
+        return self.policy.first_draws(n_arms=n_arms, pulls=1)  # phases get longer
 
     def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> DoublingState:
         longest = 1 << (pulls.bit_length() - 1)  # phase i begins after 2^i - 1 pulls

@@ -50,7 +50,7 @@ _OUTSIDE = -1  # `asked` of a slot that is not in the set
 
 
 class Chosen(NamedTuple):
-    """The set of an iteration, as far as its members have slots."""
+    """The members of an iteration's set that have slots."""
 
     slot: Ints
     size: Ints  # [number of slots]
@@ -115,7 +115,7 @@ def next_emp_iteration(state: EmpMossPlusPlusState) -> None:
     moss.sampler.n[0] = moss.pool[0]
     clear(moss.rank)
     for slot in range(run.opened):
-        enter(moss.rank, -math.inf)  # no member, unless it is chosen
+        enter(moss.rank, -math.inf)  # not a member, unless it is chosen
         moss.slot[slot].asked = _OUTSIDE
         if GONE < moss.slot[slot].member < 0:
             choose_slot(state.chosen, slot)
@@ -128,7 +128,7 @@ def next_emp_iteration(state: EmpMossPlusPlusState) -> None:
 
 @kernel
 def become_mixture(state: EmpMossPlusPlusState) -> None:
-    """Turn the iteration that ended into a mixture-arm, with the pulls that its members got."""
+    """Make a mixture-arm of the iteration that ended, with the pulls of its members."""
     for k in range(state.chosen.size[0]):
         slot = state.moss.slot[state.chosen.slot[k]]
         add_share(state.mixtures, slot.member, slot.asked)
@@ -148,9 +148,9 @@ def compute_indices(state: EmpMossPlusPlusState, horizon: int) -> None:
 def best_means(chosen: Chosen, moss: MossRun, arms: int, untouched: int) -> int:
     """Choose the arms of highest mean; return how many of them are untouched.
 
-    An arm never pulled counts as mean 0, and ties are broken uniformly at random. So three groups
-    follow each other: arms of positive mean, by their mean; arms of mean 0, failed and never
-    pulled alike, in random order; and, where rewards may be negative, the rest by their mean.
+    An arm that was never pulled has mean 0, and ties are broken uniformly at random. So the order
+    is: arms of positive mean, by their mean; arms of mean 0, whether pulled or not, in random
+    order; and, if rewards may be negative, the others by their mean.
     """
     chosen.size[0] = 0
     zero = 0
@@ -160,7 +160,7 @@ def best_means(chosen: Chosen, moss: MossRun, arms: int, untouched: int) -> int:
     for slot in range(moss.run[0].opened):
         mean = -math.inf  # mixture-arms, and arms of mean 0, take no part in the ranking
         if moss.slot[slot].member >= 0:
-            pulls = moss.slot[slot].pulls  # none while the reward of the first is late
+            pulls = moss.slot[slot].pulls  # there is none while the first reward is late
             mean = moss.slot[slot].total / pulls if pulls > 0 else 0.0
             if mean == 0.0:
                 chosen.zeros[zero] = slot
@@ -272,7 +272,7 @@ plays(
 
 @dataclass(frozen=True, kw_only=True)
 class EmpMOSSPlusPlus(MixturePolicy):
-    r"""MOSS++ that keeps its statistics and goes on with the arms that did best so far.
+    r"""MOSS++ that keeps its statistics and continues with the best arms so far.
 
     As `MOSSPlusPlus`, except that
 
@@ -292,7 +292,7 @@ class EmpMOSSPlusPlus(MixturePolicy):
 
     Notes
     -----
-    No theorem covers it; in experiments it is often the best of all.
+    No theorem covers it; in experiments it is often the best policy of the paper.
 
     Its page is docs/policies/emp_moss_plus_plus.md; docs/learn/emp_moss_plus_plus.py is the
     plain algorithm.

@@ -30,13 +30,13 @@ from manyarms.policies.parts.guard_slots import (
 from manyarms.policies.parts.parameters import GuardPolicy
 from manyarms.policies.parts.randomness import GUARDED
 from manyarms.protocol import Policy, Wrapper, arrive, plays, reset, retire
-from manyarms.protocol.in_flight import InFlight, land, launch, lose
+from manyarms.protocol.pending import PendingRecord, abandon_pull, ask_pull, tell_pull
 
 
 class LabelClock(Record):
-    asked: int  # of the policy
-    told: int  # to the policy
-    bound: int  # slots up to here have labels, or are gone
+    asked: int  # pulls of the policy
+    told: int  # rewards told to the policy
+    bound: int  # slots up to here have labels, or are retired
     last: int  # the note of the policy's last pull while that is pending, else -1
 
 
@@ -48,8 +48,8 @@ class GuardedState(NamedTuple):
     clock: Records[LabelClock]  # [clock]
     slot_of: HashMap  # label -> slot, once it was named
     label_of: Ints  # by slot: label + 1, or 0
-    gone: HashMap  # labels that must not be named any more
-    flight: Records[InFlight]  # by note: the policy's pulls as it knows them
+    gone: HashMap  # labels of retired arms
+    pending: Records[PendingRecord]  # by note: the policy's pulls as it knows them
 
 
 def guarded_reset(state: GuardedState, key: int, horizon: int) -> None:
@@ -66,9 +66,9 @@ def guarded_ask(state: GuardedState) -> tuple[int, int]:
     if slot >= 0:
         return launch_pull(state.guard, slot, 0), state.guard.slot[slot].arm
     note = next_note(state.guard)
-    label = launch(state.inner, state.flight, note, state.clock[0].last)
+    label = ask_pull(state.inner, state.pending, note, state.clock[0].last)
     if not 0 <= label < state.guard.sampler.n[0]:
-        return note, label  # no arm: the caller says so
+        return note, label  # not an arm; the caller raises an error
     slot = slot_of(state, label)
     state.clock[0].asked += 1
     state.clock[0].last = note
@@ -79,7 +79,7 @@ def guarded_ask(state: GuardedState) -> tuple[int, int]:
 def slot_of(state: GuardedState, label: int) -> int:
     """Return the slot of a label; a new label gets the next arm of the guard's order.
 
-    So the policy and the guard open the same arms first, whatever the policy calls them.
+    So the policy and the guard open the same arms first, whatever labels the policy uses.
     """
     at = find(state.slot_of, label)
     if state.slot_of.cells[at] != 0:
@@ -96,17 +96,17 @@ def slot_of(state: GuardedState, label: int) -> int:
 
 def guarded_tell(state: GuardedState, note: int, reward: float) -> None:
     guard_learn(state.guard, note, reward)
-    if state.guard.flight[note].by_rule == 1:
-        land(state.inner, state.flight, note, reward)
+    if state.guard.pending[note].by_rule == 1:
+        tell_pull(state.inner, state.pending, note, reward)
         state.clock[0].told += 1
         forget_last(state, note)
 
 
 def guarded_count_late(state: GuardedState, note: int, change: int) -> None:
     """Count a late or abandoned pull, and pass it on to the policy when its turn comes."""
-    by_rule = state.guard.flight[note].by_rule == 1
+    by_rule = state.guard.pending[note].by_rule == 1
     if count_guarded_late(state.guard, note, change) and by_rule:
-        lose(state.inner, state.flight, note)
+        abandon_pull(state.inner, state.pending, note)
         forget_last(state, note)
 
 
@@ -131,7 +131,7 @@ def guarded_retire(state: GuardedState, arm: int) -> None:
 
 @rare
 def unnamed(state: GuardedState) -> int:
-    """Return the last label that has no slot and is not gone."""
+    """Return the last label that has no slot and is not retired."""
     label = state.guard.sampler.n[0] - 1  # there are as many labels as arms
     while state.slot_of.cells[find(state.slot_of, label)] != 0 or contains(state.gone, label):
         label -= 1
@@ -179,12 +179,12 @@ class Guarded(Wrapper, GuardPolicy):
     T^{\min(\max(\beta, 1+\alpha-\beta), 1)}`, the rate of MOSS++: Pareto optimal for
     :math:`\beta < 1` (`theory.guarded_bound`, `theory.guarded_problem_bound`). With "mean" the
     bound is multiplied by the larger of `top` - `bottom` and 2 sigma. Without a horizon a guess of
-    it doubles; then `theory.anytime_guarded_bound` holds, and a policy that was dropped comes back
-    with the next guess.
+    it doubles; then `theory.anytime_guarded_bound` holds, and a policy that was dropped is used
+    again with the next guess.
 
     The policy does not learn the rewards of the guard's pulls. So until it is dropped it plays as
     it would alone, and a policy whose own regret is below :math:`2 T^\beta \log T` is hardly ever
-    dropped. Names of arms are given out at random, so a policy that relies on them loses that.
+    dropped. The numbers of arms are permuted at random, so a policy cannot use them.
 
     Rewards may be late: the guard never has two pending pulls of an arm. Arms may come
     and go if the policy can take it; nothing is proved about that. Cost per pull: the policy's own,
@@ -231,7 +231,7 @@ class Guarded(Wrapper, GuardPolicy):
 
     def with_reward_range(self, reward_range: tuple[float, float] | None) -> Guarded:
         own = self._for_range(reward_range)
-        if not own:  # in words that fit, before the policy within is set
+        if not own:  # before the policy within is set, whose message would not fit
             GuardPolicy.check_rewards(self, reward_range)
         return replace(self, policy=self.policy.with_reward_range(reward_range), **own)
 
@@ -251,5 +251,5 @@ class Guarded(Wrapper, GuardPolicy):
             slot_of=hash_map(memory, names=n_arms, entries=room),
             label_of=memory.ints(room),
             gone=hash_map(memory, names=n_arms, entries=0),  # a simulation retires no arm
-            flight=memory.records(pulls + 1, InFlight),
+            pending=memory.records(pulls + 1, PendingRecord),
         )

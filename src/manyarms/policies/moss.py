@@ -1,4 +1,4 @@
-"""MOSS: minimax optimal when every arm can be tried (Audibert & Bubeck 2009)."""
+"""MOSS: minimax optimal if every arm can be tried (Audibert & Bubeck 2009)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from manyarms.policies.parts.parameters import IndexPolicy
 from manyarms.protocol import plays
 from manyarms.protocol.parameters import choice
 
-# by index; where the formulas come from, the docstring says
+# by index; the docstring of MOSS names the sources
 _NAMES = {"moss": "moss", "kl": "kl-moss", "kl++": "kl-ucb++", "switch": "kl-ucb-switch"}
 
 
@@ -64,18 +64,18 @@ class MOSS(IndexPolicy):
     sigma
         Rewards are sigma-sub-Gaussian around their mean; 1/2 holds for rewards in [0, 1].
     exploration
-        Scales what stands under the root: 1 is the paper's index, 1/2 that of Garivier et al.,
+        Multiplies the fraction under the root: 1 is the paper's index, 1/2 that of Garivier et al.,
         to which the bound 18 sqrt(nT) belongs.
     count_late
         Whether pulls whose reward is late count as pulls in the bonus (not in the mean). It
-        spreads batches over more arms, and is without guarantee; False keeps the index valid.
+        spreads batches over more arms, and has no guarantee; with False the index stays valid.
     index
         "moss" (default) for the index above; "kl", "kl++" or "switch" for one of those below. These
         are for rewards in [0, 1], and sharper where means are close to 0 or 1.
 
     Notes
     -----
-    With more arms than pulls it only explores: legal, and the reason for this package.
+    With more arms than pulls it only explores.
 
     The other indices, each with a name of its own: `ma.policy("kl-moss")` is `MOSS(index="kl")`.
     With :math:`\mathrm{kl}(p, q) = p \log\frac pq + (1-p) \log\frac{1-p}{1-q}` and
@@ -97,7 +97,7 @@ class MOSS(IndexPolicy):
       index decides about an arm's second pull only. Checked against klUCBswitch.py of SMPyBandits.
 
     The index of the last source is an optimisation over all laws on [0, 1]. For rewards 0 and 1 it
-    is this one; for others this one is larger: still valid, less sharp.
+    is this one; for other rewards this one is larger, so it is valid but less sharp.
 
     Cost per pull: O(log of the arms pulled), and with a KL index a few steps of Newton's method
     while N < T/n.
@@ -116,7 +116,7 @@ class MOSS(IndexPolicy):
 
     @property
     def name(self) -> str:  # type: ignore[override]  # it depends on the index
-        """What the policy with this index is called."""
+        """The name of the policy with this index."""
         return _NAMES[self.index]
 
     def _changed(self, known: bool) -> dict[str, Any]:

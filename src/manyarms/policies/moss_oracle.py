@@ -32,7 +32,7 @@ def subset_size(horizon: int, alpha: float, factor: float, n_arms: int) -> int:
 
     .. math:: \min(\lceil 2 T^\alpha \log\sqrt T \rceil, T)
 
-    with 2 = `factor`; never more than there are arms, never none.
+    with 2 = `factor`; at least 1, and at most `n_arms`.
 
     >>> subset_size(50_000, 0.4, 2.0, 20_000)
     820
@@ -57,7 +57,7 @@ def moss_oracle_reset(state: MossOracleState, key: int, horizon: int) -> None:
 
 @kernel
 def oracle_arms(state: MossOracleState, horizon: int) -> int:
-    """Return the size of the set: never more than there are arms."""
+    """Return the size of the set, at most the number of arms."""
     if state.size > 0:
         return min(state.size, present(state.moss))
     return subset_size(horizon, state.alpha, state.factor, present(state.moss))
@@ -83,7 +83,7 @@ plays(
 
 @dataclass(frozen=True, kw_only=True)
 class MOSSOracle(IndexPolicy):
-    r"""MOSS on a random set just large enough to hold a best arm, for those who know how large.
+    r"""MOSS on a random set that is just large enough to contain a best arm; knows the hardness.
 
     .. math:: |S| = \min(\lceil 2 T^\alpha \log \sqrt T \rceil, T, n)
 

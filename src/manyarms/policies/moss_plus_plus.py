@@ -51,7 +51,7 @@ def iterations(horizon: int, beta: float) -> int:
     >>> iterations(50_000, 0.5), iterations(2**20, 0.55), iterations(1, 0.5)
     (8, 11, 0)
     """
-    # 0.55 * 20 is 11.000000000000002 in floating point: the guard is wider than such errors,
+    # 0.55 * 20 is 11.000000000000002 in floating point: the margin is wider than such errors,
     # and narrower than the step from T = 2^k to 2^k + 1 for every T below 2^38
     return math.ceil(beta * math.log2(horizon) - 1e-12)
 
@@ -108,7 +108,7 @@ def next_iteration(state: MossPlusPlusState) -> None:
 
 @rare
 def become_mixture(state: MossPlusPlusState) -> None:
-    """Turn the iteration that ended into a mixture-arm, with the pulls that its members got."""
+    """Make a mixture-arm of the iteration that ended, with the pulls of its members."""
     for k in range(state.moss.run[0].opened):
         add_share(state.mixtures, state.moss.slot[k].member, state.moss.slot[k].asked)
     close_mixture(state.mixtures)
@@ -126,7 +126,7 @@ def moss_plus_plus_ask(state: MossPlusPlusState) -> tuple[int, int]:
 
 
 def moss_plus_plus_retire(state: MossPlusPlusState, arm: int) -> None:
-    """Retire an arm: the set shrinks, but not to nothing."""
+    """Retire an arm: the set shrinks, but keeps at least one member."""
     moss, run = state.moss, state.moss.run[0]
     lose_arm(state, arm)
     if state.clock[0].iteration == 0:
@@ -177,19 +177,19 @@ class MixturePolicy(IndexPolicy):
 
 @dataclass(frozen=True, kw_only=True)
 class MOSSPlusPlus(MixturePolicy):
-    r"""MOSS on ever smaller random sets, which remember the larger ones as mixture-arms.
+    r"""MOSS on ever smaller random sets, with the larger ones before as mixture-arms.
 
     With :math:`p = \lceil \log_2 T^\beta \rceil`, iteration i = 1, 2, … runs a new MOSS for
 
     .. math:: \Delta T_i = \min(2^{p+i}, T)
 
     pulls on :math:`\min(2^{p+2-i}, n)` arms drawn afresh and the i - 1 mixture-arms so far; its
-    own mixture-arm draws from the arms as the iteration pulled them.
+    own mixture-arm draws arms in proportion to their pulls in the iteration.
 
     Parameters
     ----------
     beta
-        In [1/2, 1]: small for problems that are expected to be easy, large for hard ones.
+        Between 1/2 and 1: small for easy problems, large for hard ones.
     mixture_sigma
         `sigma` for mixture-arms, if it must be larger; see the notes.
     sigma, exploration, count_late, index

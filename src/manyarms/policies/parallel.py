@@ -1,8 +1,8 @@
 """Parallel (Algorithm 3): near minimax for every hardness when the best mean is known.
 
-There are q = ⌈log T⌉ subroutines, for the hardnesses i/q: MOSS on a random set, as MOSS Oracle has
-it. They share slots and sampler. A slot's number says whose it is, so a reward finds its subroutine
-when another one runs by now.
+There are q = ⌈log T⌉ subroutines, for the hardnesses i/q: MOSS on a random set, as in MOSS
+Oracle. They share slots and sampler. A slot's number determines its subroutine, so a late reward is
+credited to the right one.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from manyarms.policies.parts.moss_run import (
     replace_arm,
     reset_arms,
 )
-from manyarms.policies.parts.parameters import IndexPolicy, ToldBestMean
+from manyarms.policies.parts.parameters import IndexPolicy, KnowsBestMean
 from manyarms.policies.parts.randomness import EPOCHS
 from manyarms.protocol import plays
 
@@ -117,7 +117,7 @@ def run_of(state: ParallelState, i: int) -> MossRun:
 
 @kernel
 def wanted_arms(state: ParallelState, i: int, q: int, horizon: int) -> int:
-    """Return the size of subroutine i's set if there are enough arms."""
+    """Return the size of subroutine i's set, if there are enough arms."""
     return subset_size(horizon, (i + 1) / q, state.factor, horizon)
 
 
@@ -135,7 +135,7 @@ def parallel_reset(state: ParallelState, key: int, horizon: int) -> None:
         own = state.subroutine[i]
         own.base = base
         own.room = 1
-        while own.room < min(wanted, most):  # for the arms that may still come, too
+        while own.room < min(wanted, most):  # also for arms that are added later
             own.room *= 2
         own.pulls = 0
         own.rewards = 0.0
@@ -221,8 +221,8 @@ plays(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Parallel(ToldBestMean, IndexPolicy):
-    r"""Run the subroutine SR for many hardnesses, and always resume the one that lost least.
+class Parallel(KnowsBestMean, IndexPolicy):
+    r"""Run the subroutine SR for many hardnesses, and always resume the one with least regret.
 
     There are :math:`q = \lceil \log T \rceil` subroutines, for :math:`\alpha_i = i/q`, and epochs
     of :math:`\lceil \sqrt T \rceil` pulls. An epoch goes to the subroutine of lowest
@@ -232,8 +232,8 @@ class Parallel(ToldBestMean, IndexPolicy):
     Parameters
     ----------
     best_mean
-        The best mean, or an estimate within 1/sqrt(T). When in doubt round it down: too high
-        makes every subroutine look bad. In a simulation it may be left to the instance.
+        The best mean, or an estimate within 1/sqrt(T). When in doubt, round it down: if it is
+        too high, every subroutine seems bad. A simulation takes it from the instance by default.
     subset_factor
         2 as in the paper's text, or 1 as in its authors' code.
     sigma, exploration, count_late, index
@@ -268,7 +268,7 @@ class Parallel(ToldBestMean, IndexPolicy):
 
     def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> ParallelState:
         q, factor = subroutines(pulls), float(self.subset_factor)
-        # one subroutine alone hardly ever meets half of all arms that are met
+        # one subroutine hardly ever meets more than half of the arms that are met
         most = pulls if memory.arms_may_come else min(n_arms, pulls, (memory.arms_met + 1) // 2)
         sizes = [subset_size(pulls, (i + 1) / q, factor, most) for i in range(q)]
         slots, room = sum(map(power_of_two, sizes)), power_of_two(most)

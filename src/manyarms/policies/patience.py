@@ -12,14 +12,14 @@ from manyarms.core.memory import Memory, Record, Records
 from manyarms.core.rng import Stream, draw, next_word, restart, stream
 from manyarms.core.sampler import Sampler, clear_sampler, pick, sampler
 from manyarms.policies.parts.kl import bernoulli_kl
-from manyarms.policies.parts.parameters import SigmaPolicy, ToldBestMean
+from manyarms.policies.parts.parameters import KnowsBestMean, SigmaPolicy
 from manyarms.policies.parts.randomness import FRESH
 from manyarms.protocol import plays
 from manyarms.protocol.parameters import choice
 
 
 class PatienceArm(Record):
-    slot: int  # which arm of the game this is, from 1
+    slot: int  # the number of this arm, from 1
     arm: int
     pulls: int  # N
     total: float
@@ -94,7 +94,7 @@ def patience_tell(state: PatienceState, slot: int, reward: float) -> None:
 
 
 def patience_arrive(state: PatienceState, count: int) -> None:
-    """Add new arms to those still to come."""
+    """Add new arms to those that are not drawn yet."""
     state.sampler.n[0] += count
 
 
@@ -115,7 +115,7 @@ plays(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Patience(ToldBestMean, SigmaPolicy):
+class Patience(KnowsBestMean, SigmaPolicy):
     r"""Pull an arm until it cannot be a best one, then discard it and take the next.
 
     Arms come in random order. The current one stays while
@@ -125,8 +125,8 @@ class Patience(ToldBestMean, SigmaPolicy):
     Parameters
     ----------
     best_mean
-        The best mean. When in doubt round it down: too high discards every arm. In a simulation
-        it may be left to the instance.
+        The best mean. When in doubt, round it down: if it is too high, every arm is discarded.
+        A simulation takes it from the instance by default.
     sigma
         Rewards are sigma-sub-Gaussian around their mean; 1/2 holds for rewards in [0, 1].
     bound
@@ -135,17 +135,17 @@ class Patience(ToldBestMean, SigmaPolicy):
 
     Notes
     -----
-    The rule is known in other settings: UCB-TP (Kim, Vojnović & Yun, *Rotting infinitely many-armed
-    bandits*, ICML 2022) leaves an arm when its upper bound falls below a threshold, for means that
-    rot; SELECT (Feng, Ma & Zhu, *Satisficing regret minimization in bandits*, ICLR 2025) tests arms
-    against a threshold by a lower bound. The guarantee for m best arms of n, whatever m is, and its
-    proof are ours.
+    The rule is known in other settings: UCB-TP (Kim, Vojnović & Yun, *Rotting
+    infinitely many-armed bandits*, ICML 2022) leaves an arm when its upper bound falls below a
+    threshold, for means that decrease; SELECT (Feng, Ma & Zhu, *Satisficing regret minimization in
+    bandits*, ICLR 2025) tests arms against a threshold by a lower bound. The guarantee for m best
+    arms of n, whatever m is, and its proof are ours.
 
     Regret at most :math:`2\sqrt{(n/m)\,T\,(4 \log T + 3)} + 1` for rewards in [0, 1]: near
     minimax at every hardness at once, with :math:`\sqrt{\log T}` where Parallel has
     :math:`(\log T)^2`; the proof is in docs/proofs.md. A pull costs O(1), and the memory is that of
     one arm and of the order. When all arms are discarded a new order begins. While rewards are
-    late the arm in play is pulled on; rewards of an arm that was discarded meanwhile are dropped.
+    late, the current arm is still pulled; rewards of discarded arms are dropped.
 
     Its page is docs/policies/patience.md.
 

@@ -30,7 +30,6 @@ from manyarms.policies.parts.guard import (
     stage_begins,
 )
 from manyarms.policies.parts.guard_slots import (
-    TRIAL,
     Guard,
     count_guarded_late,
     has_fresh,
@@ -47,10 +46,12 @@ from manyarms.protocol import plays
 from manyarms.protocol.parameters import Flag, number
 
 # The constants of the target. The guarantee does not depend on them: they were tuned.
-_C1 = 0.5  # search on, whatever was found, until it has cost c1 T^beta
+_C1 = 0.5  # search until that has cost c1 T^beta, whatever was found
 _C2, _BOLD_C2 = 1.5, 4.0  # then the target falls by (C / (c2 T^beta log T))^(1/e)
-# e is 3/2, or 2 for the bold: see `reaches`
+# e is 3/2, or 2 if `bold`: see `reaches`
 _KAPPA = 2.5  # from M + kappa (M - average of first rewards)
+
+_TRIAL = 2  # in `by_rule`: a newcomer's pull, for which the rule is not charged
 
 # Where rewards are late
 _FEW = 4  # an arm with N rewards rests once it has 4 N pending pulls
@@ -81,7 +82,7 @@ class ProspectClock(Record):
 
 
 class ProspectState(NamedTuple):
-    """What was seen of every arm opened so far, the target, and the guard."""
+    """The rewards of every arm opened so far, the target, and the guard."""
 
     budget: float  # c2
     bold: bool
@@ -155,7 +156,7 @@ def choose(state: ProspectState) -> int:
     if reaches(state, highest(state.by_mean)):
         return keep_or_lead(state, state.by_mean)
     searching = not reaches(state, clock.best)
-    if clock.resting > 0 and clock.spent > 0.0 and not searching:  # its rewards are on their way
+    if clock.resting > 0 and clock.spent > 0.0 and not searching:  # its rewards are pending
         if clock.current >= 0 and shrunk_mean(state.shrunk, clock.current) >= clock.best:
             return clock.current
         return leading_slot(state.shrunk, state.ties)
@@ -181,7 +182,7 @@ def prospector_ask(state: ProspectState) -> tuple[int, int]:
     guard = state.guard
     if stage_begins(guard):
         guard.clock[0].hint = leading_slot(state.shrunk, state.ties)
-    slot, by_rule = -1, TRIAL
+    slot, by_rule = -1, _TRIAL
     if state.clock[0].changed == 1:
         slot = next_trial(state)
     if slot < 0:
@@ -243,7 +244,7 @@ def take_turn(state: ProspectState) -> int:
 
 
 def prospector_tell(state: ProspectState, note: int, reward: float) -> None:
-    by_rule = state.guard.flight[note].by_rule
+    by_rule = state.guard.pending[note].by_rule
     slot = guard_learn(state.guard, note, reward)
     clock = state.clock[0]
     if state.shrunk.arm[slot].pulls == 0:
@@ -251,7 +252,7 @@ def prospector_tell(state: ProspectState, note: int, reward: float) -> None:
         clock.firsts += reward
         shrink_to(state.shrunk, clock.firsts / clock.seen)
     add_reward(state.shrunk, slot, reward)
-    if by_rule != TRIAL:
+    if by_rule != _TRIAL:
         clock.told += 1
         clock.total += reward
     rank(state, slot)
@@ -260,20 +261,20 @@ def prospector_tell(state: ProspectState, note: int, reward: float) -> None:
 
 @kernel
 def rank(state: ProspectState, slot: int) -> None:
-    """Give the arm its place by mean, and by upper bound where that is wanted."""
+    """Rank the arm by its mean, and by its upper bound if that is used."""
     clock, late, pulls = state.clock[0], state.guard.slot[slot].late, state.shrunk.arm[slot].pulls
     rests = 0
     if late > 0 and (pulls == 0 or (state.late_counts and late >= _FEW * pulls)):
         rests = 1
     clock.resting += rests - state.arm[slot].rests
     state.arm[slot].rests = rests
-    rekey(state.by_mean, slot, mean_of(state, slot))
+    rekey(state.by_mean, slot, mean_key(state, slot))
     if clock.ranked > 0:
-        rekey(state.by_upper, slot, upper_of(state, slot))
+        rekey(state.by_upper, slot, upper_key(state, slot))
 
 
 @kernel
-def mean_of(state: ProspectState, slot: int) -> float:
+def mean_key(state: ProspectState, slot: int) -> float:
     arm = state.shrunk.arm[slot]
     if state.arm[slot].rests == 1:
         return _RESTING * (1.0 + state.guard.slot[slot].late) / (1.0 + arm.pulls)
@@ -281,11 +282,11 @@ def mean_of(state: ProspectState, slot: int) -> float:
 
 
 @kernel
-def upper_of(state: ProspectState, slot: int) -> float:
+def upper_key(state: ProspectState, slot: int) -> float:
     r"""Return the upper bound of level max(½ log⁺(T / (n N)), log⁺(T / (n² N)))."""
     guard, arm = state.guard, state.shrunk.arm[slot]
     if state.arm[slot].rests == 1:
-        return mean_of(state, slot)
+        return mean_key(state, slot)
     if arm.pulls == 0:
         return math.inf
     clock, mean = guard.clock[0], arm.total / arm.pulls
@@ -299,17 +300,17 @@ def upper_of(state: ProspectState, slot: int) -> float:
 
 @rare
 def rank_by_upper(state: ProspectState) -> None:
-    """Compute all upper bounds: fresh arms have run out, or T or n have changed since."""
+    """Compute all upper bounds, once no fresh arm is left or after T or n have changed."""
     state.clock[0].ranked = state.guard.clock[0].period
     for slot in range(state.guard.clock[0].opened):
         gone = is_gone(state.guard, slot)
-        rekey(state.by_upper, slot, -math.inf if gone else upper_of(state, slot))
+        rekey(state.by_upper, slot, -math.inf if gone else upper_key(state, slot))
 
 
 def prospector_count_late(state: ProspectState, note: int, change: int) -> None:
     """Rest an arm while too many of its pulls are pending, and try others in the meantime."""
     count_guarded_late(state.guard, note, change)
-    rank(state, state.guard.flight[note].slot)
+    rank(state, state.guard.pending[note].slot)
 
 
 def prospector_arrive(state: ProspectState, count: int) -> None:
@@ -371,12 +372,12 @@ class Prospector(GuardPolicy):
     .. math:: \zeta = 1 - C/T \;\text{ if } C < \tfrac12 T^\beta, \text{ else }\;
         \min(1, M + \tfrac52 (M - \bar a), 2M) - \Big(\frac{C}{\frac32 T^\beta \log T}\Big)^{2/3}
 
-    The current arm stays while :math:`\bar x` is at least :math:`\zeta` and no other arm's is
-    larger. Else the arm of largest mean is next if that reaches :math:`\zeta`, and a fresh one if
-    not. When no fresh arm is left it is the largest upper bound of level :math:`\max(\tfrac12
+    The current arm is kept while :math:`\bar x` is at least :math:`\zeta` and no other arm's is
+    larger. Otherwise the arm of largest mean is next if that reaches :math:`\zeta`, and a fresh one
+    if not. When no fresh arm is left it is the largest upper bound of level :math:`\max(\tfrac12
     \log^+(T/(nN)), \log^+(T/(n^2 N)))` while :math:`\zeta > M`, then the largest mean. (The second
-    level is for very few arms, where giving one up costs most.) Around this stands
-    the guard of `Guarded`; here the rule learns from the guard's pulls, too.
+    level is for very few arms, where giving one up costs most.) Around this stands the guard of
+    `Guarded`; here the rule learns from the guard's pulls, too.
 
     Parameters
     ----------
@@ -412,15 +413,15 @@ class Prospector(GuardPolicy):
     Proposition 7).
 
     While rewards are late no arm is pulled again before its first reward, as long as there are
-    others. Once the search is dear and an arm rests, the arm of largest shrunk mean is pulled on,
-    instead of a fresh one. Cost per pull: O(log(arms opened)), O(1) while one arm leads.
+    others. Once the search is expensive and an arm rests, the arm with the largest shrunk mean is
+    pulled instead of a fresh one. Cost per pull: O(log(arms opened)), O(1) while one arm leads.
 
     Arms may come and go; nothing is proved about that. A trial pull is made at most at every second
     pull, and at most every 50th on average; those not used are saved, up to :math:`T^\beta`. It
     goes to a new arm that was never pulled, drawn at random; if there is none, the new arms on
     trial take turns. A trial ends when the arm has earned `top` - `bottom` less than M a pull, or
     when it is the arm in play: an arm whose mean is the largest is pulled by the rule above. If
-    more than :math:`T^\beta` new arms would wait, those that wait lose their claim to a trial.
+    more than :math:`T^\beta` new arms would wait, those that were added before lose their trial.
     Trials do not count in C. When the best arm is retired, C stays as it was, and
     :math:`T^\beta` fresh arms of any age may have trials. docs/changing_catalogue.md has
     measurements.

@@ -1,4 +1,4 @@
-"""Quantile: QRM2, which widens a random set of arms as time goes on."""
+"""Quantile: QRM2, MOSS on a random set of arms that grows with time."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ plays(
 class Quantile(IndexPolicy):
     r"""QRM2 (Chaudhuri & Kalyanakrishnan, UAI 2018): MOSS on about T^0.347 random arms.
 
-    Round l lasts 2^l pulls, on a set grown to
+    Round l lasts 2^l pulls, on a set that has grown to
 
     .. math:: \lceil 2^{0.347\,l} \rceil
 
@@ -101,7 +101,7 @@ class Quantile(IndexPolicy):
     Parameters
     ----------
     exponent
-        How fast the set grows; the source's 0.347 is the default.
+        How fast the set grows (default: 0.347, as in the source).
     sigma, exploration, count_late, index
         As for `MOSS`; nothing is proven for the KL indices.
 

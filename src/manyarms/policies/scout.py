@@ -1,10 +1,10 @@
-"""Scout: search for an arm that is worth keeping. Ours."""
+"""Scout: search many arms for one good arm, then compare the best. Ours."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Annotated, NamedTuple
+from typing import NamedTuple
 
 from manyarms.core.beta_function import beta_tail, log_beta
 from manyarms.core.jit import kernel, rare
@@ -14,7 +14,7 @@ from manyarms.core.sampler import Sampler, sampler
 from manyarms.core.tournament import Tournament, clear, disband, highest, leader, rekey, tournament
 from manyarms.policies.parts.randomness import draw_fresh, reset_draws
 from manyarms.protocol import Policy, plays
-from manyarms.protocol.parameters import number
+from manyarms.protocol.parameters import Share
 
 # Measured on ten problems, from 1000 to 100000 pulls; halves and doubles of these change little.
 _PRICE = 0.3  # of leaving an arm, in `target_mean`
@@ -24,21 +24,19 @@ _FEWEST, _SHARE = 4, 8.0  # pulls of one arm while searching: at most max(4, sqr
 # … if arms are few: T / (n log2(n + 1)), as many as the first round of halving them all has
 _PART = 100  # … or T / 100, where so many tell arms of mean v from better ones
 _MORE = 16  # the search ends when candidates have as many pulls left again, and 16 more, each
-_DONE = -1e200  # the key of an arm that was pulled as often
+_DONE = -1e200  # the key of an arm that was pulled as often as the search allows
 _TABLE = 32  # keys of arms with fewer pulls are computed once for each (N, S)
 _UNSEEN = -1e-9  # the key of an arm whose first reward is late, by pending pulls
 
 # Of the fitted law
 _STRENGTHS = 12  # 2, 4, 8, …, 4096
 _STEPS = 40  # of a bisection
-_TINY = 1e-200  # below it, a product is written down as its logarithm
+_TINY = 1e-200  # smaller products are replaced by their logarithm
 _LEAST = 4.0  # arms: the target is never below the upper quartile
-
-Share = Annotated[float, number(above=0.0, at_most=1.0)]
 
 
 class Fit(Record):
-    """The law, as it was fitted last."""
+    """The fitted law."""
 
     mean: float  # m
     strength: float  # c
@@ -51,12 +49,12 @@ class Prior(NamedTuple):
 
     Its mean m is that of first rewards, one of each arm: which arm is pulled a first time does not
     depend on rewards. Its strength c (the variance of Beta(c m, c (1 - m)) is m (1 - m) / (c + 1))
-    is that under which the later rewards were least surprising, each predicted before it came, by
+    is the one with the largest likelihood of the later rewards, each predicted beforehand, by
 
     .. math:: p = \frac{c\,m + S}{c + N}
 
     for an arm of N rewards of sum S. That is a likelihood, so it does not matter that arms are
-    pulled again because they did well. Rewards are taken for numbers in [0, 1].
+    pulled again because they did well. Rewards are in [0, 1].
     """
 
     fit: Records[Fit]  # [fit]
@@ -71,7 +69,7 @@ def prior(memory: Memory) -> Prior:
 
 @kernel
 def reset_prior(prior: Prior) -> None:
-    """Forget all rewards; without any, means count as uniform."""
+    """Forget all rewards; the law of the means is uniform then."""
     fit = prior.fit[0]
     fit.mean = 0.5
     fit.strength = 2.0
@@ -112,7 +110,7 @@ def take_logarithm(prior: Prior, k: int) -> None:
 
 @rare
 def fit(prior: Prior) -> None:
-    """Fit the law to all that was seen; one success and one failure keep its mean from 0 and 1."""
+    """Fit the law to all rewards; one success and one failure are added to those of its mean."""
     fit = prior.fit[0]
     fit.mean = (fit.first + 1.0) / (fit.firsts + 2.0)
     best = 0
@@ -148,7 +146,7 @@ def target_mean(mean: float, strength: float, n_arms: int, pulls: int, price: fl
 
 
 class ScoutArm(Record):
-    """What is known of an arm."""
+    """The rewards of an arm."""
 
     arm: int
     pulls: int  # N, those whose reward was told
@@ -157,13 +155,13 @@ class ScoutArm(Record):
 
 
 class Plan(Record):
-    """Where the search stands."""
+    """The state of the search."""
 
     horizon: int
     search: int  # the pulls of the search
     asked: int
     next_fit: int  # when the law is fitted next
-    looks: int  # how often it was
+    looks: int  # how often it was fitted
     opened: int
     searching: int  # 1, or 0 while the best are compared
     most: int  # pulls of one arm while searching
@@ -183,8 +181,8 @@ class ScoutState(NamedTuple):
     arm: Records[ScoutArm]
     plan: Records[Plan]  # [plan]
     prior: Prior
-    key: Floats  # by 32 N + S: what it was
-    look: Ints  # when the law was last fitted as often
+    key: Floats  # by 32 N + S: the key when it was computed last
+    look: Ints  # by 32 N + S: how often the law had been fitted then
     sampler: Sampler
     words: Stream
     ties: Stream
@@ -283,7 +281,7 @@ def compute_key(state: ScoutState, slot: int) -> float:
 
 @rare
 def promise(state: ScoutState, slot: int) -> float:
-    """Return how much likelier the target became by an arm's rewards; fresh arms have 0.
+    """Return how much more likely the target became by an arm's rewards; 0 for fresh arms.
 
     It is the logarithm of the posterior density at v over the prior one. A late pull counts as one
     more reward that is as expected.
@@ -359,7 +357,7 @@ def look_again(state: ScoutState) -> None:
 
 @kernel
 def most_pulls(horizon: float, n: float, v: float) -> int:
-    """Return how often an arm is pulled in the search, if it does not fall behind."""
+    """Return the most pulls of an arm in the search."""
     fewest = max(_FEWEST, math.sqrt(horizon) / _SHARE, horizon / (n * math.log2(n + 1.0)))
     return int(max(fewest, min(1.0 / (1.0 - v), horizon / _PART)))
 
@@ -408,7 +406,7 @@ class Scout(Policy):
     r"""Search many arms, leaving each as soon as a fresh one promises more; then compare the best.
 
     Made for keeping one arm in the end. A Beta law of the arms' means is fitted to all rewards.
-    From it follows the mean v that the best of the arms may have that the search has time for. In
+    From it follows the mean v that the best of the arms may have for which the search has time. In
     the *search* the arm is pulled whose rewards speak most for v,
 
     .. math:: \log \frac{f(v \mid S, N)}{f(v)}
@@ -417,8 +415,8 @@ class Scout(Policy):
     :math:`k = \max(4, \sqrt T / 8, T / (n \log_2 (n + 1)), \min(1 / (1 - v), T / 100))` times. Arms
     that were pulled k times are *candidates*. The search ends after its share of the pulls, or
     sooner: when fewer than k + 16 pulls are left for each candidate, or when every arm is one. Then
-    the arms are *compared*: pulled is the one of largest expected improvement over the best.
-    Recommended is the arm of the largest posterior mean.
+    the arms are *compared*: the arm with the largest expected improvement over the best is pulled.
+    The arm with the largest posterior mean is recommended.
 
     Parameters
     ----------
@@ -427,10 +425,10 @@ class Scout(Policy):
 
     Notes
     -----
-    Ours; nothing is proved of it. Where arms are as many as one likes, one that promises less than
-    a fresh arm need not be pulled again: it is the argument of Gittins' index, with a simpler one
-    in its place. Rewards are meant to lie in [0, 1], and are cut to it. Pending pulls count as
-    rewards that are as expected, so that hundreds may be. Cost per pull: O(log) for the ranking,
+    Ours; nothing is proved about it. If there are very many arms, one that promises less than a
+    fresh arm need not be pulled again. This is the idea of Gittins' index; the index here is
+    simpler. Rewards are in [0, 1]. Pending pulls count as rewards that are as expected, so hundreds
+    may be pending. Cost per pull: O(log) for the ranking,
     and some ten arms ranked anew in the mean, because the fitted law changes; memory of the arms
     opened.
 

@@ -1,4 +1,4 @@
-"""What a policy is: its functions, its name in the registry, its keys, its state as columns."""
+"""Policies: their functions, names, random keys, and states as columns."""
 
 from manyarms.protocol.plain_classes import plain_policy
 from manyarms.protocol.policy import (

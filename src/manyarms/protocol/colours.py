@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from manyarms.core.theme import css, on_dark, properties
 
-# Colours of Okabe & Ito, which the colour-blind can tell apart, without their yellow, which is
-# too pale for a line; grey stands in for it.
+# Colours of Okabe & Ito, which colour-blind readers can distinguish. Grey replaces their yellow,
+# which is too pale for a line.
 POLICY_COLOURS = {
     "moss": "#E69F00",
     "moss-oracle": "#000000",
@@ -18,7 +18,7 @@ POLICY_COLOURS = {
     "anytime-parallel": "#767676",
 }
 # For all others: Paul Tol's muted colours. A policy of the package has the colour of its place
-# here, counted round; neighbours are those that figures show together.
+# here, modulo their number; neighbours often occur in the same figure.
 OTHER_COLOURS = (
     *("#332288", "#44AA99", "#882255", "#999933", "#88CCEE", "#CC6677", "#117733", "#AA4499"),
 )

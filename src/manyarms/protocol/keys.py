@@ -12,7 +12,7 @@ def run_key(seed: int) -> int:
 
 
 def policy_key(seed: int, replication: int) -> int:
-    """Return the key of the policy's own choices; a live game is replication 0."""
+    """Return the key of the policy's own choices; a live experiment is replication 0."""
     return draw(draw(run_key(seed), replication), 0)
 
 
@@ -22,10 +22,10 @@ def tape_key(seed: int, replication: int) -> int:
 
 
 def memory_key(seed: int) -> int:
-    """Return the key of the order in which a season observes rewards whose order is lost."""
+    """Return the key of the order in which a season observes rewards whose order is unknown."""
     return draw(draw(run_key(seed), 0), 2)
 
 
 def control_key(seed: int) -> int:
-    """Return the key of the stream that decides which pulls of a live game are the control's."""
+    """Return the key of the stream that decides which pulls of an experiment are the control's."""
     return draw(draw(run_key(seed), 0), 3)

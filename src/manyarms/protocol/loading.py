@@ -23,7 +23,7 @@ GROUP = "manyarms.policies"  # of entry points: name = "module:Class"
 
 
 def load_policy(name: str) -> str:
-    """Register "module:Class", or what an installed package offers by this name.
+    """Register "module:Class", or the policy of this name in an installed package.
 
     Other names are returned as they are; the caller refuses them.
     """
@@ -55,7 +55,7 @@ def _offered() -> tuple[Any, ...]:
 def _load_point(point: Any) -> None:
     try:
         made = point.load()
-    except Exception as error:  # whatever another package's code raises
+    except Exception as error:  # the package's code may raise anything
         fix = f"Its entry point, {point.value!r}, raises {error!r}."
         raise refusal("name", "a policy that can be loaded", point.name, fix) from error
     if not is_known(point.name):  # its module may have done so
@@ -67,12 +67,12 @@ def load_class(name: str) -> type:
     module, _, attribute = name.partition(":")
     here = str(Path.cwd())
     if here not in sys.path and "" not in sys.path:
-        sys.path.append(here)  # last, so that no file here takes the place of a package
+        sys.path.append(here)  # last, so that no file here hides a package
     try:
         found: Any = importlib.import_module(module)
         for part in attribute.split("."):
             found = getattr(found, part)
-    except Exception as error:  # whatever the module's code raises
+    except Exception as error:  # the module's code may raise anything
         rule = "a class that can be imported, such as my_module:MyPolicy"
         there = vars(sys.modules.get(module, sys)) if isinstance(error, AttributeError) else {}
         classes = [key for key, one in there.items() if isinstance(one, type)]

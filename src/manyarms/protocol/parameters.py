@@ -1,4 +1,4 @@
-"""Parameters of policies: their types carry their bounds, which `Policy` checks.
+"""Types of parameters with bounds, which `Policy` checks.
 
 beta: Annotated[float, number(at_least=0.5, at_most=1.0)] = 0.5
 """

@@ -1,4 +1,4 @@
-"""A policy as a plain Python class with `ask` and `tell`: slow, and good for a first try."""
+"""Policies that are plain Python classes with `ask` and `tell`: slow, for a first try."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from manyarms.core.memory import Memory
 from manyarms.errors import ParameterError, UnknownNameError
 from manyarms.protocol.policy import Policy, layers, plays
 
-_FACTS = ("n_arms", "horizon", "seed")  # what a class is given if it asks for it
+_FACTS = ("n_arms", "horizon", "seed")  # parameters that are passed if the constructor has them
 
 
 class PlainState:
-    """The player of the current game, and what it needs to be made."""
+    """The player of the current replication, and what is needed to make it."""
 
     def __init__(self, policy: PlainPolicy, n_arms: int) -> None:
         self.policy, self.n_arms = policy, n_arms
@@ -101,7 +101,7 @@ class PlainPolicy(Policy):
         return horizon is None or horizon.default is not horizon.empty
 
     def player(self, facts: dict[str, Any]) -> Any:
-        """Make a player, and give it the facts that its constructor has parameters for."""
+        """Make a player, with the facts for which its constructor has parameters."""
         known, given = _known(self.make), dict(self.parameters)
         asked = {key: value for key, value in facts.items() if key in known and key not in given}
         return self.make(**given, **asked)
@@ -136,7 +136,7 @@ def plain_policy(make: type, **parameters: Any) -> PlainPolicy:
     ----------
     make
         A class with `ask()`, which returns the number of an arm from 0 on, and `tell(arm,
-        reward)`. A player is made of it for each game. It is given `n_arms`, `horizon` (None where
+        reward)`. Each replication makes a player of it, which gets `n_arms`, `horizon` (None where
         it is not known) and `seed` if its constructor has parameters of these names. If rewards
         are late, `ask` is called again before they are told, and `count_late(arm, change)` if
         there is one; `arrive(count)` and `retire(arm)` let arms come and go.
@@ -145,8 +145,8 @@ def plain_policy(make: type, **parameters: Any) -> PlainPolicy:
 
     Notes
     -----
-    CPython plays it, some hundred times slower than compiled policies, on the same luck. It cannot
-    be saved, because only the class itself knows what it remembers.
+    CPython plays it on the same random rewards, some hundred times slower than compiled policies.
+    It cannot be saved, because its state is unknown.
 
     Examples
     --------
@@ -196,7 +196,7 @@ def _check_tell(make: type) -> None:
             f"def tell(self, arm, reward)."
         ) from None
     except ValueError:
-        pass  # what is written in C may have no signature
+        pass  # functions written in C may have no signature
 
 
 def plays_plainly(policy: Any) -> bool:

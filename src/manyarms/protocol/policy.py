@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from manyarms.live.handle import Live
 
 
-_LONG = 8  # digits of a float that are readable
+_LONG = 8  # characters of a float that is shown as it is
 MOST_ARMS = 1 << 50  # so that a number for (subroutine, arm) still fits into 64 bits
 
 P = TypeVar("P", bound="Policy")
@@ -34,7 +34,7 @@ P = TypeVar("P", bound="Policy")
 
 @generic
 def reset(state: Any, key: int, horizon: int) -> None:
-    """Start a new game. `key` decides all random choices; `horizon` is 0 if it is unknown."""
+    """Start a replication. `key` decides all random choices; `horizon` is 0 if unknown."""
 
 
 @generic
@@ -72,7 +72,7 @@ def arrive(state: Any, count: int) -> None:
 
 @generic
 def retire(state: Any, arm: int) -> None:
-    """Never choose this arm again. The caller makes sure that others are left."""
+    """Never choose this arm again. The caller ensures that other arms are left."""
 
 
 @optional
@@ -109,13 +109,13 @@ def plays(
     state_class
         A NamedTuple. No other state may have its name.
     reset, ask, tell
-        What every policy has.
+        These every policy has.
     count_late, generation
         For late rewards; without them, rewards are told as they come.
     arrive, retire
         For arms that come and go; without them, handles refuse to add or retire arms.
     recommend
-        The arm to keep, where the policy knows better than the largest lower limit.
+        The arm to keep, if the policy does not use the common rule.
     """
     needed: tuple[Any, ...] = (reset, ask, tell)
     others: tuple[Any, ...] = (count_late, generation, arrive, retire, recommend)
@@ -144,7 +144,7 @@ def _value_text(value: Any) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Policy(ABC):
-    """The parameters of a policy, a frozen dataclass. The state it makes does the work."""
+    """The parameters of a policy, a frozen dataclass that makes the policy's state."""
 
     name: ClassVar[str]  # without parameters; `str(policy)` has those that are not the defaults
     anytime: ClassVar[bool] = False  # works without knowing the horizon
@@ -179,7 +179,7 @@ class Policy(ABC):
         return self
 
     def with_reward_range(self: P, reward_range: tuple[float, float] | None) -> P:
-        """Return the policy with the parameters that follow from the range, if not given."""
+        """Return the policy with the parameters that follow from the range, unless given."""
         return self
 
     def check_rewards(self, reward_range: tuple[float, float] | None) -> None:
@@ -205,8 +205,8 @@ class Policy(ABC):
     def text(self, *, known: bool = True) -> str:
         """Return `str(policy)`, or without `known` what tables call it.
 
-        Tables leave out what the policy was told about the problem: the parameters without a
-        default, or with None, such as the hardness.
+        Tables leave out what the policy knows about the problem: the parameters whose default is
+        None, or that have none, such as the hardness. So a policy has one name in all cells.
 
         >>> import manyarms as ma
         >>> ma.MOSSOracle(alpha=0.2, sigma=1.0).text(known=False)

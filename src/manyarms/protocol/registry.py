@@ -233,13 +233,13 @@ def _storable(policy: Policy, parameter: str) -> Any:
     )
 
 
-def policy_from(
+def restored_policy(
     described: dict[str, Any],
     given: Any = None,
     limits: tuple[float, float] | None = None,
     depth: int = 0,
 ) -> Policy:
-    """Return the policy of a description; one without a registered name must be given."""
+    """Return the policy of a description; `given` is needed if it has no registered name."""
     own = given if isinstance(given, Policy) else None
     if described["name"] is None or (own is not None and name_of(type(own)) is None):
         for one in () if own is None else (own, own.with_reward_range(limits)):
@@ -249,7 +249,7 @@ def policy_from(
     if depth > _DEEPEST:
         raise ParameterError("it is nested too deeply.")
     parameters = {
-        name: policy_from(value, getattr(own, name, None), limits, depth + 1)
+        name: restored_policy(value, getattr(own, name, None), limits, depth + 1)
         if isinstance(value, dict)
         else value
         for name, value in described["parameters"].items()
@@ -258,5 +258,5 @@ def policy_from(
 
 
 def _load_ours() -> None:
-    if not TYPE_CHECKING:  # mypy loses its way in the circle
+    if not TYPE_CHECKING:  # mypy cannot follow the circular import
         import manyarms.policies  # noqa: F401  one of the two imports that go up

@@ -1,4 +1,4 @@
-"""The state of a live game as columns of numbers, and back.
+"""Convert the state of an experiment to columns of numbers, and back.
 
 Only what was touched and is not zero is kept: maps as names and values, tournaments without their
 tree, which is built again when leaders are looked for.
@@ -25,7 +25,7 @@ from manyarms.protocol.plain_classes import PlainState
 
 Columns: TypeAlias = dict[str, NDArray[Any]]
 
-_PLACE, _VALUE = "@", "="  # of a sequence: where, and the number there; no field is called so
+_PLACE, _VALUE = "@", "="  # of a sequence: its places and its numbers; no field has these names
 _INT64, _FLOAT64 = np.dtype(np.int64), np.dtype(np.float64)
 _SPECIAL = (HashMap, Sampler, Tournament)
 _PREFIXES: dict[type, tuple[str, ...]] = {
@@ -34,7 +34,7 @@ _PREFIXES: dict[type, tuple[str, ...]] = {
     Tournament: ("board ", "seat ", "leaders "),
 }
 _END = 1 << 62  # beyond all places and numbers
-_TREE = ("in_tree", "changed")  # of a tournament's board: what is known with its tree
+_TREE = ("in_tree", "changed")  # of a tournament's board: these follow from its tree
 
 
 def dump_state(state: Any) -> Columns:
@@ -51,7 +51,7 @@ def restore_state(state: Any, columns: Columns) -> None:
     """Make a state that `new_state` made equal to the one that was dumped.
 
     Raises KeyError or ValueError if the columns are those of another kind of state, or name places
-    or numbers that there cannot be. Whether they make sense together is not asked.
+    or numbers that are impossible. Whether they are consistent is not checked.
     """
     left = dict(columns)
     for path, part in _parts(state, "state"):
@@ -72,8 +72,8 @@ def _parts(state: Any, path: str) -> Iterator[tuple[str, Any]]:
     """Yield the changeable parts of a state, each with its path."""
     if isinstance(state, PlainState):
         raise ParameterError(
-            f"{state.policy} is a plain Python class and cannot be saved: nobody knows what "
-            f"it remembers. Write it as a policy with a state; see docs/own_policy.md."
+            f"{state.policy} is a plain Python class and cannot be saved, because its "
+            f"state is unknown. Write it as a policy with a state; see docs/own_policy.md."
         )
     for name, part in zip(state._fields, state, strict=True):
         here = f"{path}.{name}"
@@ -181,7 +181,7 @@ def _dump_sequence(sequence: Any) -> Columns:
 def column_of_each(
     rows: Collection[Any], fields: Mapping[str, type[np.generic] | np.dtype[Any]]
 ) -> Columns:
-    """Return columns of the attributes of objects, each in one go: there may be millions."""
+    """Return the attributes of objects as columns; there may be millions of objects."""
     return {
         name: _column(name, map(attrgetter(name), rows), kind, len(rows))
         for name, kind in fields.items()
@@ -253,7 +253,7 @@ def _within(numbers: NDArray[Any], end: int) -> bool:
 
 def _check(true: bool) -> None:
     if not true:
-        raise ValueError("its state has places or numbers that there cannot be")
+        raise ValueError("its state has impossible places or numbers")
 
 
 def _prefixed(prefix: str, columns: Columns) -> Columns:

@@ -14,7 +14,7 @@ W = TypeVar("W", bound="Wrapper")
 
 @dataclass(frozen=True)
 class Wrapper(Policy):
-    """A policy around another one, to which it passes on what it is told.
+    """A policy around another one, to which it passes on rewards and arms.
 
     Its name is the prefix, its own parameters, and the name of the other policy:
     "guarded(beta=0.6)-moss".

@@ -1,4 +1,4 @@
-"""Results into figures and pages: nothing here simulates, nothing else imports matplotlib."""
+"""Figures and pages of results. Only this package imports matplotlib."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Drawing and saving; no other module imports matplotlib, so one message says if it is missing.
+"""Draw and save figures. Only this module imports matplotlib.
 
-No pyplot: figures are plain objects, nothing is global, and no screen is needed.
+It does not use pyplot: figures are plain objects without global state, and need no screen.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ _METADATA: dict[str, dict[str, Any]] = {
 
 
 def look() -> AbstractContextManager[None]:
-    """Draw and save within this: our look, whatever the user's settings, which it leaves alone."""
+    """Return a context in which figures have our look; it does not change the user's settings."""
     return matplotlib_style.context(["default", LOOK])
 
 
 class _ShownFigure(Figure):
-    """A figure that a notebook shows as it is saved, without pyplot or `%matplotlib`."""
+    """A figure that notebooks show without pyplot or `%matplotlib`."""
 
     def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
         width, height = self.get_size_inches()
@@ -58,10 +58,10 @@ class _ShownFigure(Figure):
 
 @contextmanager
 def drawing(width: float, height: float) -> Iterator[Figure]:
-    """Draw a figure of this size, in inches, within this.
+    """Yield a figure of this size (inches).
 
-    At the end it is laid out once and for all, so that it is the same however often it is saved.
-    After a change of texts, `figure.set_layout_engine("constrained")` lays it out again.
+    At the end it is laid out, so that it is the same each time it is saved. After a change of
+    texts, `figure.set_layout_engine("constrained")` lays it out again.
     """
     with look():
         figure = _ShownFigure(figsize=(width, height))
@@ -77,15 +77,14 @@ def rendered(figure: Figure, ending: str) -> bytes:
         figure.savefig(memory, format=ending, metadata=_METADATA[ending])
     if ending != "svg":
         return memory.getvalue()
-    # its text is text, in the fonts of the pages around it
+    # its text has the fonts of the page that contains it
     return memory.getvalue().replace(f"'{FONT}'".encode(), LETTERS.replace('"', "'").encode())
 
 
 def save_figure(figure: Figure, stem: str | os.PathLike[str]) -> list[Path]:
     """Write a figure as PDF, SVG and PNG (300 dots per inch).
 
-    All three are drawn before the first is written. Each file is replaced as a whole: at any time
-    it is the old one or the new one, never a part.
+    All three are drawn before the first is written. Each file is replaced atomically.
 
     Parameters
     ----------

@@ -1,7 +1,8 @@
-"""The paper's figures, and their parts. Each figure is a matplotlib Figure."""
+"""The paper's figures. Each is a matplotlib Figure."""
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
@@ -9,8 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from manyarms.core.checks import check_number, check_probability
+from manyarms.core.checks import check_number, check_probability, refusal
 from manyarms.errors import ParameterError
+from manyarms.protocol.policy import Policy
 from manyarms.report.drawing import (
     Axes,
     Figure,
@@ -29,6 +31,7 @@ from manyarms.report.frame import (
     framed,
     label_axes,
     mean_and_band,
+    size_of,
     ticks_in,
 )
 from manyarms.report.style import (
@@ -46,24 +49,27 @@ from manyarms.report.style import (
     shades,
     thousands,
 )
+from manyarms.simulation.players import label_of
 from manyarms.simulation.results import Result
+from manyarms.simulation.sweep_results import SweepResults
 from manyarms.theory.pareto import Rate, rate_on_grid
 from manyarms.theory.rates import minimax_rate, moss_plus_plus_rate, quantile_rate, subset_rate
 
-_MARKS = 10  # markers on a line over time: enough to tell it, not so many as to hide it
+_MARKS = 10  # markers on a line over time
 _TICKS = 10  # up to this many hardnesses get a tick each
 _CELLS = 24  # that are drawn over time, at most
 _ALPHAS: NDArray[np.float64] = np.linspace(0.0, 1.0, 1001)
 _ROOM = 0.06  # of the axis, that the name of a rate takes
-_RATE_MARKS = 8  # markers on a line of `others`, which tell it from the paper's
+_RATE_MARKS = 8  # markers on a line of `others`, which distinguish it from the paper's
 _NONE: Mapping[str, Rate] = MappingProxyType({})
 
 Numbers = NDArray[np.float64]
 
 
 def regret_against_hardness(
-    results: Mapping[float, Result],
+    results: SweepResults | Mapping[float, Result],
     *,
+    policies: Sequence[str | Policy] | None = None,
     width: Width | None = None,
     ax: Axes | None = None,
     band: Band = "se",
@@ -75,28 +81,36 @@ def regret_against_hardness(
     Parameters
     ----------
     results
-        What was measured, by hardness; all with the same horizon.
-    width, ax, band, legend, title
+        The results of a sweep whose cells differ in the parameter "alpha"; or a result for each
+        hardness. All have the same horizon.
+    policies, width, ax, band, legend, title
         As for `regret_over_time`.
 
     Examples
     --------
     >>> import manyarms as ma
-    >>> def played(alpha):
-    ...     instance = ma.instances.planted(n=500, alpha=alpha, horizon=1000)
-    ...     policies = [ma.MOSS(), ma.MOSSPlusPlus()]
-    ...     return ma.simulate(policies, instance, horizon=1000, replications=3)
-    >>> figure = regret_against_hardness({alpha: played(alpha) for alpha in (0.2, 0.4)})
+    >>> from manyarms.simulation import Sweep, cell, run_in_memory
+    >>> cells = [
+    ...     cell(
+    ...         [ma.MOSS(), ma.MOSSPlusPlus()],
+    ...         ma.instances.planted(n=500, alpha=alpha, horizon=1000),
+    ...         horizon=1000,
+    ...         replications=3,
+    ...         parameters={"alpha": alpha},
+    ...     )
+    ...     for alpha in (0.2, 0.4)
+    ... ]
+    >>> figure = regret_against_hardness(run_in_memory(Sweep("two", tuple(cells))))
     >>> [line.get_label() for line in figure.axes[0].lines]
     ['MOSS', 'MOSS++']
     """
-    ordered, band = _check_results(results), check_band(band)
+    ordered, band = _by_hardness(results), check_band(band)
     with framed(width, ax, legend, title=title) as (figure, axes):
         pulls = thousands(next(iter(ordered.values())).horizon)
         label_axes(axes, HARDNESS, f"mean pseudo-regret after {pulls} pulls")
         lines: list[Line2D] = []
-        styles = policy_styles(name for result in ordered.values() for name in result.policies)
-        for label, style in styles.items():
+        labels = dict.fromkeys(name for result in ordered.values() for name in result.policies)
+        for label, style in policy_styles(_chosen(policies, [*labels])).items():
             # a policy may have been left out at some hardnesses
             played = {a: result for a, result in ordered.items() if label in result.policies}
             final = [mean_and_band(result, label, band) for result in played.values()]
@@ -116,6 +130,7 @@ def regret_against_hardness(
 def regret_over_time(
     result: Result,
     *,
+    policies: Sequence[str | Policy] | None = None,
     width: Width | None = None,
     ax: Axes | None = None,
     band: Band = "se",
@@ -125,12 +140,15 @@ def regret_over_time(
 ) -> Figure:
     """Draw mean regret against time, as Figures 2(b) and 3 do.
 
-    The legend lists the lines in their order at the end. A notebook shows the figure.
+    A notebook shows the figure.
 
     Parameters
     ----------
     result
         What was measured.
+    policies
+        The policies to draw, in the order of the legend (default: all, in the order of their regret
+        at the end).
     width
         How wide the figure is: "column" (3.3 inches, one of two columns), "page" (6.8 inches), or
         a number of inches (default: 5).
@@ -160,13 +178,14 @@ def regret_over_time(
     band = check_band(band)
     with framed(width, ax, legend, title=title, note=note) as (figure, axes):
         label_axes(axes, "time t (pulls)", "mean pseudo-regret up to time t")
-        times = np.concatenate([[0], result.times])  # when nothing is lost yet
+        times = np.concatenate([[0], result.times])  # at time 0 the regret is 0
         step = max(1, len(times) // _MARKS)
         lines: list[Line2D] = []
-        for k, (label, style) in enumerate(policy_styles(result.policies).items()):
+        styles = policy_styles(_chosen(policies, result.policies))
+        for k, (label, style) in enumerate(styles.items()):
             means, *ends = (np.concatenate([[0.0], v]) for v in mean_and_band(result, label, band))
-            # each line's markers at other times than its neighbours'
-            start = step - 1 - k * step // len(result.policies)
+            # shift the markers of each line, so that they do not overlap
+            start = step - 1 - k * step // len(styles)
             options = style.options(label=policy_title(label), markevery=(start, step))
             lines += axes.plot(times, means, **options)
             draw_band(axes, times, ends, style.colour, band=band)
@@ -174,13 +193,14 @@ def regret_over_time(
         axes.xaxis.set_major_locator(MaxNLocator(ticks_in(axes, legend), steps=[1, 2, 5, 10]))
         axes.xaxis.set_major_formatter(thousands)
         _from_zero(axes)
-        lines.sort(key=lambda line: -float(np.asarray(line.get_ydata())[-1]))
+        if policies is None:
+            lines.sort(key=lambda line: -float(np.asarray(line.get_ydata())[-1]))
         draw_legend(axes, lines, [result], band=band, legend=legend, ax=ax)
     return figure
 
 
-def figures_of(cells: Sequence[Result]) -> tuple[list[tuple[str, Figure]], int]:
-    """Draw the cells of a sweep: against hardness if only that differs, and over time.
+def figures_of(results: SweepResults) -> tuple[list[tuple[str, Figure]], int]:
+    """Draw a sweep: against hardness if only that differs, and each cell over time.
 
     Returns
     -------
@@ -188,13 +208,9 @@ def figures_of(cells: Sequence[Result]) -> tuple[list[tuple[str, Figure]], int]:
         A title and a figure for each, and the number of cells that were too many to draw over time.
     """
     found = []
-    by_alpha: dict[Any, Result] = {
-        each.parameters.get("alpha"): each for each in cells if len(each.parameters) == 1
-    }
-    same_horizon = len({each.horizon for each in cells}) == 1
-    if len(by_alpha) == len(cells) and all(map(_is_hardness, by_alpha)) and same_horizon:
-        found.append(("Regret against hardness", regret_against_hardness(by_alpha)))
-    over_time = [each for each in cells if len(each.times) > 1]
+    with contextlib.suppress(ParameterError):  # its cells differ in something else
+        found.append(("Regret against hardness", regret_against_hardness(results)))
+    over_time = [each for each in results.cells if len(each.times) > 1]
     for each in over_time[:_CELLS]:
         where = ", ".join(f"{name} = {value}" for name, value in each.parameters.items())
         title = f"Regret over time, {where}" if where else "Regret over time"
@@ -202,22 +218,37 @@ def figures_of(cells: Sequence[Result]) -> tuple[list[tuple[str, Figure]], int]:
     return found, max(0, len(over_time) - _CELLS)
 
 
-def _is_hardness(alpha: Any) -> bool:
-    return isinstance(alpha, float | int) and alpha >= 0
+def _chosen(policies: Sequence[str | Policy] | None, labels: Sequence[str]) -> Sequence[str]:
+    """Return the labels of the policies to draw."""
+    if policies is None:
+        return labels
+    if isinstance(policies, str | Policy) or not policies:
+        raise refusal("policies", "a list of policies or their labels", policies)
+    return [label_of(one, labels) for one in policies]
 
 
 def name_place(
     axes: Axes, text: str, at: tuple[float, float], shift: tuple[float, float], **options: Any
 ) -> None:
-    """Write beside a place of a plot, in small print, at a distance in points."""
+    """Write a note in small print, shifted from a point by a distance (points)."""
     options = {"textcoords": "offset points", "fontsize": NOTE_SIZE, **options}
     axes.annotate(text, at, xytext=shift, **options)
 
 
-def _check_results(results: Mapping[float, Result]) -> dict[float, Result]:
+def _by_hardness(results: SweepResults | Mapping[float, Result]) -> dict[float, Result]:
+    """Return results in the order of their hardness, or raise."""
+    fix = "The keys of `results` are hardnesses."
+    if isinstance(results, SweepResults):
+        if any(list(each.parameters) != ["alpha"] for each in results.cells):
+            known = sorted({name for each in results.cells for name in each.parameters})
+            raise ParameterError(
+                f"`results` must have cells that differ in alpha alone, got the parameters "
+                f"{', '.join(known) or 'none'}. Choose cells, and pass {{alpha: result, ...}}."
+            )
+        fix = "It is a parameter of the cells."
+        results = {each.parameters["alpha"]: each for each in results.cells}
     if not results:
         raise ParameterError("`results` must contain at least one result, got none.")
-    fix = "The keys of `results` are hardnesses."
     checked = {check_number("alpha", key, at_least=0.0, fix=fix): results[key] for key in results}
     ordered = dict(sorted(checked.items()))
     horizons = sorted({result.horizon for result in ordered.values()})
@@ -242,6 +273,7 @@ def figure_1(
     betas: Sequence[float] = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0),
     subset_exponent: float = 0.5,
     others: Mapping[str, Rate] = _NONE,
+    width: Width | None = None,
     title: str | None = None,
 ) -> Figure:
     """Draw Figure 1: the rates of MOSS++ for several `betas`, and of others, against hardness.
@@ -255,6 +287,8 @@ def figure_1(
     others
         Further rates by name, as `pareto_position` takes them: a function of an array of
         hardnesses, or a pair of arrays.
+    width
+        As for `regret_over_time` (default: 3.4 inches, and 5 with `others`).
     title
         A text above the plot (default: none).
 
@@ -273,7 +307,7 @@ def figure_1(
     low = subset_rate(exponent, exponent=exponent)
     jump = np.array([0.0, exponent, exponent, 1.0]), np.array([low, low, 1.0, 1.0])
     minimax, subset = f"minimax: (1 + {ALPHA})/2", f"MOSS on $T^{{\\,{exponent:g}}}$ random arms"
-    with drawing(*(WIDE if others else NARROW)) as figure:
+    with drawing(*size_of(width, WIDE if others else NARROW)) as figure:
         axes = figure.add_subplot()
         lines = [
             _draw_family(axes, sorted(set(betas))),
@@ -307,7 +341,7 @@ def _draw_family(axes: Axes, betas: Sequence[float]) -> Line2D:
         _draw_rate(axes, _ALPHAS, rates, f"MOSS++ (β = {beta:g})", LineStyle(colour))
         if (
             not names or beta - names[-1][0] >= _ROOM
-        ):  # it reaches rate 1 at α = β: there its name is
+        ):  # its name is where it reaches rate 1, at α = β
             names.append((beta, f"{beta:.{decimals}f}", "center", 0))
     names.append((min(betas), "β =", "right", -8 - 2 * decimals))
     for at, text, align, shift in names:
@@ -319,14 +353,14 @@ def _draw_others(axes: Axes, others: Mapping[str, Rate]) -> list[Line2D]:
     lines = []
     for k, (label, style) in enumerate(policy_styles(others).items()):
         line = _draw_rate(axes, *rate_on_grid(others[label]), label, style)
-        # along the line, not by points, and each line's markers elsewhere than its neighbours'
+        # at equal distances along the line, and shifted for each line
         line.set_markevery(((k + 1) / (len(others) + 1) / _RATE_MARKS, 1 / _RATE_MARKS))
         lines.append(line)
     return lines
 
 
 def _draw_rate(axes: Axes, alphas: Numbers, rates: Numbers, label: str, style: LineStyle) -> Line2D:
-    # lines along rate 1 are on the edge, and would lose half their width to it
+    # lines at rate 1 are on the edge, which would cut half of their width
     (line,) = axes.plot(
         alphas, rates, label=label, clip_on=False, solid_capstyle="butt", **style.options()
     )

@@ -1,4 +1,4 @@
-"""Where a plot of regret goes: its size or somebody's axes, its bands, and its legend."""
+"""The frame of a plot: its size or the user's axes, its bands, and its legend."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _LINE = 0.16  # inches, of a line of a title or a note
 _NOTE, _LABEL = 21, 13.5  # characters for an inch: of notes, and of names of axes
 _TITLE = {"inside": 14, "beside": 11}  # likewise, of titles, by the place of the legend
 _LOWEST, _HIGHEST = 2.45, 3.4  # inches, of a plot
-_ENOUGH = 4.5  # inches: with less, a legend beside the plot leaves too little of it
+_ENOUGH = 4.5  # inches: in a narrower figure a legend beside the plot leaves too little room
 _ROOMY = 3.5  # inches of a plot, with room for six numbers below it
 _FAINT = 0.1  # of bands that overlap most of the others
 _QUANTILES = (0.05, 0.95)
@@ -61,16 +61,16 @@ def framed(
             ax.set_title(title, parse_math=False)
         yield ax.get_figure(root=True), ax  # type: ignore[misc]  # axes that are drawn on have one
         return
-    size = _size(width)
+    size = size_of(width)
     with drawing(*size) as figure:
         letters = round(size[0] * _TITLE[legend_place(legend, size[0], None)])
         yield figure, _axes(figure, size, textwrap.wrap(title or "", letters), note)
 
 
-def _size(width: Width | None) -> tuple[float, float]:
-    """Return inches: the height follows from the width, but little plots are not flat."""
+def size_of(width: Width | None, usual: tuple[float, float] = WIDE) -> tuple[float, float]:
+    """Return width and height in inches; the height follows from the width."""
     if width is None:
-        return WIDE
+        return usual
     if isinstance(width, str):
         check_choice("width", width, tuple(_WIDTHS))
         width = _WIDTHS[width]
@@ -82,7 +82,7 @@ def _size(width: Width | None) -> tuple[float, float]:
 def _axes(
     figure: Figure, size: tuple[float, float], titles: Sequence[str], note: str | None
 ) -> Axes:
-    """Begin a plot; the figure grows by its title and note, so that the plot keeps its size."""
+    """Add axes; the figure grows by its title and note, so that the plot keeps its size."""
     width, height = size
     notes = textwrap.wrap(note or "", round(_NOTE * width))
     if notes:
@@ -95,7 +95,7 @@ def _axes(
 
 
 def label_axes(axes: Axes, x: str, y: str) -> None:
-    """Name the axes; a name that is longer than a small plot is high has two lines."""
+    """Name the axes; a long name has two lines."""
     height = axes.get_figure(root=True).get_size_inches()[1]  # type: ignore[union-attr]
     axes.set(xlabel=x, ylabel=textwrap.fill(y, max(20, round(_LABEL * height))))
 
@@ -114,7 +114,7 @@ def mean_and_band(result: Result, policy: str, band: Band) -> tuple[Numbers, Num
     """Return the mean and the ends of the band, by checkpoint."""
     regret = result.of(policy)
     means = regret.mean(axis=0)
-    if len(regret) == 1 or band is None:  # no spread to speak of
+    if len(regret) == 1 or band is None:  # there is no spread
         return means, means, means
     if band == "gaffke":
         return means, *result.limits(policy)
@@ -135,7 +135,7 @@ def draw_band(axes: Axes, x: Any, ends: Sequence[Any], colour: str, *, band: Ban
 
 
 def ticks_in(axes: Axes, legend: LegendPlace | None) -> int:
-    """Return how many numbers stand at the axis of time, at most."""
+    """Return the largest number of ticks of the time axis."""
     figure = axes.get_figure(root=True)
     assert figure is not None
     inches = axes.get_window_extent().width / figure.dpi
@@ -145,7 +145,7 @@ def ticks_in(axes: Axes, legend: LegendPlace | None) -> int:
 
 
 def legend_place(legend: LegendPlace | None, width: float, ax: Axes | None) -> LegendPlace:
-    """Return where the legend goes: beside the plot where there is room, else inside."""
+    """Return the place of the legend: beside the plot if there is room, else inside."""
     if legend is None:
         return "inside" if ax is not None or width < _ENOUGH else "beside"
     check_choice("legend", legend, get_args(LegendPlace))
@@ -200,7 +200,7 @@ def _legend_beside(figure: Figure, lines: Sequence[Line2D], notes: Sequence[Patc
 
 
 def _say(legend: Any, notes: int) -> None:
-    for text in legend.get_texts():  # names are text: a $ in one is no formula
+    for text in legend.get_texts():  # names are text: a $ does not begin a formula
         text.set_parse_math(False)
     for text in legend.get_texts()[-notes:]:
         text.set(fontsize=NOTE_SIZE, linespacing=1.1)

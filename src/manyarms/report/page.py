@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from manyarms.core.files import replace_file
+from manyarms.core.tabular import TextTable
 from manyarms.core.theme import MARK, css
 from manyarms.report.drawing import Figure, rendered
 from manyarms.report.figures import figures_of
 from manyarms.report.style import policy_title
-from manyarms.report.text import Table, count_of
+from manyarms.report.text import count_of
 from manyarms.simulation.results import Result
 from manyarms.simulation.tables import ResultsFolder, read_results
 
@@ -46,7 +47,7 @@ td.wordy { min-width: 14rem; }
 @media print { body { max-width: none; padding: 0; } h2 { break-after: avoid; }
   img, tr { break-inside: avoid; } }
 """
-# Nothing is fetched: the file can be kept, sent and printed.
+# The file fetches nothing, so it can be kept, sent and printed.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 _REM = 9.5  # of the page, for an inch of a figure
 _WORDY = 40  # characters: a longer cell is wrapped
@@ -59,7 +60,7 @@ class Section:
     title: str
     text: Sequence[str] = ()
     figures: Sequence[Figure] = ()
-    tables: Sequence[Table] = ()
+    tables: Sequence[TextTable] = ()
 
 
 def write_page(
@@ -72,13 +73,13 @@ def write_page(
     path
         The file to write. Its folder is made if it does not exist.
     title, lead, sections
-        What the page contains. Texts are plain: HTML in them is shown, not interpreted.
+        The contents of the page. HTML in texts is escaped.
 
     Examples
     --------
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     sections = [Section("Arms", tables=[Table(["arm", "mean"], [["<7>", "0.9"]])])]
+    ...     sections = [Section("Arms", tables=[TextTable(["arm", "mean"], [["<7>", "0.9"]])])]
     ...     page = write_page(f"{folder}/page.html", title="A page", lead=[], sections=sections)
     ...     "<td>&lt;7&gt;</td>" in page.read_text()
     True
@@ -113,13 +114,13 @@ def write_page(
 
 
 def _image(figure: Figure, title: str) -> str:
-    """Return a figure as an image, so that its names cannot meet those of another one."""
+    """Return a figure as an image, so that its ids cannot clash with those of another figure."""
     data = base64.b64encode(rendered(figure, "svg")).decode()
     size = f"width: {_REM * figure.get_size_inches()[0]:.1f}rem"
     return f'<img alt="{html.escape(title)}" style="{size}" src="data:image/svg+xml;base64,{data}">'
 
 
-def _table(table: Table) -> str:
+def _table(table: TextTable) -> str:
     head = "".join(f'<th scope="col">{html.escape(name)}</th>' for name in table.head)
     rows = "\n".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in table.rows)
     caption = f"<caption>{html.escape(table.title)}</caption>" if table.title else ""
@@ -154,10 +155,9 @@ def write_report(folder: str | os.PathLike[str]) -> Path:
     manyarms...ResultsError: `folder` must hold results of manyarms, got 'no such folder'...
     """
     results = read_results(folder)
-    cells = [cell.by(results.objective) for cell in results.cells]
-    figures, left_out = figures_of(cells)
+    figures, left_out = figures_of(results)
     sections = [Section(title, figures=[figure]) for title, figure in figures]
-    tables = [_summary(each) for each in cells]
+    tables = [_summary(each) for each in results.cells]
     note = [f"{count_of(left_out, 'further problem')}: tables only."] if left_out else []
     sections.append(Section("Numbers", note, tables=tables))
     name = str(results.provenance["name"])
@@ -165,7 +165,7 @@ def write_report(folder: str | os.PathLike[str]) -> Path:
 
 
 def _lead(results: ResultsFolder) -> str:
-    """Say how much was played."""
+    """Return a sentence about what was played."""
     cells = results.cells
     policies = count_of(len({p for each in cells for p in each.policies}), "policy", "policies")
     runs = count_of(max(each.replications for each in cells), "run")
@@ -175,7 +175,8 @@ def _lead(results: ResultsFolder) -> str:
     return f"{policies} on {problems}, up to {runs} of each, seed {seed}.{stand_in}"
 
 
-def _summary(result: Result) -> Table:
+def _summary(result: Result) -> TextTable:
     """Return the summary of a cell as a table."""
     table = result.summary().table()
-    return Table(table.head, [[policy_title(row[0]), *row[1:]] for row in table.rows], table.title)
+    rows = [[policy_title(row[0]), *row[1:]] for row in table.rows]
+    return TextTable(table.head, rows, table.title)

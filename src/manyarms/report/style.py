@@ -1,6 +1,6 @@
-"""The look of all figures, in one place: colours, lines, markers, names, sizes.
+"""The look of all figures: colours, lines, markers, names, sizes.
 
-Knows no plotting package: what is here is plain data.
+This is plain data: it needs no plotting package.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from manyarms.protocol.colours import OTHER_COLOURS, OTHERS, POLICY_COLOURS, col
 
 
 class LineStyle(NamedTuple):
-    """How one line looks; no two in a figure are alike, in colour or in grey.
+    """The style of a line; the lines of a figure differ in colour and in grey.
 
     `dashes` are the lengths of strokes and gaps in line widths, empty for an unbroken line;
     `size` is the marker's, in points.
@@ -40,8 +40,8 @@ class LineStyle(NamedTuple):
 
 
 # Dashes, markers and their sizes; colours are in `protocol.colours`. On hard problems MOSS, MOSS
-# Oracle and Parallel do the same: large triangles and small diamonds can be seen one behind the
-# other.
+# Oracle and Parallel are equal: a small diamond can be seen on a large
+# triangle.
 _SHAPES: dict[str, tuple[tuple[float, ...], str, float]] = {
     "moss": ((1, 1), "^", 5.5),
     "moss-oracle": ((2.5, 1.2), "D", 3.0),
@@ -55,7 +55,7 @@ _SHAPES: dict[str, tuple[tuple[float, ...], str, float]] = {
 }
 _NAMED = {name: LineStyle(POLICY_COLOURS[name], *shape) for name, shape in _SHAPES.items()}
 
-# Rates that are no policy's.
+# Rates that are not those of a policy.
 MINIMAX_LINE = LineStyle("#000000", (4, 1.2))
 SUBSET_LINE = LineStyle("#D55E00", (1, 1))
 QUANTILE_LINE = _NAMED["quantile"]._replace(marker="")
@@ -136,17 +136,17 @@ LOOK: dict[str, Any] = {
     "legend.borderpad": 0.1,
     "figure.constrained_layout.use": True,
     "pdf.fonttype": 42,  # fonts that publishers accept
-    "svg.fonttype": "none",  # text stays text: it can be searched, read aloud and corrected
-    "svg.hashsalt": "manyarms",  # else the names within an SVG file are new each time
+    "svg.fonttype": "none",  # text is not converted to paths, so that it can be searched
+    "svg.hashsalt": "manyarms",  # else the ids in an SVG file differ each time
     "savefig.dpi": 300,
 }
 
 
 def policy_styles(labels: Iterable[str]) -> dict[str, LineStyle]:
-    """Return a style for each label: the policy's own where it has one, else the next free one.
+    """Return a style for each label: the policy's own if it has one, else the next free one.
 
-    A policy of the package looks the same in every figure, whatever is drawn beside it, and with
-    any parameters. If it is drawn in several forms, those with parameters are lines of their own.
+    A policy of the package looks the same in every figure, with any parameters. If a figure
+    has it with several parameters, these lines have different styles.
 
     >>> policy_styles(["moss", "moss++(beta=0.6)"])["moss++(beta=0.6)"].colour
     '#0072B2'
@@ -161,7 +161,7 @@ def policy_styles(labels: Iterable[str]) -> dict[str, LineStyle]:
     used = Counter(style.colour for style in styles.values() if style)
     free = [_nth(len(OTHERS) + k) for k in range(len(styles) + len(OTHER_COLOURS))]
     for label, style in styles.items():
-        if style is None:  # a colour that the figure has least often
+        if style is None:  # the least used colour
             styles[label] = next_free = min(free, key=lambda one: used[one.colour])
             free.remove(next_free)
             used[next_free.colour] += 1
@@ -205,7 +205,7 @@ def shades(number: int) -> list[str]:
 
 
 def thousands(value: float, position: float | None = None) -> str:
-    """Return a number as it stands at an axis; `position` is matplotlib's, and not used.
+    """Return a number as an axis shows it; matplotlib passes `position`, which is not used.
 
     >>> [thousands(value) for value in (0, 2.5, 50_000, 25_000_000)]
     ['0', '2.5', '50,000', '25M']

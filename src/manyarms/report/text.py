@@ -1,37 +1,14 @@
-"""Tables and numbers as text."""
+"""Numbers as text, and files of text."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from manyarms.core.files import replace_file
 from manyarms.core.statistics import Interval
-from manyarms.core.tabular import markdown_table
 from manyarms.report.style import thousands
-
-
-@dataclass(frozen=True)
-class Table:
-    r"""A head, rows and a title, all text.
-
-    >>> print(Table(["policy", "regret"], [["moss", "12"], ["a|b", "7"]]).markdown())
-    | policy | regret |
-    | --- | --- |
-    | moss | 12 |
-    | a\|b | 7 |
-    """
-
-    head: Sequence[str]
-    rows: Sequence[Sequence[str]]
-    title: str = ""
-
-    def markdown(self) -> str:
-        """Return the table as Markdown, without the title."""
-        return markdown_table(self.head, self.rows)
 
 
 def count_of(number: int, one: str, many: str = "") -> str:
@@ -54,7 +31,7 @@ def interval_text(interval: Interval, digits: int) -> str:
 
 
 def for_json(value: Any) -> Any:
-    """Return data for JSON: tuples become lists, and what is not finite None.
+    """Return data for JSON: tuples become lists, and floats that are not finite become None.
 
     >>> for_json({"interval": (1.25, math.nan)})
     {'interval': [1.25, None]}

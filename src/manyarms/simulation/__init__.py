@@ -21,6 +21,7 @@ from manyarms.simulation.run import run
 from manyarms.simulation.simulate import run_in_memory, simulate
 from manyarms.simulation.summary import PairedDifference, PolicySummary, Summary
 from manyarms.simulation.sweep import Cell, Sweep, cell
+from manyarms.simulation.sweep_results import SweepResults
 from manyarms.simulation.tables import ResultsFolder, read_results
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "ResultsFolder",
     "Summary",
     "Sweep",
+    "SweepResults",
     "cell",
     "read_results",
     "run",

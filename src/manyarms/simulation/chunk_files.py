@@ -1,4 +1,4 @@
-"""The file of a chunk: a Parquet file that says what it belongs to, with a checksum.
+"""The file of a chunk: a Parquet file with the hash of its sweep and a checksum.
 
 It has a row for each replication: the parameters, policy, replication, regret (at the end),
 best_pulls, distinct_arms, recommended, recommended_mean (the true mean of the recommended arm),
@@ -19,13 +19,13 @@ from numpy.typing import NDArray
 from manyarms.core.files import replace_file
 from manyarms.core.optional import need_pyarrow
 from manyarms.simulation.chunks import Chunk, digest_of_code
+from manyarms.simulation.runner import Played, row_type
 from manyarms.simulation.sweep import Sweep
-from manyarms.simulation.workbench import Played, row_type
 
 _SWEEP, _CODE, _SUM = (f"manyarms_{name}" for name in ("sweep", "code", "sum"))
 _LISTS = ("checkpoints", "regret_at_checkpoints")
 _COUNTS = ("best_pulls", "distinct_arms", "recommended", "recommended_mean")
-# what reading raises where a file is not what it should be
+# errors that reading a damaged file may raise
 MALFORMED = (
     *(OSError, ValueError, RuntimeError, LookupError, TypeError, AttributeError),
     *(ArithmeticError, MemoryError),
@@ -34,7 +34,7 @@ _LARGEST = 1e100  # of a regret or a mean, so that sums of squares are finite
 
 
 class Stored(NamedTuple):
-    """What a chunk's file holds."""
+    """The contents of a chunk's file."""
 
     sweep: str  # the hash of the sweep
     code: str  # the digest of the code that played it
@@ -81,7 +81,7 @@ class ChunkFiles:
         with arrow.parquet.ParquetWriter(
             buffer,
             table.schema,
-            version="2.6",  # all is said, so that a later version's defaults change nothing
+            version="2.6",  # explicit, because defaults may change
             data_page_version="1.0",
             compression="snappy",
             write_page_checksum=True,
@@ -92,11 +92,11 @@ class ChunkFiles:
         replace_file(self._folder / chunk.file_name, buffer.getvalue())
 
     def has(self, chunk: Chunk) -> bool:
-        """Return whether the chunk's file is there, whole, and written by a run of this sweep."""
+        """Return whether the chunk's file exists, is undamaged, and belongs to this sweep."""
         return self._stored(chunk) is not None
 
     def has_same_code(self, chunk: Chunk) -> bool:
-        """Return whether the chunk's file is there, and the policy has the same code now."""
+        """Return whether the chunk's file exists, and the policy's code has not changed."""
         stored = self._stored(chunk)
         return stored is not None and stored.code == self._code(chunk)
 
@@ -109,10 +109,10 @@ class ChunkFiles:
         return stored if right else None
 
     def _code(self, chunk: Chunk) -> str:
-        game = repr(chunk.player.policy), chunk.cell.law_classes
-        if game not in self._codes:
-            self._codes[game] = digest_of_code(chunk)
-        return self._codes[game]
+        pair = repr(chunk.player.policy), chunk.cell.law_classes
+        if pair not in self._codes:
+            self._codes[pair] = digest_of_code(chunk)
+        return self._codes[pair]
 
 
 def _checksum(name: str, table: Any) -> str:
@@ -133,7 +133,7 @@ def read_chunk(path: Path) -> Stored:
     """Read the file of a chunk, or raise one of many errors if it is damaged."""
     parquet, how = need_pyarrow().parquet, {"pre_buffer": False, "page_checksum_verification": True}
     with path.open("rb") as handle, parquet.ParquetFile(handle, **how) as file:
-        # no threads of its own: one that is still at work when Python ends aborts the process
+        # no threads: one that still runs when Python exits aborts the process
         table, about = file.read(use_threads=False), file.metadata.metadata
     columns = {name: table.column(name).combine_chunks() for name in table.column_names}
     regret = columns["regret_at_checkpoints"].flatten().to_numpy()

@@ -1,4 +1,4 @@
-"""The parts of a sweep that are played, and stored, as a whole."""
+"""Chunks: the parts into which a sweep is split."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from manyarms.protocol.plain_classes import PlainPolicy, plays_plainly
 from manyarms.protocol.policy import Policy
 from manyarms.protocol.state_dump import classes_in
 from manyarms.simulation.players import Player
+from manyarms.simulation.runner import blocks
 from manyarms.simulation.sweep import Cell, Sweep, new_state
-from manyarms.simulation.workbench import blocks
 
-# What is lost with a chunk if it is killed: less than half a minute if a pull takes less than 6 µs,
-# or 300 µs in plain Python, unless a single replication takes longer.
+# A killed process loses its current chunks, each less than half a minute if a pull takes less than
+# 6 µs (in plain Python 300 µs), unless a single replication takes longer.
 CHUNK_PULLS, PLAIN_PULLS = 5_000_000, 100_000
 _CHUNK_ROWS = 1 << 20
-_MOST_CHUNKS = 100_000  # roughly: files in one folder
+_MOST_CHUNKS = 100_000  # approximate; files in one folder
 
 
 class Chunk(NamedTuple):
@@ -70,7 +70,7 @@ def plan(sweep: Sweep, *, parts: int = 1) -> Iterator[Chunk]:
 
 
 def digest_of_code(chunk: Chunk) -> str:
-    """Digest the code that plays a chunk, ours and the user's: other code, other bits."""
+    """Return a digest of the code that plays a chunk, ours and the user's."""
     policy = chunk.player.policy
     state = new_state(policy, chunk.cell.instance, chunk.cell.horizon, BOUNDED)
     bodies = bodies_of(*classes_in(state), *chunk.cell.law_classes)

@@ -1,4 +1,4 @@
-"""Who plays chunks: threads, a GPU or any executor; and the loop that hands chunks out."""
+"""Play chunks with threads, a GPU or any executor."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from manyarms.core.checks import check_choice, check_int, refusal
 from manyarms.errors import ExecutorError
 from manyarms.simulation.chunks import Chunk, digest_of_code
 from manyarms.simulation.progress import ProgressCallback
+from manyarms.simulation.runner import CpuRunner, Played
 from manyarms.simulation.sweep import Engine
-from manyarms.simulation.workbench import Played, Workbench
 
-_CHUNKS_PER_WORKER = 3  # one is played, two are queued: results travel in the meantime
+_CHUNKS_PER_WORKER = 3  # one is played and two are queued, so that workers never wait for a chunk
 
 
 class Meter:
@@ -57,7 +57,7 @@ class ChunkPlayer(Protocol):
         return future.result()
 
     def close(self) -> None:
-        """Stop what is being played."""
+        """Stop all chunks."""
 
 
 def play_chunks(
@@ -70,7 +70,7 @@ def play_chunks(
     pending: dict[Future[Played], Chunk] = {}
     compiled: set[tuple[int, int]] = set()
 
-    def settle() -> None:
+    def collect() -> None:
         finished, _ = wait(pending, timeout=0.2, return_when=FIRST_COMPLETED)
         for future in finished:
             chunk = pending.pop(future)
@@ -81,18 +81,18 @@ def play_chunks(
         for chunk in chunks:
             # Compiled code depends on the types of state, law and delay. A cell and a player fix
             # all of them, and asking for code that exists costs next to nothing.
-            game = chunk.cell_number, chunk.player_number
-            if game not in compiled:
-                compiled.add(game)
+            pair = chunk.cell_number, chunk.player_number
+            if pair not in compiled:
+                compiled.add(pair)
                 meter.show()
                 player.compile(chunk)
             pending[player.submit(chunk)] = chunk
             while len(pending) >= player.capacity():
-                settle()
+                collect()
         while pending:
-            settle()
+            collect()
     finally:
-        # after Ctrl-C or an error: nothing else begins, and what is being played stops soon
+        # after Ctrl-C or an error no chunk begins, and running ones stop soon
         player.close()
 
 
@@ -105,7 +105,7 @@ def chunk_player(
     meter: Meter,
     record_arms: bool = False,
 ) -> ChunkPlayer:
-    """Return who plays."""
+    """Return the player of chunks for an engine or executor."""
     if executor is not None:
         return Pool(executor, processors(workers), seed, meter, record_arms=record_arms)
     if engine == "cuda":
@@ -136,15 +136,15 @@ def processors(workers: int | None) -> int:
     """Return how many threads or processes to use (default: all processors)."""
     if workers is not None:
         return check_int("workers", workers, at_least=1)
-    if hasattr(os, "sched_getaffinity"):  # those that this process may use
+    if hasattr(os, "sched_getaffinity"):  # only those that this process may use
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
-def _compile(bench: Workbench, label: str, meter: Meter) -> None:
-    if not bench.is_compiled:
+def _compile(runner: CpuRunner, label: str, meter: Meter) -> None:
+    if not runner.is_compiled:
         meter.show(f"compiling {label}")
-    bench.compile()
+    runner.compile()
 
 
 class Threads(ChunkPlayer):
@@ -153,7 +153,7 @@ class Threads(ChunkPlayer):
     def __init__(self, workers: int, seed: int, meter: Meter, *, record_arms: bool = False) -> None:
         self._workers, self._seed, self._meter = workers, seed, meter
         self._record_arms = record_arms
-        self._benches: dict[tuple[int, int], Workbench] = {}  # the latest, by cell and player
+        self._runners: dict[tuple[int, int], CpuRunner] = {}  # the latest, by cell and player
         self._stop = threading.Event()
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="manyarms")
 
@@ -161,27 +161,27 @@ class Threads(ChunkPlayer):
         return 2 * self._workers
 
     def compile(self, chunk: Chunk) -> None:
-        _compile(self._bench(chunk), chunk.player.label, self._meter)
+        _compile(self._runner(chunk), chunk.player.label, self._meter)
 
     def submit(self, chunk: Chunk) -> Future[Played]:
-        bench = self._bench(chunk)
+        runner = self._runner(chunk)
         return self._pool.submit(
-            bench.play, chunk.first, chunk.replications, self._stop.is_set, self._meter.add
+            runner.play, chunk.first, chunk.replications, self._stop.is_set, self._meter.add
         )
 
     def close(self) -> None:
         self._stop.set()
         self._pool.shutdown(wait=True, cancel_futures=True)
 
-    def _bench(self, chunk: Chunk) -> Workbench:
-        """Return the workbench of a chunk's player; the memory of earlier players is freed."""
+    def _runner(self, chunk: Chunk) -> CpuRunner:
+        """Return the runner of a chunk's player; the memory of earlier players is freed."""
         place = (chunk.cell_number, chunk.player_number)
-        if place not in self._benches:
-            bench = Workbench(
+        if place not in self._runners:
+            runner = CpuRunner(
                 chunk.cell, chunk.player, seed=self._seed, record_arms=self._record_arms
             )
-            self._benches = {place: bench}
-        return self._benches[place]
+            self._runners = {place: runner}
+        return self._runners[place]
 
 
 def play_alone(chunk: Chunk, seed: int, wanted: str, record_arms: bool) -> Played:
@@ -193,9 +193,9 @@ def play_alone(chunk: Chunk, seed: int, wanted: str, record_arms: bool) -> Playe
             f"worker with manyarms {sys.modules['manyarms'].__version__}. Install the same "
             f"versions there."
         )
-    bench = Workbench(chunk.cell, chunk.player, seed=seed, record_arms=record_arms)
-    bench.compile()
-    return bench.play(chunk.first, chunk.replications, lambda: False, lambda pulls: None)
+    runner = CpuRunner(chunk.cell, chunk.player, seed=seed, record_arms=record_arms)
+    runner.compile()
+    return runner.play(chunk.first, chunk.replications, lambda: False, lambda pulls: None)
 
 
 class Pool(ChunkPlayer):
@@ -213,8 +213,8 @@ class Pool(ChunkPlayer):
 
     def compile(self, chunk: Chunk) -> None:
         """Compile here: other processes on this machine find the code in the common cache."""
-        bench = Workbench(chunk.cell, chunk.player, seed=self._seed)
-        _compile(bench, chunk.player.label, self._meter)
+        runner = CpuRunner(chunk.cell, chunk.player, seed=self._seed)
+        _compile(runner, chunk.player.label, self._meter)
 
     def submit(self, chunk: Chunk) -> Future[Played]:
         """Send a chunk, without the other players of its cell."""

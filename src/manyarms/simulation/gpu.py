@@ -1,4 +1,4 @@
-"""Plays chunks on a GPU: one thread plays one replication, with the loop that the CPU plays.
+"""Play chunks on a GPU: one thread plays one replication, with the same loop as on the CPU.
 
 Chunks of one player that are queued at the same time become one batch, with as many lanes as the
 GPU has room for. Two batches run side by side, so that the GPU is busy while the host reads one of
@@ -38,13 +38,13 @@ from manyarms.simulation.gpu_compiler import (
     need_gpu,
 )
 from manyarms.simulation.gpu_memory import Load, Place, lane_bytes
-from manyarms.simulation.play import Recorder, Stretch, play
+from manyarms.simulation.play import Measured, Stretch, play
 from manyarms.simulation.players import Player
+from manyarms.simulation.runner import Played, Runner, Stopped, Workspace, no_such_arm, rows_of
 from manyarms.simulation.sweep import Cell
-from manyarms.simulation.workbench import Pairing, Played, Stopped, Workspace, no_such_arm, rows_of
 
 # Measured on an H200, on which a policy's kernel takes some 160 registers.
-_THREADS = 384  # of a processor: more do not fit
+_THREADS = 384  # of a processor; more do not fit
 _STREAMS = 2  # batches at a time
 _SHARE = 0.85  # of the free memory
 _COMPILING = 16  # compiling has room for one lane, and this part of the memory of a batch
@@ -58,7 +58,7 @@ _PIECE_SECONDS = 0.1
 _NAP = 0.0003  # seconds
 _PAUSE = 0.01  # seconds without a new chunk, and the batch begins
 _MOST_QUEUED = 1 << 14  # chunks
-_MOST_BENCHES = 64
+_MOST_RUNNERS = 64
 
 _arms: dict[tuple[str, int, int], int] = {}  # by replication: for how many arms lanes needed room
 Queue: TypeAlias = list[tuple[Chunk, "Future[Played]"]]
@@ -75,10 +75,10 @@ def play_lane(
     world: World,
     numbers: Ints,
     stretch: Stretch,
-    recorder: Recorder,
+    measured: Measured,
 ) -> None:
     """Play a stretch of the replication that this lane has."""
-    if recorder.distinct_arms[lane] < 0:  # it was given up
+    if measured.distinct_arms[lane] < 0:  # the replication was given up
         return
     own = slice(lane, lane + 1)
     play(
@@ -87,20 +87,20 @@ def play_lane(
         world,
         tape,
         Stretch(stretch.key, numbers[lane], stretch.start, stretch.stop, stretch.scale),
-        Recorder(
-            recorder.times,
-            recorder.regret[own],
-            recorder.best_pulls[own],
-            recorder.distinct_arms[own],
-            recorder.recommended[own],
-            recorder.recommended_mean[own],
-            recorder.arms[own],
+        Measured(
+            measured.times,
+            measured.regret[own],
+            measured.best_pulls[own],
+            measured.distinct_arms[own],
+            measured.recommended[own],
+            measured.recommended_mean[own],
+            measured.arms[own],
         ),
     )
 
 
 def _compiled_in(path: str, number: float) -> bool:
-    """Whether a number is a constant of the kernel: what it switches off then costs nothing."""
+    """Whether a number is a constant of the kernel, so that code it switches off costs nothing."""
     if path.startswith("state."):
         return isinstance(number, bool) or number == 0
     return path in ("world.family", "world.model")
@@ -115,19 +115,19 @@ class LaneBatch(NamedTuple):
     numbers: Any  # which replication a lane has
     key: Any
     scale: Scale
-    recorder: Recorder
+    measured: Measured
     place: Place
 
     def play(self, start: int, stop: int) -> Any:
         """Play a stretch of pulls; return `distinct_arms`."""
         stretch = Stretch(self.key, 0, start, stop, self.scale)
-        arguments = (*self.own, self.world, self.numbers, stretch, self.recorder)
+        arguments = (*self.own, self.world, self.numbers, stretch, self.measured)
         lanes, width = len(self.numbers), self.place.load.width()
         launch(self.kernel, lanes, width, self.place.stream, arguments, new=start == 0)
-        return self.place.read(self.recorder.distinct_arms)
+        return self.place.read(self.measured.distinct_arms)
 
 
-class Bench(Pairing):
+class GpuRunner(Runner):
     """Plays replications side by side; at first with room for few arms."""
 
     def __init__(
@@ -178,7 +178,7 @@ class Bench(Pairing):
     ) -> Played:
         """Play these replications, batch after batch, and ask `stopped` often."""
         begun = time.perf_counter()
-        parts: list[Recorder] = []
+        parts: list[Measured] = []
         left = numbers
         while len(left) > 0:
             room, lane = self.arms, self.lane()
@@ -206,7 +206,7 @@ class Bench(Pairing):
         lane: Workspace,
         stopped: Callable[[], bool],
         done: Callable[[int], None],
-    ) -> Recorder | None:
+    ) -> Measured | None:
         """Play replications side by side; return None if they meet too many arms."""
         batch, horizon = self.batch(numbers, place, lane), self._cell.horizon
         start, piece = 0, _FIRST_PIECE
@@ -220,13 +220,13 @@ class Bench(Pairing):
                 done(-start * len(numbers))  # they will be played again
                 return None
             if (found < 0).any():
-                arm = place.read(batch.recorder.recommended)[found < 0][0]
+                arm = place.read(batch.measured.recommended)[found < 0][0]
                 raise no_such_arm(self.label, arm, self._cell.instance.n_arms)
             done((stop - start) * len(numbers))
             start = stop
             seconds = max(time.perf_counter() - begun, _PIECE_SECONDS / 16)
             piece = max(1, math.ceil(piece * _PIECE_SECONDS / seconds))
-        return Recorder(*map(place.read, batch.recorder))
+        return Measured(*map(place.read, batch.measured))
 
     def _bytes(self, count: int, lane: Workspace) -> int:
         """Return how much memory `count` lanes take, with what they share."""
@@ -239,7 +239,7 @@ class Bench(Pairing):
         count = len(numbers)
         place.begin(self._bytes(count, lane))
         own = lane._asdict()
-        common = {"world": self._world, "numbers": None, "stretch": None, "recorder": None}
+        common = {"world": self._world, "numbers": None, "stretch": None, "measured": None}
         logs = place.copy(logarithms(min(self._cell.horizon, _MOST_LOGS) + 1))
         return LaneBatch(
             lane_kernel(play_lane, own, common, _compiled_in),
@@ -248,7 +248,7 @@ class Bench(Pairing):
             place.copy(numbers + self._cell.first_replication),
             place.copy(self._key),
             self._scale,
-            Recorder(
+            Measured(
                 place.copy(self._times),
                 place.zeros((count, len(self._times) + 1), np.float64),
                 place.zeros((count,), np.int64),
@@ -273,7 +273,7 @@ class Device(ChunkPlayer):
             free = int(cuda().current_context().get_memory_info().free)
         load, share = Load(_THREADS * processors), int(_SHARE * free) // _STREAMS
         self._compiling = Place(share // _COMPILING, load)
-        self._benches: dict[tuple[int, int], Bench] = {}
+        self._runners: dict[tuple[int, int], GpuRunner] = {}
         self._queues: dict[tuple[int, int], Queue] = {}
         self._latest = 0.0
         self._changed = threading.Condition()
@@ -292,12 +292,12 @@ class Device(ChunkPlayer):
     def compile(self, chunk: Chunk) -> None:
         """Compile the policy's kernel."""
         self._meter.show(f"compiling {chunk.player.label}")
-        self._bench(chunk).compile(self._compiling)
+        self._runner(chunk).compile(self._compiling)
 
     def submit(self, chunk: Chunk) -> Future[Played]:
         """Queue a chunk for the next batch of its player."""
         future: Future[Played] = Future()
-        self._bench(chunk)
+        self._runner(chunk)
         with self._changed:
             queue = self._queues.setdefault((chunk.cell_number, chunk.player_number), [])
             queue.append((chunk, future))
@@ -313,33 +313,33 @@ class Device(ChunkPlayer):
         for thread in self._threads:
             thread.join()
 
-    def _bench(self, chunk: Chunk) -> Bench:
+    def _runner(self, chunk: Chunk) -> GpuRunner:
         place = (chunk.cell_number, chunk.player_number)
-        if place not in self._benches:
-            if len(self._benches) >= _MOST_BENCHES:
+        if place not in self._runners:
+            if len(self._runners) >= _MOST_RUNNERS:
                 with self._changed:
-                    self._benches = {at: self._benches[at] for at in self._queues}
-            self._benches[place] = Bench(
+                    self._runners = {at: self._runners[at] for at in self._queues}
+            self._runners[place] = GpuRunner(
                 chunk.cell,
                 chunk.player,
                 seed=self._seed,
                 record_arms=self._record_arms,
                 arms=_arms.get(_kind_of(chunk), FIRST_ARMS),
             )
-        return self._benches[place]
+        return self._runners[place]
 
     def _work(self, place: Place) -> None:
         while not self._stop.is_set():
-            bench, taken = self._take(place)
-            if bench is not None:
-                self._play(bench, taken, place)
+            runner, taken = self._take(place)
+            if runner is not None:
+                self._play(runner, taken, place)
 
-    def _take(self, place: Place) -> tuple[Bench | None, Queue]:
-        """Return chunks of one player that fill a batch, or all there are if no more come."""
+    def _take(self, place: Place) -> tuple[GpuRunner | None, Queue]:
+        """Return chunks of one player that fill a batch, or all of them if no more are queued."""
         with self._changed:
             growing = time.monotonic() < self._latest + _PAUSE
             for at, queue in self._queues.items():
-                most = self._benches[at].most_lanes(place)
+                most = self._runners[at].most_lanes(place)
                 counts = np.cumsum([chunk.replications for chunk, _ in queue])
                 if growing and counts[-1] < most and at == next(reversed(self._queues)):
                     continue
@@ -347,18 +347,18 @@ class Device(ChunkPlayer):
                 self._queues[at] = queue[taken:]
                 if not self._queues[at]:
                     del self._queues[at]
-                return self._benches[at], queue[:taken]
+                return self._runners[at], queue[:taken]
             self._changed.wait(_PAUSE)
             return None, []
 
-    def _play(self, bench: Bench, taken: Queue, place: Place) -> None:
+    def _play(self, runner: GpuRunner, taken: Queue, place: Place) -> None:
         chunks = [chunk for chunk, _ in taken]
         numbers = np.concatenate([np.arange(c.first, c.first + c.replications) for c in chunks])
         place.load.add(len(numbers))
         try:
-            played = bench.play(numbers, place, self._stop.is_set, self._meter.add)
-            _arms[_kind_of(chunks[0])] = bench.arms
-        except BaseException as error:  # whatever it is, the main thread raises it
+            played = runner.play(numbers, place, self._stop.is_set, self._meter.add)
+            _arms[_kind_of(chunks[0])] = runner.arms
+        except BaseException as error:  # the main thread raises it
             for _, future in taken:
                 future.set_exception(error)
             return
@@ -374,5 +374,5 @@ class Device(ChunkPlayer):
 
 
 def _kind_of(chunk: Chunk) -> tuple[str, int, int]:
-    """Return what mostly decides how many arms a replication meets."""
+    """Return the facts that mostly determine how many arms a replication meets."""
     return str(chunk.player.policy), chunk.cell.instance.n_arms, chunk.cell.horizon

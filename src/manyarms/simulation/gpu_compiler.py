@@ -1,4 +1,4 @@
-"""Compiles the simulator's loop for a GPU: the functions that Numba compiles for the CPU, too.
+"""Compile the simulator's loop for a GPU, from the same functions as for the CPU.
 
 A *lane* is one thread of the GPU that plays one replication. All lanes have states of one shape,
 that of a template: an array of the template becomes an array with a row for each lane. Arrays of
@@ -73,7 +73,7 @@ def numba_module(name: str) -> Any:
 
 def cuda() -> Any:
     """Return numba.cuda."""
-    numba_module("core.config").CUDA_LOW_OCCUPANCY_WARNINGS = 0  # small batches are no mistake
+    numba_module("core.config").CUDA_LOW_OCCUPANCY_WARNINGS = 0  # small batches are intended
     return numba_module("cuda")
 
 
@@ -98,9 +98,9 @@ def launch(
 def exact() -> Iterator[None]:
     """Compile so that results are bit-equal to the CPU's, and without negative indices.
 
-    The compiler would contract a * b + c into one operation that is rounded once; `cuda.jit` has no
-    option against it. And it would count negative indices from the end of an array, which takes a
-    fifth of all instructions; kernels use none, because dicts have none.
+    The compiler would contract a * b + c into one operation that is rounded once, and `cuda.jit`
+    has no option against it. Support of negative indices takes a fifth of all instructions; kernels
+    use none, because dicts have none.
     """
     with _compiling, contextlib.ExitStack() as patches:
         if not is_simulated():
@@ -175,7 +175,7 @@ def _kernel(text: str, step: Any, names: tuple[tuple[str, Any], ...]) -> Any:
             warn_uncached(error)
             folder = None
     exec(compile(text, str(path), "exec"), known)
-    # If the linker optimized, it would contract operations, too.
+    # An optimizing linker would contract operations, too.
     options = {"lto": False, "max_registers": _REGISTERS}
     return cached_in(folder, cuda().jit, known["kernel"], **options)
 
@@ -255,7 +255,7 @@ def _gpu_math() -> Any:
 
 
 class Row:
-    """A lane's row of an array, as the simulator reads it: in Python's own numbers."""
+    """A lane's row of an array for the simulator, which reads Python numbers."""
 
     def __init__(self, values: NDArray[Any]) -> None:
         self.values = np.asarray(values)
@@ -274,7 +274,7 @@ class Row:
         self.values[place] = value
 
     def pop(self, place: int, default: None) -> None:
-        """Make a record zero, as a dict does that has none."""
+        """Set a record to zero, like a dict that removes it."""
         self.values[place] = np.zeros((), self.values.dtype)
 
 

@@ -34,7 +34,7 @@ class Load:
     def width(self) -> int:
         """Return how many threads to start for each lane, a power of two.
 
-        The others end at once: where there is room, lanes wait less for each other.
+        The others end at once; with fewer lanes in a warp, lanes wait less for each other.
         """
         width = 1
         while width < _WIDEST and 2 * width * self._lanes <= self.threads:
@@ -78,7 +78,7 @@ class Place:
         return made
 
     def shared(self, part: Any) -> Any:
-        """Return what all lanes share: copies of arrays; numbers as they are."""
+        """Return what all lanes share: arrays are copied, numbers are not."""
         if hasattr(part, "_fields"):
             return type(part)(*map(self.shared, part))
         return self.copy(part) if isinstance(part, np.ndarray) else part

@@ -1,4 +1,4 @@
-"""The one loop: ask, read the tape, tell, add up the regret; rewards come in turn or late."""
+"""The loop of the simulator: ask, read the tape, tell, and add up the regret."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from manyarms.core.memory import Floats, Ints, Memory, Records
 from manyarms.core.rng import draw
 from manyarms.instances.tape import Tape, arm_of, best_record, next_reward, record_of, rewind
 from manyarms.instances.world import World
-from manyarms.protocol.in_flight import InFlight, land, launch
+from manyarms.protocol.pending import PendingRecord, ask_pull, tell_pull
 from manyarms.protocol.policy import ask, recommend, reset, tell
 from manyarms.protocol.recommend import Scale
 
@@ -17,15 +17,15 @@ from manyarms.protocol.recommend import Scale
 class Stretch(NamedTuple):
     """Which pulls to play: those from `start` + 1 to `stop` of the replications from `first` on."""
 
-    key: Ints  # [of the run]: an array, because Numba takes a plain integer for a signed one
+    key: Ints  # [of the run]: an array, because Numba treats a plain integer as signed
     first: int
     start: int
     stop: int
     scale: Scale  # of rewards
 
 
-class Recorder(NamedTuple):
-    """What is written down, by replication.
+class Measured(NamedTuple):
+    """What is measured, by replication.
 
     `regret` has a column for each of `times`, whose last one is the horizon, and one more, which
     carries the regret between the pieces of a replication. `arms` has a column for each pull whose
@@ -35,7 +35,7 @@ class Recorder(NamedTuple):
     times: Ints
     regret: Any
     best_pulls: Ints
-    distinct_arms: Ints  # NO_ARM for a policy that chose an arm which is not there
+    distinct_arms: Ints  # NO_ARM if the policy chose an arm that does not exist
     recommended: Ints
     recommended_mean: Floats
     arms: Any
@@ -48,12 +48,12 @@ class InTurn(NamedTuple):
 
 
 class Late(NamedTuple):
-    """The pulls in flight: pull t lies at place t modulo `size`, until its reward is told.
+    """The pending pulls: pull t is kept at place t modulo `size` until its reward is told.
 
     A reward is told `delay` pulls later, or, where `batch` is above 1, when its batch is complete.
     """
 
-    flight: Records[InFlight]
+    pending: Records[PendingRecord]
     reward: Floats
     size: int
     delay: int
@@ -61,9 +61,9 @@ class Late(NamedTuple):
 
 
 def late(memory: Memory, *, delay: int, batch: int, pulls: int) -> Late:
-    """Make room for as many pulls in flight as there will be; one of `delay`, `batch` is idle."""
+    """Make room for as many pending pulls as there will be; `delay` is 0 or `batch` is 1."""
     size = min(max(delay + 1, batch), pulls)
-    return Late(memory.records(size, InFlight), memory.floats(size), size, delay, batch)
+    return Late(memory.records(size, PendingRecord), memory.floats(size), size, delay, batch)
 
 
 @generic
@@ -77,8 +77,8 @@ def receive(rewards: Any, state: Any, place: int, reward: float) -> None:
 
 
 @generic
-def settle(rewards: Any, state: Any, time: int) -> None:
-    """Tell the rewards that are still in flight after `time` pulls, which were the last."""
+def tell_rest(rewards: Any, state: Any, time: int) -> None:
+    """Tell the rewards that are still pending after `time` pulls, which were the last."""
 
 
 @next_pull.register(InTurn)
@@ -91,8 +91,8 @@ def tell_in_turn(rewards: InTurn, state: Any, place: int, reward: float) -> None
     tell(state, place, reward)
 
 
-@settle.register(InTurn)
-def nothing_in_flight(rewards: InTurn, state: Any, time: int) -> None:
+@tell_rest.register(InTurn)
+def nothing_pending(rewards: InTurn, state: Any, time: int) -> None:
     pass
 
 
@@ -100,10 +100,10 @@ def nothing_in_flight(rewards: InTurn, state: Any, time: int) -> None:
 def ask_late(rewards: Late, state: Any, time: int) -> tuple[int, int]:
     for told in range(due(rewards, max(0, time - 1)), due(rewards, time)):
         place = told % rewards.size
-        land(state, rewards.flight, place, rewards.reward[place])
+        tell_pull(state, rewards.pending, place, rewards.reward[place])
     before = (time - 1) % rewards.size if due(rewards, time) < time else -1
     place = time % rewards.size
-    return place, launch(state, rewards.flight, place, before)
+    return place, ask_pull(state, rewards.pending, place, before)
 
 
 @receive.register(Late)
@@ -111,11 +111,11 @@ def keep_late(rewards: Late, state: Any, place: int, reward: float) -> None:
     rewards.reward[place] = reward
 
 
-@settle.register(Late)
+@tell_rest.register(Late)
 def tell_the_rest(rewards: Late, state: Any, time: int) -> None:
     for told in range(due(rewards, max(0, time - 1)), time):
         place = told % rewards.size
-        land(state, rewards.flight, place, rewards.reward[place])
+        tell_pull(state, rewards.pending, place, rewards.reward[place])
 
 
 @kernel
@@ -127,14 +127,14 @@ def due(rewards: Late, time: int) -> int:
 
 
 def play(
-    state: Any, rewards: Any, world: World, tape: Tape, stretch: Stretch, recorder: Recorder
+    state: Any, rewards: Any, world: World, tape: Tape, stretch: Stretch, measured: Measured
 ) -> None:
     """Play a stretch of pulls.
 
     A replication may be played in pieces: then it is alone in the stretch, and the state, the tape,
-    the pulls in flight and what the recorder counts carry on.
+    the pending pulls and what was measured are kept between the pieces.
     """
-    times, regret, best_pulls = recorder.times, recorder.regret, recorder.best_pulls
+    times, regret, best_pulls = measured.times, measured.regret, measured.best_pulls
     last = len(times) - 1
     for replication in range(len(best_pulls)):
         key = draw(stretch.key[0], stretch.first + replication)
@@ -153,26 +153,26 @@ def play(
             place, arm = next_pull(rewards, state, time)
             number = record_of(tape, world, tape_key, arm)
             if number < 0:  # kernels do not raise: the caller does
-                recorder.distinct_arms[replication] = number
-                recorder.recommended[replication] = arm
+                measured.distinct_arms[replication] = number
+                measured.recommended[replication] = arm
                 return
             mean = tape.last[0].mean
             receive(rewards, state, place, next_reward(tape, world))
             total += world.best_mean - mean
             best += int(mean >= world.good_mean)
-            if time < recorder.arms.shape[1]:
-                recorder.arms[replication, time] = arm
+            if time < measured.arms.shape[1]:
+                measured.arms[replication, time] = arm
             if time + 1 == times[checkpoint]:
                 regret[replication, checkpoint] = total
                 checkpoint += 1
         regret[replication, last + 1] = total
         best_pulls[replication] = best
         if stretch.stop == times[last]:
-            recorder.distinct_arms[replication] = tape.number.filled[0]
-            settle(rewards, state, stretch.stop)
+            measured.distinct_arms[replication] = tape.number.filled[0]
+            tell_rest(rewards, state, stretch.stop)
             kept = recommend(state)
             number = best_record(tape, stretch.scale)
             if kept >= 0:
                 number = record_of(tape, world, tape_key, kept)
-            recorder.recommended[replication] = arm_of(tape, number)
-            recorder.recommended_mean[replication] = tape.record[number].mean
+            measured.recommended[replication] = arm_of(tape, number)
+            measured.recommended_mean[replication] = tape.record[number].mean

@@ -1,4 +1,4 @@
-"""Players: the policies of a cell, their labels in tables, and their other names."""
+"""Players: the policies of a cell, and their labels in tables."""
 
 from __future__ import annotations
 
@@ -22,10 +22,9 @@ class Player:
     Attributes
     ----------
     policy, label, replications
-        The policy, what tables call it (no other player of the cell has this label), and how often
-        it plays.
+        The policy, its label in tables (unique in the cell), and the number of replications.
     parameters
-        What tables say of its parameters, each in a column of its own.
+        Its parameters in tables, each in its own column.
     """
 
     policy: Policy
@@ -37,7 +36,7 @@ class Player:
 def players_of(policies: Any, replications: int) -> tuple[Player, ...]:
     """Return a player for each policy, or raise; players are taken as they are."""
     if isinstance(policies, str | Policy | Player) or not isinstance(policies, Iterable):
-        policies = [policies]  # one, or a plain class, or refused below, in words that fit
+        policies = [policies]  # one policy or class; anything else is refused below
     chosen = [plain_policy(one) if is_plain(one) else one for one in policies]
     if not chosen:
         raise ParameterError("`policies` must hold at least one policy, got none.")
@@ -62,7 +61,7 @@ def players_of(policies: Any, replications: int) -> tuple[Player, ...]:
 
 
 def _labels(policies: Sequence[Policy]) -> list[str]:
-    """Return labels without what policies were told, where these differ; else their names."""
+    """Return labels without what policies know, unless that makes two of them equal."""
     short = [policy.text(known=False) for policy in policies]
     count = Counter(short)
     return [
@@ -72,13 +71,13 @@ def _labels(policies: Sequence[Policy]) -> list[str]:
 
 
 def _way_out(wrong: Any) -> str:
-    """Say what to write instead of something that is not a policy."""
+    """Return a hint for something that is not a policy."""
     if isinstance(wrong, str):
         return f" For a name use policy({wrong!r})."
     if isinstance(wrong, type) and issubclass(wrong, Policy):
         return f" Call the class: {wrong.__name__}()."
     if is_plain(type(wrong)):
-        return f" Pass the class, {type(wrong).__name__}: each game makes a player of it."
+        return f" Pass the class, {type(wrong).__name__}: each replication makes a player of it."
     if isinstance(wrong, type):
         missing = [
             f"`{name}`"
@@ -99,35 +98,22 @@ def _changed(policy: Policy) -> dict[str, Scalar | None]:
     }
 
 
-def aliases_of(players: Iterable[Player]) -> dict[str, str]:
-    """Return other names of players, unless they are ambiguous, with their labels."""
-    return _alone(
-        (name, player.label)
-        for player in players
-        for name in {str(player.policy), player.policy.text(known=False), player.policy.name}
-    )
+def label_of(policy: str | Policy, labels: Sequence[str]) -> str:
+    """Return the label of a policy, or raise; a name without parameters will do if only one has it.
 
-
-def names_alone(labels: Iterable[str]) -> dict[str, str]:
-    """Return the names without parameters that only one label has, with that label.
-
-    >>> names_alone(["moss++(beta=0.6)", "moss", "ucb(sigma=1)", "ucb(sigma=2)"])
-    {'moss++': 'moss++(beta=0.6)', 'moss': 'moss'}
+    >>> labels = ["moss++(beta=0.6)", "moss", "ucb(sigma=1)", "ucb(sigma=2)"]
+    >>> label_of("moss++", labels), label_of("ucb(sigma=2)", labels)
+    ('moss++(beta=0.6)', 'ucb(sigma=2)')
     """
-    return _alone((re.sub(r"\([^()]*\)", "", label), label) for label in labels)
+    names = [policy] if isinstance(policy, str) else [str(policy), policy.text(known=False)]
+    found = [name for name in names if name in labels][:1]
+    if not found and isinstance(policy, str):
+        found = [label for label in labels if _name(label) == policy]
+    if len(found) != 1:
+        raise UnknownNameError("policy of this result:", str(policy), labels)
+    return found[0]
 
 
-def _alone(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
-    found: dict[str, list[str]] = {}
-    for name, label in pairs:
-        found.setdefault(name, []).append(label)
-    return {name: labels[0] for name, labels in found.items() if len(labels) == 1}
-
-
-def label_of(policy: str | Policy, labels: Sequence[str], aliases: Mapping[str, str]) -> str:
-    """Return the label that a policy or one of its names stands for, or raise."""
-    name = str(policy)
-    label = name if name in labels else aliases.get(name)
-    if label is None:
-        raise UnknownNameError("policy of this result:", name, labels)
-    return label
+def _name(label: str) -> str:
+    """Return a label without parameters."""
+    return re.sub(r"\([^()]*\)", "", label)

@@ -1,6 +1,6 @@
 """A line on stderr that shows how far a simulation is.
 
-By hand because the simulator depends on NumPy and Numba only.
+Written by hand because the simulator depends on NumPy and Numba only.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _PATIENCE = 1.0  # seconds before anything is shown
 
 
 class ProgressCallback(Protocol):
-    """What a simulation reports to: any callable with these parameters."""
+    """A callable to which a simulation reports its progress."""
 
     def __call__(self, done: int, total: int, note: str) -> None:
         """Show that `done` of `total` pulls are made."""

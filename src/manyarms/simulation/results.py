@@ -1,4 +1,4 @@
-"""What a simulation gives: regrets by policy, replication and time."""
+"""The result of a simulation: regrets by policy, replication and time."""
 
 from __future__ import annotations
 
@@ -30,18 +30,19 @@ class Result(Tabular):
     Attributes
     ----------
     policies
-        The policies' labels.
+        The policies' labels. Methods take a label, a policy, or its name without parameters if only
+        one policy has it.
     specifications
         The policies with all their parameters.
     instance, n_arms, best_mean
-        What was played on.
+        The instance.
     horizon, seed, first_replication, times
         The number of pulls, the seed, the number of the first replication, and the checkpoints.
     rows
         By policy: a record for each replication, with `regret` by checkpoint, `best_pulls`,
         `distinct_arms`, `recommended` and `recommended_mean`.
     arms
-        By (policy, replication, time): the arms pulled, if they were asked for, else None.
+        By (policy, replication, time): the arms pulled if `record_arms` was given, else None.
     seconds
         By policy: computing time, over all workers.
     parameters, policy_parameters
@@ -50,14 +51,11 @@ class Result(Tabular):
         The number of best arms, or None where means are drawn; whether the instance stands in for
         data that are not there.
     largest_gap
-        The most that a pull can cost: the best mean minus the lowest one.
+        The largest possible regret of a pull: the best mean minus the lowest one.
     good_mean
         The least mean of a best arm.
     objective
         What summaries and comparisons are about: "earn", regret, or "find", simple regret.
-    aliases
-        Other names of policies than their labels: the name, if one policy has it, and the label
-        with all parameters. Methods take labels, these names, and policies.
     """
 
     policies: tuple[str, ...]
@@ -79,7 +77,6 @@ class Result(Tabular):
     n_best: int | None = None
     is_stand_in: bool = False
     objective: Objective = "earn"
-    aliases: Mapping[str, str] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return (
@@ -147,7 +144,7 @@ class Result(Tabular):
 
     def rows_of(self, policy: str | Policy) -> NDArray[Any]:
         """Return what was measured of one policy, a record for each replication."""
-        return self.rows[self.policies.index(label_of(policy, self.policies, self.aliases))]
+        return self.rows[self.policies.index(label_of(policy, self.policies))]
 
     def best_share(self, policy: str | Policy) -> NDArray[np.float64]:
         """Return by replication the share of the pulls that were of best arms."""
@@ -164,7 +161,7 @@ class Result(Tabular):
 
     @property
     def largest_regret(self) -> NDArray[np.float64]:
-        """By checkpoint, the most that a run can have lost."""
+        """By checkpoint, the largest possible regret of a run."""
         return np.asarray(self.largest_gap * self.times)
 
     def interval(
@@ -230,7 +227,7 @@ class Result(Tabular):
         return np.asarray(rows["regret"][:, at])
 
     def _most(self, at: int) -> float:
-        """Return the largest loss that there can be."""
+        """Return the largest possible loss."""
         return float(self.largest_gap if self.objective == "find" else self.largest_regret[at])
 
     def _missed(self, policy: str) -> NDArray[np.bool_]:
@@ -243,7 +240,7 @@ class Result(Tabular):
     def _paired(
         self, first: str | Policy, second: str | Policy, time: int | None
     ) -> tuple[NDArray[Any], NDArray[Any], float]:
-        """Return the losses of the replications that both have, and the largest there can be."""
+        """Return the losses of the replications that both have, and the largest possible loss."""
         at = self._checkpoint(time)
         a, b = self._losses(first, at), self._losses(second, at)
         count = min(len(a), len(b))
@@ -313,9 +310,7 @@ class Result(Tabular):
             f"{'simple ' * (self.objective == 'find')}regret on {self.instance} after "
             f"{chosen_time} pulls, {runs} replication{'s' * (runs != 1)}, seed {self.seed}"
         )
-        return Summary(
-            title, tuple(rows), tuple(pairs), self.objective, interval, confidence, self.aliases
-        )
+        return Summary(title, tuple(rows), tuple(pairs), self.objective, interval, confidence)
 
     def _columns(self) -> dict[str, Any]:
         return self._tidy(over_time=False)
@@ -390,8 +385,8 @@ def tidy_columns(
     return {"replication": numbers} | found | {"regret": rows["regret"][:, -1].copy()}
 
 
-def facts_of(cell: Cell) -> dict[str, Any]:
-    """Return what results say about their cell, as plain data for the provenance."""
+def cell_facts(cell: Cell) -> dict[str, Any]:
+    """Return the facts about a cell that its results have, as plain data."""
     instance = cell.instance
     return {
         "parameters": dict(cell.parameters),
@@ -419,7 +414,7 @@ def facts_of(cell: Cell) -> dict[str, Any]:
 
 
 def check_facts(facts: Mapping[str, Any]) -> None:
-    """Raise an error unless it is what `facts_of` returns."""
+    """Raise an error unless it is what `cell_facts` returns."""
     for name, least in (("horizon", 1), ("n_arms", 1), ("delay", 0), ("first_replication", 0)):
         check_int(name, facts[name], at_least=least, at_most=_LARGEST_COUNT)
     if facts["n_best"] is not None:
@@ -444,7 +439,7 @@ def check_facts(facts: Mapping[str, Any]) -> None:
 
 
 def result_of(facts: Mapping[str, Any], **measured: Any) -> Result:
-    """Make the result of a cell from `facts_of` and measurements."""
+    """Make the result of a cell from `cell_facts` and measurements."""
     players, known = facts["policies"], {one.name for one in fields(Result)} - {"policies"}
     return Result(
         policies=tuple(players),

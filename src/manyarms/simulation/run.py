@@ -1,4 +1,4 @@
-"""Play a sweep chunk by chunk, into a folder, so that it may be stopped at any moment.
+"""Play a sweep chunk by chunk into a folder, so that it may be stopped at any time.
 
 A finished chunk is a Parquet file, which is written as a whole or not at all. What it contains
 follows from the sweep, so a run that was killed and resumed ends in the same bytes as one that was
@@ -29,9 +29,9 @@ from manyarms.simulation.chunk_files import ChunkFiles
 from manyarms.simulation.chunks import Chunk, plan
 from manyarms.simulation.executors import Meter, check_engine, chunk_player, play_chunks
 from manyarms.simulation.progress import ProgressCallback, progress_for
-from manyarms.simulation.results import facts_of
+from manyarms.simulation.results import cell_facts
+from manyarms.simulation.runner import Played
 from manyarms.simulation.sweep import Engine, Sweep
-from manyarms.simulation.workbench import Played
 
 _LOCK = ".manyarms-lock"
 
@@ -85,7 +85,7 @@ def run(
     """
     if not isinstance(sweep, Sweep):
         raise refusal("sweep", "a Sweep(name, cells)", sweep)
-    need_pyarrow()  # rather now than after hours
+    need_pyarrow()  # checked now, not after hours
     check_engine(engine, executor, workers)
     path = check_path("folder", folder)
     meter = Meter(sweep.pulls, progress_for(progress))
@@ -94,8 +94,8 @@ def run(
             _Run(sweep, path, meter, engine).complete(before, executor, workers)
         except KeyboardInterrupt:
             sys.stderr.write(
-                f"\nmanyarms: stopped. What is finished is in '{path}'. Run the same again to go "
-                f"on.\n"
+                f"\nmanyarms: stopped. What is finished is in '{path}'. Run the same again to "
+                f"continue.\n"
             )
             raise
         except FolderError:
@@ -109,7 +109,7 @@ def run(
 
 
 class _Run:
-    """A run in a folder that is ours."""
+    """A run in a folder that is locked for it."""
 
     def __init__(self, sweep: Sweep, folder: Path, meter: Meter, engine: Engine) -> None:
         self._sweep, self._engine = sweep, engine
@@ -131,7 +131,7 @@ class _Run:
                 "started": before.get("started", _now()),
                 "sessions": before.get("sessions", 0) + 1,
             }
-            self._note(provenance)  # first: from now on the folder is ours
+            self._note(provenance)  # first, so that the folder belongs to this sweep
             self._remove_others()
             self._play(executor, workers)
             # of all workers; where a run was resumed, an estimate from its last session
@@ -143,7 +143,7 @@ class _Run:
         self._meter.show()
 
     def _compare_code(self) -> None:
-        """Say so if a policy that was played has other code now."""
+        """Warn if the code of a policy has changed since it was played."""
         files = self._files
         changed = {c.player.label for c in self._chunks if not files.has_same_code(c)}
         if changed:
@@ -208,7 +208,7 @@ def _provenance(sweep: Sweep) -> dict[str, Any]:
             "processor": platform.processor() or platform.machine(),
             "processors": os.cpu_count(),
         },
-        "cells": [facts_of(cell) for cell in sweep.cells],
+        "cells": [cell_facts(cell) for cell in sweep.cells],
     }
 
 
@@ -219,10 +219,10 @@ def _claimed(folder: Path, wanted: str, engine: Engine) -> Iterator[dict[str, An
     Yields
     ------
     dict
-        What its provenance says; nothing where there is none yet.
+        Its provenance; empty if there is none yet.
     """
     try:
-        _owned(folder, wanted, engine)  # before the lock file is made: nothing is touched
+        _owned(folder, wanted, engine)  # before the lock file changes a wrong folder
         folder.mkdir(parents=True, exist_ok=True)
         lock = FileLock(folder / _LOCK, remove=True)
     except LockedError as error:
@@ -237,7 +237,7 @@ def _claimed(folder: Path, wanted: str, engine: Engine) -> Iterator[dict[str, An
             f"`folder` cannot be used: {error}. {fix_for(error)}, or choose another folder."
         ) from error
     try:
-        yield _owned(folder, wanted, engine)  # again: another process may have been here
+        yield _owned(folder, wanted, engine)  # again: another process may have written it
     finally:
         lock.release()
 

@@ -20,14 +20,14 @@ from manyarms.simulation.executors import (
     play_chunks,
     processors,
 )
-from manyarms.simulation.players import aliases_of
 from manyarms.simulation.progress import ProgressCallback, progress_for
-from manyarms.simulation.results import Result, facts_of, result_of
+from manyarms.simulation.results import Result, cell_facts, result_of
+from manyarms.simulation.runner import Played
 from manyarms.simulation.sweep import Cell, Engine, Sweep, cell
-from manyarms.simulation.workbench import Played
+from manyarms.simulation.sweep_results import SweepResults
 
 _MOST_NUMBERS = 10**9  # 8 GB
-_PARTS = 4  # of a player's replications, for each thread
+_PARTS = 4  # chunks of a player, for each thread
 
 
 def simulate(
@@ -53,7 +53,7 @@ def simulate(
     between policies are paired. The result is the same, bit for bit, for any number of workers and
     any executor on processors of one kind, and a policy's regret does not depend on which others
     are played beside it. Another processor, a GPU or another C library may round a logarithm
-    differently in its last bit; then a run may go another way where a choice depends on that bit.
+    differently in its last bit; then a run differs if a choice depends on that bit.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ def simulate(
     >>> result.regret.shape
     (1, 3, 100)
     """
-    game = cell(
+    only = cell(
         policies,
         instance,
         horizon=horizon,
@@ -112,9 +112,9 @@ def simulate(
         delay=delay,
         batch=batch,
     )
-    sweep = Sweep("simulation", (game,), seed)
+    sweep = Sweep("simulation", (only,), seed)
     who: dict[str, Any] = {"workers": workers, "engine": engine, "executor": executor}
-    return run_in_memory(sweep, **who, record_arms=record_arms, progress=progress)[0]
+    return run_in_memory(sweep, **who, record_arms=record_arms, progress=progress).cells[0]
 
 
 def run_in_memory(
@@ -125,8 +125,8 @@ def run_in_memory(
     executor: Executor | None = None,
     record_arms: bool = False,
     progress: bool | ProgressCallback | None = None,
-) -> list[Result]:
-    """Play a sweep and return a result for each cell, without a folder.
+) -> SweepResults:
+    """Play a sweep without a folder.
 
     Parameters
     ----------
@@ -140,7 +140,7 @@ def run_in_memory(
     >>> import manyarms as ma
     >>> coins = ma.instances.planted(n=100, m=5)
     >>> short = cell(ma.MOSS(), coins, horizon=50, replications=3)
-    >>> [result.regret.shape for result in run_in_memory(Sweep("short", (short,)))]
+    >>> [result.regret.shape for result in run_in_memory(Sweep("short", (short,))).cells]
     [(1, 3, 50)]
     """
     check_engine(engine, executor, workers)
@@ -159,22 +159,23 @@ def run_in_memory(
         meter=meter,
         record_arms=record_arms,
     )
-    # so small that no thread is idle for long
+    # small, so that no thread is idle for long
     chunks = plan(sweep, parts=_PARTS * processors(workers))
     play_chunks(chunks, player, meter, keep)
     meter.show()
-    return [
-        _gather(game, sweep.seed, [played[number, k] for k in range(len(game.players))])
-        for number, game in enumerate(sweep.cells)
+    cells = [
+        _gather(sweep, each, [played[number, k] for k in range(len(each.players))])
+        for number, each in enumerate(sweep.cells)
     ]
+    return SweepResults(cells, sweep.objective)
 
 
 def _check_room(sweep: Sweep, record_arms: bool) -> None:
     """Refuse a sweep whose results do not fit into memory."""
     numbers = sum(
-        player.replications * (len(game.times) + 3 + game.horizon * record_arms)
-        for game in sweep.cells
-        for player in game.players
+        player.replications * (len(each.times) + 3 + each.horizon * record_arms)
+        for each in sweep.cells
+        for player in each.players
     )
     if numbers > _MOST_NUMBERS:
         arms = " and every pull" if record_arms else ""
@@ -186,17 +187,17 @@ def _check_room(sweep: Sweep, record_arms: bool) -> None:
         )
 
 
-def _gather(game: Cell, seed: int, played: list[dict[int, Played]]) -> Result:
+def _gather(sweep: Sweep, each: Cell, played: list[dict[int, Played]]) -> Result:
     """Join the parts of a cell, given by player and first replication."""
     own = [[parts[first] for first in sorted(parts)] for parts in played]
     arms = [[part.arms for part in mine if part.arms is not None] for mine in own]
     spent = [sum(part.seconds for part in mine) for mine in own]
     return result_of(
-        facts_of(game),
-        seed=seed,
-        times=np.array(game.times, np.int64),
+        cell_facts(each),
+        seed=sweep.seed,
+        objective=sweep.objective,
+        times=np.array(each.times, np.int64),
         rows=tuple(np.concatenate([part.rows for part in mine]) for mine in own),
         arms=np.stack([np.concatenate(mine) for mine in arms]) if all(arms) else None,
-        seconds={player.label: s for player, s in zip(game.players, spent, strict=True)},
-        aliases=aliases_of(game.players),
+        seconds={player.label: s for player, s in zip(each.players, spent, strict=True)},
     )

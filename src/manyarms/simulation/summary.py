@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -62,8 +62,8 @@ def summarise(
 ) -> PolicySummary:
     """Summarise the regrets of one policy.
 
-    `missed` says which replications found no best arm. If `most`, the largest regret there can be,
-    is given, the mean gets an interval.
+    `missed` says which replications found no best arm. If `most`, the largest possible regret, is
+    given, the mean gets an interval.
     """
     low, high = _ends(regret, None if most is None else (0.0, most), confidence)
     q05, median, q95, q99 = np.quantile(regret, [0.05, 0.5, 0.95, 0.99]).tolist()
@@ -128,7 +128,7 @@ def _number(name: str) -> Callable[[Any, int], str]:
     return lambda row, digits: f"{getattr(row, name):.{digits}f}"
 
 
-# The columns of tables by name: what stands above them, and what they show of a row.
+# The columns of tables by name: the head, and the text for a row.
 _Columns: TypeAlias = dict[str, tuple[str, Callable[[Any, int], str]]]
 POLICY_COLUMNS: _Columns = {
     "mean": ("mean ± standard error", _mean),
@@ -171,8 +171,6 @@ class Summary(Tabular):
         "earn" if they are about regret, "find" if they are about simple regret.
     interval, confidence
         Which confidence intervals of means it has (None: none), and how often they hold.
-    aliases
-        Other names that `summary[...]` takes for a label, as `Result` does.
 
     Examples
     --------
@@ -182,7 +180,7 @@ class Summary(Tabular):
     >>> summary = ma.simulate(policies, coins, horizon=99, replications=3).summary()
     >>> [row.policy for row in summary.policies]
     ['moss-oracle', 'moss++(beta=0.6)']
-    >>> summary[oracle] == summary[str(oracle)] == summary["moss-oracle"]
+    >>> summary[oracle] == summary["moss-oracle"]
     True
     """
 
@@ -192,7 +190,6 @@ class Summary(Tabular):
     objective: Objective = "earn"
     interval: IntervalKind | None = None
     confidence: float = 0.95
-    aliases: Mapping[str, str] = field(default_factory=dict)
 
     def table(
         self, which: Which = "policies", *, columns: Sequence[str] | None = None
@@ -230,11 +227,11 @@ class Summary(Tabular):
         rows = self.policies if which == "policies" else self.pairs
         digits = digits_of(self.objective)
         heads = {"interval": f"{100 * self.confidence:g} % interval"}
+        head = [heads.get(name, known[name][0]) for name in columns]
         return TextTable(
-            self.title if which == "policies" else "paired differences",
-            ["policy" if which == "policies" else "first - second"]
-            + [heads.get(name, known[name][0]) for name in columns],
+            ["policy" if which == "policies" else "first - second", *head],
             [[_name(row), *(known[name][1](row, digits) for name in columns)] for row in rows],
+            self.title if which == "policies" else "paired differences",
         )
 
     def to_dataframe(self, which: Which = "policies", *, library: Library | None = None) -> Any:
@@ -277,7 +274,7 @@ class Summary(Tabular):
 
     def __getitem__(self, policy: str | Policy) -> PolicySummary:
         labels = [row.policy for row in self.policies]
-        return self.policies[labels.index(label_of(policy, labels, self.aliases))]
+        return self.policies[labels.index(label_of(policy, labels))]
 
     def __repr__(self) -> str:
         return str(self)

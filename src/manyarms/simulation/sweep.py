@@ -1,4 +1,4 @@
-"""Sweeps: which policies play, on which instances, for how long and how often."""
+"""Sweeps: policies, instances, horizons and numbers of replications."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from manyarms.instances.instance import Instance
 from manyarms.protocol.policy import Policy, ask, reset, tell
 from manyarms.simulation.players import Player, Scalar, players_of
 
-Engine: TypeAlias = Literal["threads", "cuda"]  # who plays
+Engine: TypeAlias = Literal["threads", "cuda"]  # what plays
 Objective: TypeAlias = Literal["earn", "find"]  # little regret, or a good arm in the end
 
 MOST_PULLS = 1 << 40  # of one replication, and of replications
@@ -28,7 +28,7 @@ MOST_TIMES = 10**6  # at which regret is recorded
 
 _FORMAT = "manyarms sweep 1"
 _CHECKPOINTS = 100
-_TAKEN = (  # by other columns of the tables
+_TAKEN = (  # names of other columns of the tables
     *("policy", "replication", "regret", "best_pulls", "distinct_arms", "recommended"),
     *("recommended_mean", "checkpoints", "regret_at_checkpoints"),
 )
@@ -41,12 +41,12 @@ class Cell:
     Attributes
     ----------
     instance, horizon, players
-        What is played on, the number of pulls, and who plays.
+        The instance, the number of pulls, and the players.
     times
-        When regret is recorded; the last time is the horizon. Made from `checkpoints` of
-        `simulate`.
+        The times at which regret is recorded; the last one is the horizon. They follow from
+        `checkpoints` of `simulate`.
     parameters
-        What distinguishes this cell from the others, each in a column of its own.
+        The parameters that distinguish this cell from the others, each in its own column.
     delay, batch
         How late rewards come, as for `simulate`.
     first_replication
@@ -96,7 +96,7 @@ class Cell:
 
     @functools.cached_property
     def world_digest(self) -> str:
-        """A digest of the instance: a contest's file may change while its name does not."""
+        """A digest of the instance, because a contest's file may change."""
         found = hashlib.sha256()
         *parts, law, mean_law = self.instance.world(self.horizon)
         for own in (law, mean_law):
@@ -231,7 +231,7 @@ class Sweep:
             raise ParameterError("`cells` must contain at least one cell, got none.")
         seen: set[str] = set()
         for each in self.cells:
-            # as columns have them: 1, 1.0 and "1" are one value
+            # as in columns, where 1, 1.0 and "1" are equal
             words = repr(sorted((key, _as_text(value)) for key, value in each.parameters.items()))
             if words in seen:
                 raise ParameterError(
@@ -348,7 +348,7 @@ def informed_policy(policy: Policy, instance: Instance) -> Policy:
 
 
 def new_state(policy: Policy, instance: Instance, horizon: int, memory: Memory) -> Any:
-    """Make the state with which a policy starts a game on the instance."""
+    """Make the state of a policy for replications on the instance."""
     informed = informed_policy(policy, instance)
     return informed.new_state(memory, n_arms=instance.n_arms, pulls=horizon)
 
@@ -361,7 +361,7 @@ def check_playable(policy: Policy, instance: Instance, horizon: int) -> None:
 
 
 def check_objective(objective: Any) -> Objective:
-    """Return what a policy is judged by, or raise."""
+    """Return the objective, or raise."""
     check_choice("objective", objective, get_args(Objective))
     found: Objective = objective
     return found

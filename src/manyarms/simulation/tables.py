@@ -1,7 +1,7 @@
 """Results in a folder: a Parquet file for each chunk, and `_provenance.json`.
 
-The provenance has the hash and the seed of the sweep, what each cell is, engine, versions, machine
-and times. Readers of Parquet skip names that begin with an underscore, so that
+The provenance has the hash and the seed of the sweep, facts about each cell, the engine, versions,
+the machine and times. Readers of Parquet skip names that begin with an underscore, so that
 `pandas.read_parquet(folder)` reads a folder as one table.
 """
 
@@ -12,57 +12,47 @@ import functools
 import itertools
 import json
 import os
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from manyarms.core.checks import check_choice, check_path, shown
+from manyarms.core.checks import check_path, shown
 from manyarms.core.optional import need_pyarrow
-from manyarms.core.tabular import Tabular, TextTable
-from manyarms.errors import ParameterError, ResultsError
+from manyarms.errors import ResultsError
 from manyarms.simulation.chunk_files import MALFORMED, Stored, read_chunk
-from manyarms.simulation.players import names_alone
 from manyarms.simulation.results import Result, check_facts, result_of
-from manyarms.simulation.summary import POLICY_COLUMNS, PolicySummary, Summary, digits_of
 from manyarms.simulation.sweep import Objective, check_objective
+from manyarms.simulation.sweep_results import SweepResults
 
 FORMAT = "manyarms results 1"
 PROVENANCE = "_provenance.json"
 
 
-@dataclass(frozen=True, init=False)
-class ResultsFolder(Tabular):
-    """The results of a sweep in a folder.
-
-    `ResultsFolder("out/mine")` reads it, as `read_results` does. `to_dataframe()` has a row for
-    each policy in each cell: the parameters, and the numbers of `PolicySummary`.
+class ResultsFolder(SweepResults):
+    """The results of a sweep in a folder, which `run` returns and `read_results` reads.
 
     Attributes
     ----------
     folder, provenance
-        Where it was read from, and what `_provenance.json` says.
+        The folder, and the contents of `_provenance.json`.
     """
 
-    folder: Path
-    provenance: dict[str, Any] = field(repr=False)
-
     def __init__(self, folder: str | os.PathLike[str]) -> None:
-        path = check_path("folder", folder)
-        object.__setattr__(self, "folder", path)
-        object.__setattr__(self, "provenance", _read_provenance(path))
+        self.folder = check_path("folder", folder)
+        self.provenance = _read_provenance(self.folder)
+
+    def __repr__(self) -> str:
+        return f"ResultsFolder({str(self.folder)!r})"
 
     @property
     def objective(self) -> Objective:
-        """What the sweep is about: "earn", or "find"."""
         with _damage(self.folder / PROVENANCE):
             return check_objective(self.provenance["objective"])
 
     @functools.cached_property
-    def cells(self) -> list[Result]:
-        """What was measured in each cell, in the order of the sweep."""
+    def cells(self) -> Sequence[Result]:  # they are read when asked for
         paths = sorted(self.folder.glob("*-*-*.parquet"))
         chunks = {
             prefix: list(own)
@@ -93,7 +83,6 @@ class ResultsFolder(Tabular):
             objective=self.objective,
             times=times,
             rows=tuple(rows),
-            aliases=names_alone(about["policies"]),
         )
 
     def _chunk(self, path: Path) -> Stored:
@@ -102,97 +91,6 @@ class ResultsFolder(Tabular):
         if stored.sweep != self.provenance["hash"]:
             raise ResultsError(f"'{path}' belongs to another sweep. Delete it, and run again.")
         return stored
-
-    def summaries(self, objective: Objective | None = None) -> list[Summary]:
-        """Return the summary of each cell at the end, with the paired differences.
-
-        Parameters
-        ----------
-        objective
-            "earn", or "find" for simple regret (default: what the sweep is about).
-        """
-        return [each.summary(objective=objective or self.objective) for each in self.cells]
-
-    def _rows(
-        self, objective: Objective | None = None
-    ) -> Iterator[tuple[dict[str, Any], PolicySummary]]:
-        """Yield the parameters of each policy in each cell, and its summary."""
-        for each, summary in zip(self.cells, self.summaries(objective), strict=True):
-            for own, row in zip(each.policy_parameters, summary.policies, strict=True):
-                # a parameter of cells and of policies is told apart, as in the files
-                named = {f"policy_{k}" if k in each.parameters else k: v for k, v in own.items()}
-                yield {**each.parameters, **named, "policy": row.policy}, row
-
-    def _columns(self) -> dict[str, list[Any]]:
-        every = list(self._rows())
-        parameters = [name for keys, _ in every for name in keys if name != "policy"]
-        own = PolicySummary._fields[:-2]  # there are no intervals
-        rows = [{**keys, **row._asdict()} for keys, row in every]
-        return {name: [r.get(name) for r in rows] for name in dict.fromkeys([*parameters, *own])}
-
-    def table(
-        self,
-        *,
-        rows: str,
-        columns: str = "policy",
-        show: str = "mean",
-        objective: Objective | None = None,
-    ) -> TextTable:
-        """Return one number of each policy in each cell, as a table with two keys.
-
-        Parameters
-        ----------
-        rows, columns
-            What distinguishes the rows, and the columns (default: "policy"): a parameter of cells
-            or policies, or "policy".
-        show
-            What the table shows: "mean" (± its standard error; default) or another column of
-            `Summary.table`.
-        objective
-            "earn", or "find" for simple regret (default: what the sweep is about).
-
-        Examples
-        --------
-        >>> import tempfile
-        >>> import manyarms as ma
-        >>> from manyarms.simulation import Sweep, cell, run
-        >>> cells = [
-        ...     cell(
-        ...         [ma.MOSS(), ma.MOSSPlusPlus()],
-        ...         ma.instances.planted(n=100, m=m),
-        ...         horizon=50,
-        ...         replications=3,
-        ...         parameters={"m": m},
-        ...     )
-        ...     for m in (5, 10)
-        ... ]
-        >>> results = run(Sweep("small", tuple(cells)), tempfile.mkdtemp())
-        >>> table = results.table(rows="m", columns="policy")
-        >>> table.head, [row[0] for row in table.rows]
-        (['m', 'moss', 'moss++'], ['5', '10'])
-        """
-        objective = check_objective(objective or self.objective)
-        numbers = tuple(name for name in POLICY_COLUMNS if name != "interval")
-        check_choice("show", show, choices=numbers)
-        head, text = POLICY_COLUMNS[show]
-        found: dict[tuple[Any, Any], str] = {}
-        every = list(self._rows(objective))
-        known = tuple(dict.fromkeys(name for keys, _ in every for name in keys))
-        check_choice("rows", rows, choices=known)
-        check_choice("columns", columns, choices=known)
-        for keys, row in every:
-            place = keys.get(rows), keys.get(columns)
-            if place in found:
-                raise ParameterError(
-                    f"`rows` and `columns` must tell all results apart, got several for "
-                    f"{rows}={place[0]} and {columns}={place[1]}. `to_dataframe()` has all of "
-                    f"them, with {', '.join(known)}."
-                )
-            found[place] = text(row, digits_of(objective))
-        down, across = (list(dict.fromkeys(each)) for each in zip(*found, strict=True))
-        cells = [[str(key), *(found.get((key, one), "") for one in across)] for key in down]
-        title = f"{'simple ' * (objective == 'find')}regret: {head}"
-        return TextTable(title, [rows, *map(str, across)], cells)
 
 
 def read_results(folder: str | os.PathLike[str]) -> ResultsFolder:

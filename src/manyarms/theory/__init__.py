@@ -1,4 +1,4 @@
-"""Formulas only: hardness, schedules, rates, bounds, probabilities, and who beats whom."""
+"""Formulas: hardness, schedules, rates, bounds, probabilities and Pareto optimality."""
 
 from manyarms.theory.bounds import (
     anytime_moss_plus_plus_bound,

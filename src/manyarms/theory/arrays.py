@@ -40,7 +40,7 @@ def check_numbers(
     if array.dtype.kind not in "iuf":
         raise ParameterError(f"`{name}` must contain numbers, got {array.dtype} values.")
     numbers = array.astype(np.float64)
-    right = (numbers >= at_least) & (numbers <= at_most)  # so written, NaN is wrong too
+    right = (numbers >= at_least) & (numbers <= at_most)  # written so that NaN is refused, too
     right &= np.isfinite(numbers) & ((numbers == np.floor(numbers)) | (not whole))
     for wrong in array[~right][:1]:
         rule = f"{'whole ' if whole else ''}numbers >= {at_least:g}"
@@ -90,7 +90,7 @@ def like(inputs: tuple[Any, ...], result: Any) -> Any:
 
 
 def each(function: Callable[..., float], *inputs: Any) -> NDArray[Any]:
-    """Return what a function of numbers gives for every entry of arrays, which are broadcast.
+    """Apply a function of numbers to every entry of arrays, which are broadcast.
 
     >>> each(math.pow, np.array([[2.0], [3.0]]), [1, 2])
     array([[2., 4.],

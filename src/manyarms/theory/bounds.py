@@ -1,4 +1,4 @@
-"""What is proved on the regret of the paper's policies, with constants and conditions.
+"""Proved bounds on the regret of the paper's policies, with constants and conditions.
 
 Upper bounds hold for the expected pseudo-regret, for rewards in [0, 1] (or sub-Gaussian ones with
 sigma = 1/2 and gaps of at most 1) unless a function says otherwise. Numbers and arrays are
@@ -51,7 +51,7 @@ def moss_bound(
     arms, horizon
         K and H, numbers or arrays.
     exploration
-        As `MOSS` was given it: 1 or 1/2. For other values no constant is known to us.
+        The parameter of `MOSS`: 1 or 1/2. For other values we know no constant.
     sigma
         Rewards are sigma-sub-Gaussian. The second form is for sigma = 1/2 alone.
     sum_of_gaps
@@ -115,14 +115,14 @@ def learning_error_bound(
     n
         The number of arms.
     exploration
-        As MOSS++ was given it: 1 or 1/2.
+        The parameter of MOSS++: 1 or 1/2.
 
     Notes
     -----
     Each iteration is a new MOSS, with :math:`|S_i| = \min(K_i, n) + i - 1` arms for
-    :math:`\Delta T_i` pulls: this is `moss_bound`, given the set. Where the set has more arms than
-    there are pulls the right side exceeds the pulls, which is all that can be lost: it holds there
-    too. Unlike the theorem it says something at horizons that can be played.
+    :math:`\Delta T_i` pulls: this is `moss_bound`, given the set. If the set has more arms than
+    there are pulls, the right side exceeds the number of pulls, so the bound holds trivially.
+    Unlike the theorem, it is below T at practical horizons.
 
     Examples
     --------
@@ -206,7 +206,7 @@ def anytime_moss_plus_plus_bound(alpha: Numbers, horizon: Numbers, *, beta: floa
 
     Notes
     -----
-    The constant is as the paper prints it. Its proof takes the hardness at T for that at the
+    The constant is that of the paper. Its proof uses the hardness at T for that at the
     shorter horizons that doubling plays, where the same arms are harder. The rate is sound.
 
     Examples
@@ -246,7 +246,7 @@ def parallel_bound(alpha: Numbers, horizon: Numbers) -> Any:
 def lower_bound(
     alpha: Numbers, horizon: Numbers, *, budget: Numbers, alpha_prime: Numbers = 0.0
 ) -> Any:
-    r"""Return the regret that being good on easy problems costs on hard ones, for any policy.
+    r"""Return the regret on hard problems that any policy has if it is good on easy ones.
 
     A policy whose regret is at most B on all problems of hardness α' has, on some problem of
     hardness α, at least the regret
@@ -278,7 +278,7 @@ def lower_bound(
     inputs = (alpha, horizon, budget, alpha_prime)
     t = check_horizon(horizon, fix="")
     a, t, b, easier = np.broadcast_arrays(alpha, t, budget, alpha_prime)
-    for one in zip(a.flat, t.flat, b.flat, easier.flat, strict=True):  # their conditions are ours
+    for one in zip(a.flat, t.flat, b.flat, easier.flat, strict=True):  # it has the same conditions
         LowerBoundFamily(alpha=one[0], horizon=int(one[1]), budget=one[2], alpha_prime=one[3])
     return like(inputs, 2.0**-10 * t ** (1.0 + a) / b)
 
@@ -336,7 +336,7 @@ def informative_from(bound: Callable[[int], float], *, at_most: int = 1 << 500) 
     Parameters
     ----------
     bound
-        A function of the horizon, whose share of the horizon falls for good in the end.
+        A function of the horizon, whose share of the horizon decreases from some horizon on.
     at_most
         How far to look.
 
@@ -354,7 +354,7 @@ def informative_from(bound: Callable[[int], float], *, at_most: int = 1 << 500) 
         return None
     while high > 2 and bound(high // 2) < high // 2:
         high //= 2
-    low = high // 2  # here it is vacuous, or the shortest horizon there is
+    low = high // 2  # here it is vacuous, or it is the shortest horizon
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if bound(middle) < middle else (middle, high)

@@ -1,4 +1,4 @@
-"""How hard a problem is: the hardness as the paper defines it, and what follows from it."""
+"""The hardness of a problem, as the paper defines it, and what follows from it."""
 
 from __future__ import annotations
 
@@ -63,9 +63,9 @@ def best_arms(n: Any, horizon: Any, alpha: Any) -> Any:
     horizon = check_int("horizon", horizon, at_least=1, at_most=MOST)
     alpha = check_probability("alpha", alpha)
     quotient = n / (2.0 * math.pow(horizon, alpha))
-    # a quotient that is a whole number but for rounding must not be rounded up
+    # a quotient that is an integer up to rounding errors must not be rounded up
     whole = round(quotient)
-    # the rounding of alpha is felt alpha log(T) times in the power
+    # the power multiplies the rounding error of alpha by alpha log(T)
     slack = 2 * math.ulp(quotient) * (1.0 + alpha * math.log(horizon))
     near = abs(quotient - whole) <= slack
     return max(1, whole if near else math.ceil(quotient))

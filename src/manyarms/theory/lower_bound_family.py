@@ -11,12 +11,12 @@ from manyarms.core.checks import check_int, check_number, check_probability
 from manyarms.errors import ParameterError
 from manyarms.theory.arrays import MOST
 
-_ROUNDING = 1e-12  # relative: 2^20 to the power 0.3 is 64, but for the last digits
+_ROUNDING = 1e-12  # relative: 2^20 to the power 0.3 is 64 up to rounding errors
 
 
 @dataclass(frozen=True, kw_only=True)
 class LowerBoundFamily:
-    r"""The K + 1 problems that no policy solves all at once (the proof of the lower bound).
+    r"""The K + 1 problems in the proof of the lower bound, which no policy solves all.
 
     Arms come in groups: S_0 with m_0 arms, and S_1, …, S_K with `m` arms each, where
 
@@ -51,7 +51,7 @@ class LowerBoundFamily:
     :math:`\sum_i E_0 N_i \le T` in the first term and Jensen's inequality in the second, this is
     `tradeoff`. If :math:`R_0 \le B` the root is at most 1/4, 1/K at most 1/2, and `floor` remains;
     with :math:`K \ge T^\alpha/4` it is at least :math:`2^{-10} T^{1+\alpha}/B`, the theorem. We
-    have gone through these steps, and the constants are right.
+    have checked these steps and constants.
 
     Examples
     --------
@@ -141,12 +141,12 @@ class LowerBoundFamily:
         return self.horizon * self.gap / 2
 
     def tradeoff(self, regret: float) -> float:
-        r"""Return what R̄ cannot be below if R_0 is `regret`.
+        r"""Return the least possible R̄ if R_0 is `regret`.
 
         .. math:: \bar R \ge \frac{T\Delta}{2}
                   \Big(1 - \frac1K - \sqrt{\frac{2\Delta R_0}{K}}\Big)
 
-        R̄ is the average of R_1, …, R_K. Nothing is clipped: below 0 it says nothing.
+        R̄ is the average of R_1, …, R_K. It is not clipped, so it may be negative.
 
         >>> family = LowerBoundFamily(horizon=2**20, alpha=0.5, budget=2048)
         >>> round(family.tradeoff(0.0)), round(family.tradeoff(2048.0))
@@ -158,11 +158,11 @@ class LowerBoundFamily:
 
     @property
     def floor(self) -> float:
-        r"""What R̄ cannot be below if R_0 is at most B: :math:`2^{-8}\,T K / B`."""
+        r"""The least possible R̄ if R_0 is at most B: :math:`2^{-8}\,T K / B`."""
         return 2.0**-8 * self.horizon * self.hidden_groups / self.budget
 
 
 def _whole(power: float, rounded: Callable[[float], int]) -> int:
-    """Round a power, unless it is a whole number but for the last digits."""
+    """Round a power, unless it is an integer up to rounding errors."""
     nearest = round(power)
     return nearest if abs(power - nearest) <= _ROUNDING * power else rounded(power)

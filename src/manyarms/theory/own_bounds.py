@@ -1,4 +1,4 @@
-"""What is proved of our own policies; the proofs are in docs/proofs.md and docs/guard.md."""
+"""Proved bounds of our own policies; the proofs are in docs/proofs.md and docs/guard.md."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _BELOW_1 = "At 1 the guard promises nothing."
 
 
 def patience_bound(n: Numbers, m: Numbers, horizon: Numbers, *, sigma: float = 0.5) -> Any:
-    r"""Return the bound on the regret of Patience told the best mean.
+    r"""Return the bound on the regret of Patience, which knows the best mean.
 
     .. math:: 2 \sqrt{\frac{n}{m}\, T\, (4 \log T + 3)} + 1
 
@@ -150,7 +150,7 @@ def guarded_problem_bound(problem: Problem, *, beta: float, anytime: bool = Fals
 
 
 def guarded_steps_bound(problem: Problem, *, beta: float) -> float:
-    r"""Return the sum of the steps of the guard's proof, nothing rounded up; never above T.
+    r"""Return the sum of the steps of the guard's proof without rounding; at most T.
 
     With stages as `guard_stages` has them, the ends :math:`c_i = \tau_i + \sum_{j \le i} k_j n_j`
     and the last stage i* that is large enough, :math:`k_i \ge \min(n, L n/m)`, it is
@@ -188,7 +188,7 @@ def guarded_steps_bound(problem: Problem, *, beta: float) -> float:
     last = int(np.flatnonzero(enough)[-1])
     work = stages.arms * np.sqrt(stages.pulls)
     begins = stages.starts < t
-    begins[0] = False  # the first stage lies before its end, where every pull counts in full
+    begins[0] = False  # until the end of the first stage every pull counts in full
     # floats: the pulls of stages that never begin may exceed 64 bits
     ends = np.minimum(t, stages.starts + np.cumsum(stages.arms * stages.pulls.astype(float)))
     errors = np.minimum(1.0, stages.errors)

@@ -1,4 +1,4 @@
-"""Where a rate stands: on the Pareto frontier, above it, or below what is possible."""
+"""Compare a rate with the Pareto frontier: on it, dominated, or impossible."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from manyarms.theory.rates import frontier_rate, minimax_rate, moss_plus_plus_ra
 Values: TypeAlias = NDArray[np.float64]
 Rate: TypeAlias = Callable[[Values], Values] | tuple[Any, Any]  # a function, or (alphas, rates)
 
-_GRID = 10_000  # steps of the grid on which functions are looked at
+_GRID = 10_000  # steps of the grid on which functions are evaluated
 
 
 class Span(NamedTuple):
-    """From one number to another, both included."""
+    """A closed interval."""
 
     low: float
     high: float
@@ -32,7 +32,7 @@ class Span(NamedTuple):
 
 @dataclass(frozen=True)
 class ParetoPosition:
-    """What `pareto_position` found; `print` says it in words.
+    """The result of `pareto_position`; `print` shows it as a sentence.
 
     Attributes
     ----------
@@ -40,14 +40,14 @@ class ParetoPosition:
         "on the frontier", "dominated", or "impossible".
     betas
         If it is dominated, the parameters with which MOSS++ is never worse, and better at some
-        hardness; the one beta that has this very rate, if it is on the frontier; else None.
+        hardness; the beta that has this rate, if it is on the frontier; else None.
     alphas
         If dominated, the hardnesses at which some of these `betas` are strictly better; if
         impossible, those at which it is below what any policy attains; else empty.
     margin
         By how much it is worse, or too good, at most.
     tolerance
-        Rates that differed by no more were taken for equal.
+        Rates that differed by no more were treated as equal.
 
     Examples
     --------
@@ -153,7 +153,7 @@ def pareto_position(rate: Rate, *, tolerance: float = 1e-9) -> ParetoPosition:
 
 
 def _dominating(alphas: Values, rates: Values, learning: NDArray[np.bool_]) -> Span:
-    """Return the parameters with which MOSS++ is never worse; they are bound where it learns."""
+    """Return the parameters with which MOSS++ is never worse."""
     low, high = 0.5, 1.0
     if learning.any():
         low = max(low, float((1.0 + alphas - rates)[learning].max()))
@@ -163,7 +163,7 @@ def _dominating(alphas: Values, rates: Values, learning: NDArray[np.bool_]) -> S
 
 
 def rate_on_grid(rate: Rate) -> tuple[Values, Values]:
-    """Return hardnesses and the rates there, checked: a function's on a grid of our own.
+    """Return checked hardnesses and rates; a function is evaluated on a grid.
 
     >>> alphas, rates = rate_on_grid(([0.0, 0.5, 1.0], [0.5, 1.0, 1.0]))
     >>> float(rates[1])

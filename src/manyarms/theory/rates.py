@@ -1,6 +1,6 @@
 """Rates: the exponents θ(α) of regrets that grow as T^θ(α) (up to logarithms) at hardness α.
 
-A rate of 1 is no learning at all: regret grows as fast as time.
+With a rate of 1 nothing is learned: regret grows as fast as time.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from manyarms.core.checks import check_number, check_probability
 from manyarms.theory.arrays import check_alpha, check_beta, like
 
-# a number in, a number out; an array in, an array out
+# a number gives a number, an array an array
 Alpha = TypeVar("Alpha", float, NDArray[np.float64])
 
 
@@ -124,7 +124,7 @@ def quantile_rate(alpha: Alpha) -> Alpha:
 
 
 def frontier_rate(alpha: Alpha, rate_at_zero: float) -> Alpha:
-    r"""Return what no policy's rate is below at hardness `alpha`, given its rate at hardness 0.
+    r"""Return the least possible rate at hardness `alpha`, given the rate at hardness 0.
 
     .. math:: \theta(\alpha) \ge \min(\max(\theta(0), 1 + \alpha - \theta(0)), 1),
               \quad \theta(0) \in [1/2, 1]

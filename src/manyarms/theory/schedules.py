@@ -21,7 +21,7 @@ from manyarms.theory.arrays import MOST, check_beta
 
 
 class Schedule(NamedTuple):
-    """What `moss_plus_plus_schedule` returns.
+    """The result of `moss_plus_plus_schedule`.
 
     Attributes
     ----------
@@ -32,7 +32,7 @@ class Schedule(NamedTuple):
     mixtures
         i - 1: the mixture-arms beside them.
     pulls
-        ΔT_i. They reach the horizon together, and the game ends there: the last ones may be cut.
+        ΔT_i. They add up to the horizon or more; the last ones are cut at the horizon.
 
     Examples
     --------
@@ -50,7 +50,7 @@ class Schedule(NamedTuple):
 def moss_plus_plus_schedule(horizon: int, *, beta: float, n: int = MOST) -> Schedule:
     r"""Return the schedule of MOSS++ (Algorithm 1): p, and :math:`K_i` and :math:`\Delta T_i`.
 
-    `MOSSPlusPlus` has the formulas, and plays by them.
+    `MOSSPlusPlus` has the formulas, and uses them.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def moss_plus_plus_schedule(horizon: int, *, beta: float, n: int = MOST) -> Sche
 
 
 class GuardStages(NamedTuple):
-    """What `guard_stages` returns: a number for each stage, and two for all of them.
+    """The result of `guard_stages`: columns by stage, and two numbers for all stages.
 
     Attributes
     ----------

@@ -12,7 +12,7 @@ from manyarms.core.memory import BOUNDED
 from manyarms.policies.parts.kl import switch_at
 from manyarms.policies.parts.moss_run import moss_index
 from manyarms.protocol import ask, reset, tell
-from manyarms.protocol.registry import described_policy, policy_from
+from manyarms.protocol.registry import described_policy, restored_policy
 from tests.reference.field.kl import divergence
 
 
@@ -83,7 +83,7 @@ def test_moss_has_a_name_for_each_index() -> None:
 
 
 def test_kl_moss_is_stored_as_moss() -> None:
-    assert policy_from(described_policy(ma.MOSS(index="kl"))) == ma.MOSS(index="kl")
+    assert restored_policy(described_policy(ma.MOSS(index="kl"))) == ma.MOSS(index="kl")
 
 
 def test_names_say_the_index() -> None:

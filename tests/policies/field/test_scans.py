@@ -11,7 +11,7 @@ import pytest
 import manyarms as ma
 from manyarms.core.rng import draw
 from manyarms.policies.field import KLUCB, UCB, UCB1, Thompson
-from manyarms.policies.field.scans import beta_variate
+from manyarms.policies.field.scans import posterior_sample
 
 
 @pytest.mark.parametrize("policy", [UCB1(), UCB(), KLUCB()], ids=lambda p: p.name)
@@ -59,7 +59,7 @@ def below(x: float, a: int, b: int) -> float:
 def test_posterior_samples_have_the_law(a: int, b: int) -> None:
     """Kolmogorov: P(sqrt(n) D > 2.9) <= 2 exp(-2 * 2.9^2) < 1e-7."""
     n, key = 4000, draw(17, a)
-    values = sorted(beta_variate(float(a), float(b), draw(key, k)) for k in range(n))
+    values = sorted(posterior_sample(float(a), float(b), draw(key, k)) for k in range(n))
     tails = [below(value, a, b) for value in values]
     distance = max(max(abs(v - k / n), abs(v - (k + 1) / n)) for k, v in enumerate(tails))
     assert math.sqrt(n) * distance < 2.9

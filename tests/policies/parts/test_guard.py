@@ -13,7 +13,7 @@ from manyarms.policies.parts.guard import (
     guard_learn,
     guard_retire,
     guard_turn,
-    plan,
+    plan_stage,
     reset_guard,
     stage_begins,
 )
@@ -66,11 +66,11 @@ def test_the_timetable_is_the_theorys(beta: float, n: int) -> None:
         assert clock.allowance == stages.allowance
         assert clock.low == stages.floor_level
         for i in range(len(stages.arms)):
-            plan(ready, i)
+            plan_stage(ready, i)
             numbers = (clock.size, clock.need, clock.start, clock.level, clock.error)
             theirs = (stages.arms, stages.pulls, stages.starts, stages.levels, stages.errors)
             assert numbers == tuple(column[i] for column in theirs)
-        plan(ready, len(stages.arms))
+        plan_stage(ready, len(stages.arms))
         assert clock.start > horizon
 
 

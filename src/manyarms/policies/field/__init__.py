@@ -1,4 +1,4 @@
-"""Policies beside the paper's and ours; each names the source that it was checked against."""
+"""Other policies of the field; each names the source that it was checked against."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ Shape: TypeAlias = Annotated[float, number(above=0.0, at_most=1e6)]  # of the la
 class CbtClock(Record):
     factor: float  # b = c
     target: float
-    visit: int  # arms that were begun, this one included; it is the slot
+    visit: int  # arms played so far, with this one; it is the slot
     left: int  # 1 once the arm is left
 
 
@@ -28,7 +28,7 @@ class CbtState(NamedTuple):
     """The target, and the losses of the arm in play."""
 
     factor: float  # 0 for log log T
-    target: float  # 0 for the one that b and weight give
+    target: float  # 0: it follows from b and weight
     b: float
     weight: float
     clock: Records[CbtClock]  # [clock]

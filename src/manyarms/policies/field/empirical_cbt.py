@@ -69,7 +69,7 @@ def empirical_cbt_tell(state: EmpiricalCbtState, slot: int, reward: float) -> No
 def empirical_cbt_count_late(state: EmpiricalCbtState, slot: int, change: int) -> None:
     losses = state.losses[slot]
     losses.late += change
-    if losses.pulls == 0:  # last of all while its first reward is late; next if that never comes
+    if losses.pulls == 0:  # last while its first reward is late; first if it was abandoned
         losses.bound = _UNSEEN * losses.late if losses.late > 0 else -math.inf
         rekey(state.rank, slot, -losses.bound)
 
@@ -92,7 +92,7 @@ class EmpiricalCBT(Policy):
     .. math:: L = \max\Big(\frac{\bar x}{b},\; \bar x - \frac{c\,\hat\sigma}{\sqrt N}\Big),
         \qquad b = c = \log \log T
 
-    and the target is (the sum of all losses so far) / T. Equal bounds: at random.
+    and the target is (the sum of all losses so far) / T. Ties are broken at random.
 
     Parameters
     ----------

@@ -2,7 +2,7 @@ r"""UCB1, UCB, KL-UCB and Thompson sampling: scan all arms that were tried, and 
 
 An arm that was never pulled is drawn when its first pull is due, so neither time nor memory depends
 on the number n of arms. But every pull looks at all arms tried so far: its cost grows with their
-number. These policies are for few arms; on many, give them a random subset (`SubSampled`).
+number. These policies are for few arms; with many, use a random subset (`SubSampled`).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from manyarms.core.jit import kernel, rare
 from manyarms.core.memory import Ints, Memory, Record, Records, wipe
-from manyarms.core.rng import Stream, below, draw, next_word, open_unit, restart, stream
+from manyarms.core.rng import Stream, below, draw, next_word, open_unit, restart, stream, unit
 from manyarms.core.sampler import Sampler, sampler
 from manyarms.policies.parts.kl import kl_above, kl_upper
 from manyarms.policies.parts.parameters import SigmaPolicy
@@ -21,13 +21,12 @@ from manyarms.policies.parts.randomness import (
     ROUNDING,
     SAMPLES,
     draw_fresh,
-    is_success,
     reset_draws,
 )
 from manyarms.protocol import Policy, plays
 from manyarms.protocol.parameters import Positive
 
-_UNSEEN = 1e300  # above every index: an arm that has no reward yet
+_UNSEEN = 1e300  # of an arm without a reward: above every index
 _LOG_4 = math.log(4.0)
 _LOG_5 = math.log(5.0)
 
@@ -126,7 +125,7 @@ def largest_index(arms: Scan, level: float, kl: bool) -> int:
 
 
 @kernel
-def add_reward(arms: Scan, slot: int, reward: float) -> None:
+def count_reward(arms: Scan, slot: int, reward: float) -> None:
     """Count a pull of `slot` and its reward."""
     arms.arm[slot].pulls += 1
     arms.arm[slot].total += reward
@@ -162,7 +161,7 @@ plays(
     UcbState,
     reset=lambda state, key, horizon: reset_scan(state.arms, key),
     ask=ucb_ask,
-    tell=lambda state, slot, reward: add_reward(state.arms, slot, reward),
+    tell=lambda state, slot, reward: count_reward(state.arms, slot, reward),
     count_late=lambda state, slot, change: count_pending(state.arms, slot, change),
 )
 
@@ -199,6 +198,7 @@ class UCB1(Policy):
 
     name = "ucb1"
     anytime = True
+    unit_rewards = True
 
     exploration: Positive = 1.0
 
@@ -265,7 +265,7 @@ plays(
     KlUcbState,
     reset=lambda state, key, horizon: reset_scan(state.arms, key),
     ask=kl_ucb_ask,
-    tell=lambda state, slot, reward: add_reward(state.arms, slot, reward),
+    tell=lambda state, slot, reward: count_reward(state.arms, slot, reward),
     count_late=lambda state, slot, change: count_pending(state.arms, slot, change),
 )
 
@@ -280,8 +280,9 @@ class KLUCB(Policy):
 
     Notes
     -----
-    A. Garivier, O. Cappé, "The KL-UCB algorithm for bounded stochastic bandits and beyond", COLT
-    2011. For rewards in [0, 1]; a mean outside counts as the nearer end. For coins the regret is
+    A. Garivier, O. Cappé, "The KL-UCB algorithm for bounded stochastic bandits and
+    beyond", COLT 2011. For rewards in [0, 1]; a mean outside is replaced by the nearer end. For
+    coins the regret is
     :math:`\sum_a \Delta_a \log T / \mathrm{kl}(\mu_a, \mu^*)` and lower order, the least possible
     in the limit. Needs neither horizon nor best mean. With n arms the first n pulls only explore.
 
@@ -332,7 +333,7 @@ def thompson_ask(state: ThompsonState) -> tuple[int, int]:
         largest = math.exp(math.log(open_unit(draw(key, 0))) / not_tried(arms))
     for slot in range(arms.clock[0].tried):
         own = arms.arm[slot]
-        sample = beta_variate(own.total + 1.0, own.pulls - own.total + 1.0, draw(key, slot + 1))
+        sample = posterior_sample(own.total + 1.0, own.pulls - own.total + 1.0, draw(key, slot + 1))
         if sample > largest:
             best, largest = slot, sample
     if best < 0:
@@ -341,7 +342,7 @@ def thompson_ask(state: ThompsonState) -> tuple[int, int]:
 
 
 @rare
-def beta_variate(a: float, b: float, key: int) -> float:
+def posterior_sample(a: float, b: float, key: int) -> float:
     """Return a Beta(a, b) number, a and b >= 1, from the random words that belong to `key`.
 
     Algorithm BB of Cheng (1978) for a, b > 1: two words a try, and hardly ever more than two tries.
@@ -368,8 +369,20 @@ def beta_variate(a: float, b: float, key: int) -> float:
     return w / (large + w) if a == small else large / (large + w)
 
 
+@kernel
+def is_success(reward: float, rounding: Stream) -> bool:
+    """Round a reward to 0 or 1.
+
+    A reward between them is a success with this probability, so the mean stays the same. A reward
+    outside is replaced by the nearer end.
+    """
+    if 0.0 < reward < 1.0:
+        return unit(next_word(rounding)) < reward
+    return reward >= 1.0
+
+
 def thompson_tell(state: ThompsonState, slot: int, reward: float) -> None:
-    add_reward(state.arms, slot, 1.0 if is_success(reward, state.rounding) else 0.0)
+    count_reward(state.arms, slot, 1.0 if is_success(reward, state.rounding) else 0.0)
 
 
 plays(ThompsonState, reset=thompson_reset, ask=thompson_ask, tell=thompson_tell)
@@ -387,7 +400,7 @@ class Thompson(Policy):
     -----
     S. Agrawal, N. Goyal, "Analysis of Thompson sampling for the multi-armed bandit problem", COLT
     2012; W. R. Thompson (Biometrika 25, 1933). Needs neither horizon nor best mean. A reward
-    between 0 and 1 is taken for a success with that probability; one outside for the nearer end.
+    between 0 and 1 counts as a success with that probability.
     With n arms it tries nearly all of them before it stays with one. If rewards are late, samples
     come from what is known, so a batch spreads over many arms by itself.
 

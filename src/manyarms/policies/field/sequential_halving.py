@@ -39,7 +39,7 @@ class HalvingClock(Record):
 class SequentialHalvingState(NamedTuple):
     """The K arms, in the order in which they are pulled."""
 
-    size: int  # 0: as the horizon says
+    size: int  # 0: it follows from the horizon
     arm: Records[HalvedArm]
     order: Ints
     clock: Records[HalvingClock]  # [clock]
@@ -154,10 +154,10 @@ plays(
 
 @dataclass(frozen=True, kw_only=True)
 class SequentialHalving(Policy):
-    r"""Draw K arms at random; pull all of them equally often, keep the better half, and again.
+    r"""Draw K arms at random; pull all equally often, keep the better half, and repeat.
 
-    There are :math:`\lceil \log_2 K \rceil` rounds with an equal share of the pulls. Recommended
-    is the arm that is left, or the best of the last round that is complete.
+    There are :math:`\lceil \log_2 K \rceil` rounds with an equal share of the pulls. The
+    arm that is left is recommended, or the best one of the last complete round.
 
     Parameters
     ----------

@@ -63,7 +63,7 @@ class Greedy(RankingPolicy):
 
     .. math:: A_t \in \arg\max_a \bar x_a
 
-    Equal means: at random. It is meant for a random subset of the arms: `SubSampled`, whose
+    Ties are broken at random. It is meant for a random subset of the arms: `SubSampled`, whose
     docstring says what both were checked against.
 
     Notes
@@ -107,7 +107,7 @@ def sub_sampled_reset(state: SubSampledState, key: int, horizon: int) -> None:
 def sub_sampled_ask(state: SubSampledState) -> tuple[int, int]:
     slot, member = ask(state.inner)
     at = find(state.subset, member)
-    if state.subset.cells[at] == 0:  # drawn only now: which it is made no difference before
+    if state.subset.cells[at] == 0:  # drawn at its first pull
         insert(state.subset, at, member, draw_fresh(state.sampler, state.words))
     return slot, state.subset.cells[at + 1]
 
@@ -130,7 +130,7 @@ plays(
 
 @dataclass(frozen=True)
 class SubSampled(Wrapper):
-    r"""Draw s arms at random, once, and run a policy on them as if there were no others.
+    r"""Draw s arms at random, once, and run a policy on them alone.
 
     Parameters
     ----------

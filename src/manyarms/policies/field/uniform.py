@@ -1,4 +1,4 @@
-"""Uniform: every pull a random arm, as a baseline."""
+"""Uniform: pull a random arm each time, as a baseline."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from manyarms.protocol import Policy, plays
 
 
 class UniformState(NamedTuple):
-    """How many arms there are."""
+    """The number of arms."""
 
     n_arms: int
     words: Stream
@@ -36,7 +36,7 @@ plays(UniformState, reset=uniform_reset, ask=uniform_ask, tell=uniform_tell)
 
 @dataclass(frozen=True, kw_only=True)
 class Uniform(Policy):
-    r"""Pull one of the n arms, each with probability 1/n, whatever happened before.
+    r"""Pull one of the n arms, each with probability 1/n.
 
     .. math:: P(A_t = a) = \frac1n
 

@@ -1,1 +1,1 @@
-"""What several policies share: slots, fresh arms, indices, mixtures, queues."""
+"""Parts that several policies share: MOSS on a random set, mixtures, the guard."""

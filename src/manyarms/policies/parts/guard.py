@@ -1,4 +1,4 @@
-"""The guard: whatever a rule does, tests in stages and an allowance keep the rate of MOSS++.
+"""The guard: tests in stages and an allowance give any rule the rate of MOSS++.
 
 The guard draws one random order of the arms; *slot* j is its j-th arm. A rule names slots that are
 open, or the next fresh one. docs/guard.md has the box, the theorem and its proof.
@@ -25,7 +25,7 @@ _NEVER = 1 << 62
 
 @kernel
 def guard_log(horizon: int) -> float:
-    r"""Return the logarithm that the guard reckons with.
+    r"""Return the logarithm of the horizon, at least 1.
 
     .. math:: L = \max(1, \log T)
 
@@ -90,7 +90,7 @@ def guard_stage(horizon: int, beta: float, stage: int) -> tuple[int, int, int]:
               \lceil T^\beta S / a_i \rceil, \quad S = T^\beta / L
 
     There may be fewer arms. The pulls are those of an arm at the end of the stage. They and the
-    start are never more than T: no pull is left for such a stage.
+    start are at most T: a stage that starts at T never begins.
 
     >>> [guard_stage(50_000, 0.5, i) for i in (0, 1, 5)]
     [(21, 1, 221), (11, 4, 421), (1, 428, 4622)]
@@ -138,12 +138,12 @@ def reset_guard(guard: Guard, key: int, horizon: int) -> None:
     clock.arms = guard.sampler.n[0] - guard.retired.filled[0]
     clock.hint = -1
     clock.guessed = 0 if horizon > 0 else 1
-    begin(guard, horizon if horizon > 0 else _FIRST_GUESS)
+    take_horizon(guard, horizon if horizon > 0 else _FIRST_GUESS)
 
 
 @rare
-def begin(guard: Guard, horizon: int) -> None:
-    """Take `horizon` for T: levels, stages, floor, debt and who is out begin anew."""
+def take_horizon(guard: Guard, horizon: int) -> None:
+    """Set T; reset levels, stages, floor, debt and which slots are ruled out."""
     clock = guard.clock[0]
     clock.horizon = horizon
     clock.log = guard_log(horizon)
@@ -155,7 +155,7 @@ def begin(guard: Guard, horizon: int) -> None:
     clock.debt = 0.0
     clock.dropped = 0
     forget_floor(guard)
-    plan(guard, 0)
+    plan_stage(guard, 0)
 
 
 @rare
@@ -167,7 +167,7 @@ def forget_floor(guard: Guard) -> None:
 
 
 @rare
-def plan(guard: Guard, stage: int) -> None:
+def plan_stage(guard: Guard, stage: int) -> None:
     """Set the numbers of a stage."""
     clock = guard.clock[0]
     clock.stage = stage
@@ -182,21 +182,21 @@ def plan(guard: Guard, stage: int) -> None:
 
 @kernel
 def stage_begins(guard: Guard) -> bool:
-    """Whether a stage begins with the turn that comes, unless the floor makes it needless.
+    """Whether a stage begins with this pull, unless the floor is already high enough.
 
     Where the horizon is guessed, the next guess is made now if it is due.
     """
     clock = guard.clock[0]
     if clock.guessed == 1 and _AHEAD * clock.made >= clock.horizon:
-        begin(guard, 2 * clock.horizon)
+        take_horizon(guard, 2 * clock.horizon)
     return clock.at < 0 and clock.made >= clock.start
 
 
 @kernel
 def guard_turn(guard: Guard) -> int:
-    """Return the slot that the guard, or its keeper, pulls now; -1 if the turn is the rule's.
+    """Return the slot that the guard pulls now; -1 if the rule chooses.
 
-    Ask `stage_begins` first.
+    Call `stage_begins` first.
     """
     clock, slot = guard.clock[0], -1
     if clock.made >= clock.start:
@@ -208,7 +208,7 @@ def guard_turn(guard: Guard) -> int:
 
 @rare
 def next_test(guard: Guard) -> int:
-    """Return the slot that a stage pulls now; -1 if no stage is due, or all its slots wait."""
+    """Return the slot that a stage pulls now; -1 if no stage is due, or all its slots are late."""
     clock = guard.clock[0]
     while clock.made >= clock.start:
         if clock.at < 0:
@@ -220,13 +220,13 @@ def next_test(guard: Guard) -> int:
             slot = first_to_pull(guard)
             if slot >= 0 or clock.at < clock.size:
                 return slot
-        plan(guard, clock.stage + 1)
+        plan_stage(guard, clock.stage + 1)
     return -1
 
 
 @rare
 def first_to_pull(guard: Guard) -> int:
-    """Return the first slot of the stage that may be pulled; -1 if all are done, or wait."""
+    """Return the first slot of the stage that may be pulled; -1 if there is none."""
     clock = guard.clock[0]
     slot = clock.at
     while slot < clock.size:
@@ -294,7 +294,7 @@ def raise_floor(guard: Guard, slot: int) -> None:
 @kernel
 def guard_learn(guard: Guard, note: int, reward: float) -> int:
     """Take the reward of a pull, and return its slot."""
-    clock, pull = guard.clock[0], guard.flight[note]
+    clock, pull = guard.clock[0], guard.pending[note]
     pull.settled = TOLD
     pull.reward = reward
     if pull.by_rule == 1:
@@ -311,7 +311,7 @@ def guard_learn(guard: Guard, note: int, reward: float) -> int:
 def guard_arrive(guard: Guard, count: int) -> None:
     """Add new arms to those that have no slot yet.
 
-    They are newcomers; those before them are none any more if too many would wait for a trial.
+    They are newcomers. If too many newcomers would wait for a trial, those before lose theirs.
     """
     newcomers = guard.newcomers
     if newcomers.n[0] + count - newcomers.drawn[0] > guard.clock[0].power:
@@ -320,14 +320,14 @@ def guard_arrive(guard: Guard, count: int) -> None:
     guard.sampler.n[0] += count
     guard.clock[0].arms += count
     if guard.clock[0].at < 0:
-        plan(guard, guard.clock[0].stage)
+        plan_stage(guard, guard.clock[0].stage)
 
 
 @rare
 def guard_retire(guard: Guard, arm: int) -> int:
     """Never open the arm, or rule its slot out; return the slot, -1 if it has none.
 
-    If it is the keeper's, the floor is made anew of all other slots.
+    If the floor came from this slot, compute it again from all others.
     """
     clock = guard.clock[0]
     add_name(guard.retired, arm)
@@ -341,5 +341,5 @@ def guard_retire(guard: Guard, arm: int) -> int:
         for other in range(clock.opened):
             raise_floor(guard, other)
     if clock.at < 0:
-        plan(guard, clock.stage)
+        plan_stage(guard, clock.stage)
     return slot

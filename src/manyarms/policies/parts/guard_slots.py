@@ -1,4 +1,4 @@
-"""What the guard keeps: slots in random order, and pulls until their rewards are counted.
+"""The state of the guard: slots in random order, and pulls until their rewards are counted.
 
 The bounds of a slot use the longest prefix of its pulls whose rewards have arrived, so that early
 good rewards cannot bias them.
@@ -18,7 +18,6 @@ from manyarms.policies.parts.randomness import draw_fresh
 
 RETIRED = 1 << 62  # in place of a period: the slot's arm is retired
 WAITED_FOR, TOLD, LOST = 0, 1, 2  # what became of a pull
-TRIAL = 2  # in `by_rule`: a newcomer's pull, for which the rule is not charged
 
 
 class GuardSlot(Record):
@@ -28,32 +27,32 @@ class GuardSlot(Record):
     pulls: int  # N, of the prefix
     total: float  # of its rewards
     out: int  # the period in which it was ruled out
-    late: int  # pulls whose reward was not there when the next pull was asked for
+    late: int  # late pulls
     first: int  # the oldest pull that is not in `pulls`, 0 if there is none
     last: int  # the newest one
 
 
 class GuardPull(Record):
-    """A pull, from its launch until all earlier ones of its slot are settled, too."""
+    """A pull, until it and all earlier ones of its slot are settled."""
 
     slot: int
-    by_rule: int  # 1 if the rule chose it; else the guard did (0), or it is a trial (2)
+    by_rule: int  # 1 if the rule chose it, 0 if the guard did, else as the policy says
     period: int
-    floor: float  # l when it was launched; -inf while stage 0 was not over
+    floor: float  # l when it was made; -inf before the end of stage 0
     reward: float
     settled: int
     next: int  # the next pull of the same slot, 0 if there is none
 
 
 class GuardClock(Record):
-    """Where the guard is."""
+    """The state of the stages and of the floor."""
 
     horizon: int  # T, or the present guess
     guessed: int  # 1 if T is unknown
     arms: int  # slots there can be
     opened: int
-    made: int  # pulls launched
-    notes: int  # places of `flight` that were ever used
+    made: int  # pulls made
+    notes: int  # places of `pending` that were ever used
     free: int  # those that are free again
     log: float  # L
     power: float  # T^beta
@@ -62,7 +61,7 @@ class GuardClock(Record):
     allowance: float
     period: int  # changes when slots that are out come back
     floor: float  # l
-    keeper: int  # the slot that gave it, or -1
+    keeper: int  # the slot whose bound the floor is, or -1
     debt: float  # D
     dropped: int
     rules: int  # the slot of which the rule learned last
@@ -77,7 +76,7 @@ class GuardClock(Record):
 
 
 class Guard(NamedTuple):
-    """The order of the arms, what was seen of each, and the stage that runs."""
+    """The order of the arms, their rewards, and the current stage."""
 
     beta: float
     kl: bool
@@ -85,7 +84,7 @@ class Guard(NamedTuple):
     bottom: float
     top: float
     slot: Records[GuardSlot]
-    flight: Records[GuardPull]  # by note
+    pending: Records[GuardPull]  # by note
     notes: Ints  # the notes that are free again
     clock: Records[GuardClock]  # [clock]
     sampler: Sampler
@@ -114,7 +113,7 @@ def guard(
         bottom,
         top,
         slot=memory.records(room, GuardSlot),
-        flight=memory.records(pulls + 1, GuardPull),  # place 0 is not used
+        pending=memory.records(pulls + 1, GuardPull),  # place 0 is not used
         notes=memory.ints(pulls),
         clock=memory.records(1, GuardClock),
         sampler=sampler(memory, n_arms, draws=room),
@@ -134,10 +133,10 @@ def has_fresh(guard: Guard) -> bool:
 def open_next(guard: Guard) -> int:
     """Give the next arm of the order a slot; there must be one."""
     arm = draw_fresh(guard.sampler, guard.words)
-    # a file may lie about who is retired: the loop ends all the same
+    # the loop ends even if a damaged snapshot has wrong retired arms
     while cannot_open(guard, arm) and guard.sampler.drawn[0] < guard.sampler.n[0]:
         arm = draw_fresh(guard.sampler, guard.words)
-    return open_slot(guard, arm)
+    return give_slot(guard, arm)
 
 
 @rare
@@ -146,13 +145,13 @@ def open_newcomer(guard: Guard) -> int:
     while guard.newcomers.drawn[0] < guard.newcomers.n[0]:
         arm = first_newcomer(guard) + draw_fresh(guard.newcomers, guard.words)
         if not cannot_open(guard, arm):
-            return open_slot(guard, arm)
+            return give_slot(guard, arm)
     return -1
 
 
 @kernel
 def first_newcomer(guard: Guard) -> int:
-    """Return the number of arms there were at first."""
+    """Return the number of arms at the start."""
     return guard.sampler.n[0] - guard.newcomers.n[0]
 
 
@@ -168,7 +167,7 @@ def has_slot(guard: Guard, arm: int) -> bool:
 
 
 @kernel
-def open_slot(guard: Guard, arm: int) -> int:
+def give_slot(guard: Guard, arm: int) -> int:
     slot = guard.clock[0].opened
     guard.clock[0].opened += 1
     wipe(guard.slot, slot)
@@ -185,14 +184,14 @@ def next_note(guard: Guard) -> int:
 
 @kernel
 def launch_pull(guard: Guard, slot: int, by_rule: int) -> int:
-    """Write down a pull of an open slot, and return its note."""
+    """Record a pull of an open slot, and return its note."""
     clock, own = guard.clock[0], guard.slot[slot]
     note = next_note(guard)
     if clock.free > 0:
         clock.free -= 1
     else:
         clock.notes += 1
-    pull = guard.flight[note]
+    pull = guard.pending[note]
     pull.slot = slot
     pull.by_rule = by_rule
     pull.period = clock.period
@@ -200,7 +199,7 @@ def launch_pull(guard: Guard, slot: int, by_rule: int) -> int:
     pull.settled = WAITED_FOR
     pull.next = 0
     if own.last > 0:
-        guard.flight[own.last].next = note
+        guard.pending[own.last].next = note
     else:
         own.first = note
     own.last = note
@@ -210,10 +209,10 @@ def launch_pull(guard: Guard, slot: int, by_rule: int) -> int:
 
 @kernel
 def settle(guard: Guard, slot: int) -> None:
-    """Count the rewards of a slot up to the first one that is still waited for."""
+    """Count the rewards of a slot up to its first pending pull."""
     clock, own = guard.clock[0], guard.slot[slot]
-    while own.first > 0 and guard.flight[own.first].settled != WAITED_FOR:
-        pull = guard.flight[own.first]
+    while own.first > 0 and guard.pending[own.first].settled != WAITED_FOR:
+        pull = guard.pending[own.first]
         if pull.settled == TOLD:
             own.pulls += 1
             own.total += pull.reward
@@ -227,7 +226,7 @@ def settle(guard: Guard, slot: int) -> None:
 @kernel
 def count_guarded_late(guard: Guard, note: int, change: int) -> bool:
     """Count late pulls; return whether this one was abandoned."""
-    pull = guard.flight[note]
+    pull = guard.pending[note]
     guard.slot[pull.slot].late += change
     if change > 0 or pull.settled != WAITED_FOR:  # else its reward was told just before
         return False
@@ -243,7 +242,7 @@ def is_gone(guard: Guard, slot: int) -> bool:
 
 
 def stage_words(guard: Guard) -> str:
-    """Say what the guard does, if it does something."""
+    """Describe what the guard does; "" if nothing."""
     clock = guard.clock[0]
     if clock.at >= 0:
         arms = "an arm" if clock.size == 1 else f"{clock.size} arms"

@@ -6,9 +6,9 @@ import math
 
 from manyarms.core.jit import kernel, rare
 
-_STEPS = 60  # never reached: Newton's method needs 3 to 8
-_SMALL = 1e-15  # relative; where rounding takes over
-_TINY = 1e-290  # as good as 0: p log p is nothing, and 1 / p is still a number
+_STEPS = 60  # an upper bound; Newton's method needs 3 to 8 steps
+_SMALL = 1e-15  # relative precision
+_TINY = 1e-290  # p log p is negligible below, and 1 / p is finite
 
 
 @kernel
@@ -18,7 +18,7 @@ def bernoulli_kl(p: float, q: float) -> float:
     .. math:: \mathrm{kl}(p, q) = p \log \frac pq + (1 - p) \log \frac{1 - p}{1 - q}
 
     with 0 log 0 = 0, and infinite where q is certain and p is not. Written with the logarithm of
-    1 + (q - p) / p, so that nothing is lost where p and q are close.
+    1 + (q - p) / p, which is accurate if p and q are close.
 
     >>> math.isclose(bernoulli_kl(0.5, 0.25), math.log(4 / 3) / 2)
     True
@@ -39,10 +39,10 @@ def bernoulli_kl(p: float, q: float) -> float:
 
 @kernel
 def kl_above(mean: float, bound: float) -> float:
-    r"""Return a cheap number that is never below `kl_upper(mean, bound)`.
+    r"""Return an upper bound of `kl_upper(mean, bound)` that is cheap to compute.
 
     The smaller of what :math:`2 (q - p)^2 \le \mathrm{kl}(p, q)` (Pinsker) and
-    :math:`(q - p)^2 \le 2 q\, \mathrm{kl}(p, q)` leave open, and a hair more for rounding.
+    :math:`(q - p)^2 \le 2 q\, \mathrm{kl}(p, q)` imply, and a little more for rounding errors.
 
     >>> kl_above(0.5, 0.02) > 0.6 >= kl_upper(0.5, 0.02)
     True
@@ -58,7 +58,7 @@ def kl_upper(mean: float, bound: float) -> float:
     r"""Return the largest q in [mean, 1] with :math:`\mathrm{kl}(\text{mean}, q) \le` `bound`.
 
     A mean outside [0, 1] counts as the nearer end. The divergence is convex and increasing in q
-    above the mean, so Newton's method from above comes down to q without ever passing it.
+    above the mean, so Newton's method from above converges monotonically.
 
     >>> kl_upper(0.0, math.log(2)), kl_upper(1.0, 0.3), kl_upper(0.25, 0.0)
     (0.5, 1.0, 0.25)

@@ -1,4 +1,4 @@
-"""The losses of an arm, and the confidence bound that CBT and empirical CBT make of them."""
+"""The losses of an arm, and their confidence bound, for CBT and empirical CBT."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Losses(Record):
     total: float  # the sum of losses
     squares: float  # the sum of their squares
     bound: float  # L
-    late: int  # pulls whose reward was not there when the next pull was asked for
+    late: int  # late pulls
 
 
 @kernel

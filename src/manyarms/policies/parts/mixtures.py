@@ -1,14 +1,13 @@
-"""Mixture-arms: pulling one pulls an arm drawn with the frequencies of an earlier iteration.
+"""Mixture-arms: a pull draws an arm with the frequencies of an earlier iteration.
 
 Mixture-arm j has a share for every member of iteration j's set: the pulls that the member got.
-Drawing one is inverting the cumulative shares, with a guide table that starts the search next to
-its end (Chen & Asau 1974): two steps in expectation, whatever the size of the set. A share may
-belong to another mixture-arm; then the draw goes on there.
+Drawing one is inverting the cumulative shares, with a guide table (Chen & Asau 1974): two steps in
+expectation, whatever the size of the set. A share may belong to another mixture-arm, which is drawn
+from then.
 
 MOSS++ and empMOSS++ run MOSS (`moss_run.py`) in iterations, and each iteration becomes a
-mixture-arm. Arms that come may be drawn when the next iteration begins. An arm that goes loses its
-slots and its shares of mixture-arms, and the set shrinks, K with it; a set left without any member
-gets a fresh arm.
+mixture-arm. New arms may be drawn when the next iteration begins. A retired arm loses its slots and
+its shares of mixture-arms, and the set and K shrink; a set without members gets a fresh arm.
 """
 
 from __future__ import annotations
@@ -39,17 +38,17 @@ class Share(Record):
     guide: int  # for the k-th of equal parts of the pulls: the member it begins with
 
 
-class Tally(Record):
+class MixtureCounts(Record):
     closed: int  # mixture-arms
     filled: int  # shares
 
 
 class Mixtures(NamedTuple):
-    """Mixture-arms 1, 2, …, one behind the other."""
+    """The mixture-arms 1, 2 and so on."""
 
     share: Records[Share]
     end: Ints  # by mixture-arm: where its shares end; end[0] = 0
-    tally: Records[Tally]  # [tally]
+    counts: Records[MixtureCounts]  # [counts]
     words: Stream
     waiting: Ints  # those that wait for their first pull in this iteration
     order: Stream
@@ -69,7 +68,7 @@ def mixtures(memory: Memory, *, shares: int, arms: int, most: int) -> Mixtures:
     return Mixtures(
         memory.records(shares, Share, most=most),
         memory.ints(arms + 1),
-        memory.records(1, Tally),
+        memory.records(1, MixtureCounts),
         stream(memory),
         memory.ints(arms),
         stream(memory),
@@ -85,7 +84,7 @@ def reset_iterations(state: Any, key: int, horizon: int) -> None:
     reset_arms(state.moss, key)
     restart(state.mixtures.order, draw(key, ORDER))
     restart(state.mixtures.words, draw(key, MIXTURES))
-    wipe(state.mixtures.tally, 0)
+    wipe(state.mixtures.counts, 0)
     wipe(state.clock, 0)
     state.clock[0].horizon = horizon
 
@@ -95,7 +94,7 @@ def reset_iterations(state: Any, key: int, horizon: int) -> None:
 
 @kernel
 def wait_for(moss: MossRun, mixtures: Mixtures, j: int) -> None:
-    """Let mixture-arm j wait for its first pull, unless all its arms are retired."""
+    """Mark mixture-arm j as waiting for its first pull, unless all its arms are retired."""
     if mixture_pulls(mixtures, j) > 0:
         mixtures.waiting[moss.run[0].waiting] = j
         moss.run[0].waiting += 1
@@ -149,9 +148,9 @@ def real_arm(mixtures: Mixtures, member: int) -> int:
 @kernel
 def add_share(mixtures: Mixtures, member: int, pulls: int) -> None:
     """Add a member to the mixture-arm that is being made."""
-    at = mixtures.tally[0].filled
-    mixtures.tally[0].filled = at + 1
-    begins = at == mixtures.end[mixtures.tally[0].closed]
+    at = mixtures.counts[0].filled
+    mixtures.counts[0].filled = at + 1
+    begins = at == mixtures.end[mixtures.counts[0].closed]
     mixtures.share[at].member = member
     mixtures.share[at].until = pulls if begins else mixtures.share[at - 1].until + pulls
 
@@ -159,9 +158,9 @@ def add_share(mixtures: Mixtures, member: int, pulls: int) -> None:
 @rare
 def close_mixture(mixtures: Mixtures) -> None:
     """Complete the mixture-arm: build its guide table."""
-    mixtures.tally[0].closed += 1
-    mixtures.end[mixtures.tally[0].closed] = mixtures.tally[0].filled
-    _guide(mixtures, mixtures.tally[0].closed)
+    mixtures.counts[0].closed += 1
+    mixtures.end[mixtures.counts[0].closed] = mixtures.counts[0].filled
+    _guide(mixtures, mixtures.counts[0].closed)
 
 
 @kernel
@@ -194,12 +193,12 @@ def arrive_later(state: Any, count: int) -> None:
 
 @rare
 def lose_arm(state: Any, arm: int) -> None:
-    """Take a retired arm out of mixture-arms, slots and fresh arms; K is as it was."""
+    """Remove a retired arm from mixture-arms, slots and fresh arms; K does not change."""
     moss, mixtures, run = state.moss, state.mixtures, state.moss.run[0]
     add_name(moss.retired, arm)
     leave_mixtures(mixtures, arm)
     for slot in range(run.opened):
-        if is_gone(mixtures, moss.slot[slot].member, arm):
+        if is_empty_without(mixtures, moss.slot[slot].member, arm):
             close_slot(moss, slot)
     waiting, run.waiting = run.waiting, 0
     for k in range(waiting):
@@ -217,7 +216,7 @@ def tried(moss: MossRun) -> int:
 
 
 @rare
-def is_gone(mixtures: Mixtures, member: int, arm: int) -> bool:
+def is_empty_without(mixtures: Mixtures, member: int, arm: int) -> bool:
     """Whether the member is the retired arm, or a mixture-arm left without arms."""
     return member == arm or (GONE < member < 0 and mixture_pulls(mixtures, -member) == 0)
 
@@ -225,7 +224,7 @@ def is_gone(mixtures: Mixtures, member: int, arm: int) -> bool:
 @rare
 def leave_mixtures(mixtures: Mixtures, arm: int) -> None:
     """Remove a retired arm from all mixture-arms, and mixture-arms that are now empty."""
-    for j in range(1, mixtures.tally[0].closed + 1):
+    for j in range(1, mixtures.counts[0].closed + 1):
         before, until = 0, 0
         for at in range(mixtures.end[j - 1], mixtures.end[j]):
             share = mixtures.share[at]

@@ -9,8 +9,8 @@ The set has members of three kinds:
 Fresh and waiting members have index +inf: they come first, in random order. K in the index counts
 all three kinds.
 
-Arms that come join those that fresh arms are drawn from. An arm that goes loses its slot, and a
-fresh one takes its place while there are any.
+Fresh arms are drawn from new arms, too. A retired arm loses its slot, and a fresh one replaces it
+while there are any.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from manyarms.policies.parts.randomness import FRESH, TIES
 
 GONE = -(1 << 62)  # the member of a slot whose arm was retired
 _UNSEEN = 1e300  # above every index
-_ALWAYS = 1 << 62  # more pulls than there are
+_ALWAYS = 1 << 62  # more pulls than any replication has
 _MOST_LATE = (1 << 31) - 1  # late pulls of a slot at a time
 
 
@@ -73,13 +73,13 @@ class MossRun(NamedTuple):
     slot: Records[Slot]
     run: Records[Run]
     late: Ints  # by slot: pulls whose reward was not there when the next pull was asked for
-    log: Floats  # log N, where it was needed before; 0 elsewhere
+    log: Floats  # log N if it was needed before, else 0
     rule: MossIndex
     ties: Stream
     rank: Tournament
     sampler: Sampler  # draws fresh arms
     words: Stream
-    pool: Ints  # [the number of arms that ever were]
+    pool: Ints  # [the number of arms, with retired ones]
     retired: HashMap  # arms that must not be pulled any more
 
 
@@ -164,7 +164,7 @@ def ask_arms(moss: MossRun) -> tuple[int, int]:
 
 @kernel
 def choose(moss: MossRun) -> int:
-    """Return the slot to pull: of a fresh arm while there are any, else one of largest index."""
+    """Return the slot to pull: a fresh arm's while there are any, else one of largest index."""
     if moss.run[moss.rank.number].fresh > 0:
         return open_fresh(moss)
     return leader(moss.rank, moss.ties)
@@ -251,7 +251,7 @@ def moss_index(moss: MossRun, slot: int, late: int) -> float:
 
 @kernel
 def _log_of(moss: MossRun, number: int) -> float:
-    """Return the logarithm; half of a pull's time would go into it without the table."""
+    """Return the logarithm from a table, which halves the time of a pull."""
     if number >= places(moss.log):
         return math.log(number)
     value = moss.log[number]
@@ -352,7 +352,7 @@ def replace_arm(moss: MossRun, arm: int) -> None:
 
 @rare
 def close_slot(moss: MossRun, slot: int) -> None:
-    """Take the slot of a retired arm out of the ranking, and out of mixture-arms to come."""
+    """Remove the slot of a retired arm from the ranking, and from later mixture-arms."""
     moss.run[moss.rank.number].gone += 1
     moss.slot[slot].member = GONE
     moss.slot[slot].asked = 0

@@ -1,4 +1,4 @@
-"""Parameters that several policies share, and what follows from them."""
+"""Parameters that several policies share."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from manyarms.policies.parts.moss_run import MossIndex, MossRun, moss_run
 from manyarms.protocol import Policy
 from manyarms.protocol.parameters import Flag, Number, Positive, choice, number
 
-B = TypeVar("B", bound="ToldBestMean")
+B = TypeVar("B", bound="KnowsBestMean")
 S = TypeVar("S", bound="SigmaPolicy")
 G = TypeVar("G", bound="GuardPolicy")
 
@@ -111,8 +111,8 @@ class IndexPolicy(SigmaPolicy, RankingPolicy):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ToldBestMean(Policy):
-    """A policy that must know the best mean; a simulation gives it that of the instance."""
+class KnowsBestMean(Policy):
+    """A policy that must know the best mean; a simulation takes it from the instance."""
 
     best_mean: Number | None = None
 

@@ -1,11 +1,11 @@
-"""The purposes of random words. Each has a key of its own, so no draw shifts another."""
+"""The purposes of random words. Each has its own key, so that draws are independent."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from manyarms.core.jit import kernel
-from manyarms.core.rng import Stream, draw, next_word, restart, unit
+from manyarms.core.rng import Stream, draw, next_word, restart
 from manyarms.core.sampler import Sampler, clear_sampler, pick
 
 FRESH = 1  # which arm is drawn next: one word for each arm
@@ -30,7 +30,7 @@ def reset_order(sampler: Sampler, words: Stream, key: int) -> None:
 
 @kernel
 def reset_draws(state: Any, key: int) -> None:
-    """Begin a new random order, and new ties, where a state has `sampler`, `words` and `ties`."""
+    """Begin a new random order and new ties of a state with `sampler`, `words` and `ties`."""
     reset_order(state.sampler, state.words, key)
     restart(state.ties, draw(key, TIES))
 
@@ -39,15 +39,3 @@ def reset_draws(state: Any, key: int) -> None:
 def draw_fresh(sampler: Sampler, words: Stream) -> int:
     """Return the next arm of a random order; there must be one."""
     return pick(sampler, 0, next_word(words))
-
-
-@kernel
-def is_success(reward: float, rounding: Stream) -> bool:
-    """Round a reward for rules made for 0 and 1.
-
-    One between them is a success with the probability it says, which keeps the mean; one outside
-    counts as the nearer end.
-    """
-    if 0.0 < reward < 1.0:
-        return unit(next_word(rounding)) < reward
-    return reward >= 1.0

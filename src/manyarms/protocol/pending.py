@@ -1,7 +1,7 @@
-"""Pending pulls: asked for, and their reward not told yet. Live and simulated runs share this.
+"""Pending pulls, whose rewards have not been told; for live and simulated runs.
 
 A pull becomes late when the next one is asked for before its reward was told. Only then is the
-policy informed. So a game without late rewards is the paper's, bit for bit.
+policy informed. So a run without late rewards is the paper's, bit for bit.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from manyarms.core.jit import kernel
 from manyarms.core.memory import Record, Records
 from manyarms.protocol.policy import ask, count_late, generation, tell
 
-_NEVER = -1  # the generation of a pull that teaches the policy nothing
+_NEVER = -1  # the generation of a pull whose reward is ignored
 
 
-class InFlight(Record):
+class PendingRecord(Record):
     """A pull that was asked for."""
 
     slot: int
@@ -25,16 +25,16 @@ class InFlight(Record):
 
 
 @kernel
-def launch(state: Any, flight: Records[InFlight], number: int, before: int) -> int:
+def ask_pull(state: Any, pending: Records[PendingRecord], number: int, before: int) -> int:
     """Ask for pull `number`, and return its arm.
 
     `before` is the number of the last pull if that is pending, else -1.
     """
-    if before >= 0 and flight[before].generation == generation(state):
-        flight[before].late = 1
-        count_late(state, flight[before].slot, 1)
+    if before >= 0 and pending[before].generation == generation(state):
+        pending[before].late = 1
+        count_late(state, pending[before].slot, 1)
     slot, arm = ask(state)
-    pull = flight[number]
+    pull = pending[number]
     pull.slot = slot
     pull.arm = arm
     pull.generation = generation(state)
@@ -43,9 +43,9 @@ def launch(state: Any, flight: Records[InFlight], number: int, before: int) -> i
 
 
 @kernel
-def land(state: Any, flight: Records[InFlight], number: int, reward: float) -> None:
+def tell_pull(state: Any, pending: Records[PendingRecord], number: int, reward: float) -> None:
     """Tell the reward of a pull to the policy, unless it has restarted since."""
-    pull = flight[number]
+    pull = pending[number]
     if pull.generation == generation(state):
         tell(state, pull.slot, reward)
         if pull.late == 1:
@@ -53,9 +53,9 @@ def land(state: Any, flight: Records[InFlight], number: int, reward: float) -> N
 
 
 @kernel
-def lose(state: Any, flight: Records[InFlight], number: int) -> None:
-    """Abandon a pull: its reward is ignored from now on, even if it comes."""
-    pull = flight[number]
+def abandon_pull(state: Any, pending: Records[PendingRecord], number: int) -> None:
+    """Abandon a pull: ignore its reward from now on."""
+    pull = pending[number]
     if pull.generation == generation(state):
         count_late(state, pull.slot, -pull.late)
         pull.generation = _NEVER

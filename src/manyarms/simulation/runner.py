@@ -1,4 +1,4 @@
-"""What it takes to play one policy in one cell, on any machine; and the workbench for threads."""
+"""Run the replications of one policy in one cell, in threads; `gpu.py` runs them on a GPU."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from manyarms.protocol.keys import run_key
 from manyarms.protocol.plain_classes import plays_plainly
 from manyarms.protocol.recommend import scale_of
 from manyarms.protocol.state_dump import classes_in
-from manyarms.simulation.play import InTurn, Late, Recorder, Stretch, late, play
+from manyarms.simulation.play import InTurn, Late, Measured, Stretch, late, play
 from manyarms.simulation.players import Player
-from manyarms.simulation.sweep import Cell, new_state
+from manyarms.simulation.sweep import Cell, informed_policy, new_state
 
 PIECE, SLOW_PIECE = 1 << 20, 1 << 11  # pulls that take some 30 ms: compiled, and in CPython
 
@@ -33,7 +33,7 @@ class Played(NamedTuple):
 
 
 class Stopped(BaseException):
-    """Ends a game that nobody waits for any more."""
+    """Raised when a result is no longer wanted."""
 
 
 class Workspace(NamedTuple):
@@ -60,8 +60,8 @@ def row_type(times: int) -> np.dtype[Any]:
     return np.dtype([("regret", "<f8", (times,)), *counts, ("recommended_mean", "<f8")])
 
 
-class Pairing:
-    """One policy in one cell."""
+class Runner:
+    """Runs replications of one policy in one cell."""
 
     def __init__(self, cell: Cell, player: Player, *, seed: int, record_arms: bool) -> None:
         self.label = str(player.policy)
@@ -70,8 +70,8 @@ class Pairing:
         self._key: Any = np.array([run_key(seed)], np.uint64)
         self._times: Any = np.array(cell.times, np.int64)
         self._recorded = cell.horizon if record_arms else 0  # pulls whose arm is kept
-        limits = (0.0, 1.0) if cell.instance.rewards.bounded else None
-        self._scale = scale_of(player.policy, limits)
+        policy = informed_policy(player.policy, cell.instance)
+        self._scale = scale_of(policy, cell.instance.rewards.reward_range)
 
     def new_workspace(self, memory: Memory) -> Workspace:
         """Make room for a replication that meets as many arms as the memory is made for."""
@@ -83,8 +83,8 @@ class Pairing:
         return Workspace(state, rewards, tape(memory, n_arms, min(memory.arms_met, pulls)))
 
 
-class Workbench(Pairing):
-    """Plays replications in several threads, and may keep the arm of every pull."""
+class CpuRunner(Runner):
+    """Runs replications in several threads, and may keep the arm of every pull."""
 
     def __init__(self, cell: Cell, player: Player, *, seed: int, record_arms: bool = False) -> None:
         super().__init__(cell, player, seed=seed, record_arms=record_arms)
@@ -111,7 +111,7 @@ class Workbench(Pairing):
             compile_now(
                 f"{self.label} on {self._cell.instance.rewards!r} rewards",
                 self._loop,
-                lambda: self._call(self._idle[0], self._new_recorder(0), 0, 0, 0),
+                lambda: self._call(self._idle[0], self._new_measured(0), 0, 0, 0),
             )
 
     def play(
@@ -123,10 +123,10 @@ class Workbench(Pairing):
             workspace = self._idle.pop()
         except IndexError:
             workspace = self.new_workspace(self._memory)
-        whole = self._new_recorder(count)
+        whole = self._new_measured(count)
         for block in blocks(count, self._piece // self._cell.horizon):
             columns: Any = (column[block.start : block.stop] for column in whole[1:])
-            part = Recorder(whole.times, *columns)
+            part = Measured(whole.times, *columns)
             self._play_block(workspace, part, first + block.start, stopped, done)
         self._idle.append(workspace)
         arms = whole.arms if self._recorded > 0 else None
@@ -135,7 +135,7 @@ class Workbench(Pairing):
     def _play_block(
         self,
         workspace: Workspace,
-        recorder: Recorder,
+        measured: Measured,
         first: int,
         stopped: Callable[[], bool],
         done: Callable[[int], None],
@@ -145,27 +145,27 @@ class Workbench(Pairing):
             if stopped():
                 raise Stopped
             stop = min(start + self._piece, horizon)
-            self._call(workspace, recorder, first, start, stop)
-            done((stop - start) * len(recorder.best_pulls))
+            self._call(workspace, measured, first, start, stop)
+            done((stop - start) * len(measured.best_pulls))
 
     def _call(
-        self, workspace: Workspace, recorder: Recorder, first: int, start: int, stop: int
+        self, workspace: Workspace, measured: Measured, first: int, start: int, stop: int
     ) -> None:
         number = self._cell.first_replication + first
         stretch = Stretch(self._key, number, start, stop, self._scale)
         self._loop(
-            workspace.state, workspace.rewards, self._world, workspace.tape, stretch, recorder
+            workspace.state, workspace.rewards, self._world, workspace.tape, stretch, measured
         )
-        distinct: Any = recorder.distinct_arms
-        for arm in np.asarray(recorder.recommended)[distinct < 0]:
+        distinct: Any = measured.distinct_arms
+        for arm in np.asarray(measured.recommended)[distinct < 0]:
             raise no_such_arm(self.label, arm, self._cell.instance.n_arms)
 
-    def _new_recorder(self, count: int) -> Recorder:
+    def _new_measured(self, count: int) -> Measured:
         regret, means = np.zeros((count, len(self._times) + 1)), np.zeros(count)
         counts = [np.zeros(count, np.int64) for _ in range(3)]
         arms = np.zeros((count, self._recorded), np.int64)
         columns: Any = regret, *counts, means, arms
-        return Recorder(self._times, *columns)
+        return Measured(self._times, *columns)
 
 
 def no_such_arm(label: str, arm: int, n_arms: int) -> ParameterError:
@@ -176,10 +176,10 @@ def no_such_arm(label: str, arm: int, n_arms: int) -> ParameterError:
     )
 
 
-def rows_of(recorder: Recorder) -> NDArray[Any]:
+def rows_of(measured: Measured) -> NDArray[Any]:
     """Return what was recorded as one row for each replication."""
-    rows = np.zeros(len(recorder.best_pulls), row_type(len(recorder.times)))
-    rows["regret"] = recorder.regret[:, :-1]
+    rows = np.zeros(len(measured.best_pulls), row_type(len(measured.times)))
+    rows["regret"] = measured.regret[:, :-1]
     for name in ("best_pulls", "distinct_arms", "recommended", "recommended_mean"):
-        rows[name] = getattr(recorder, name)
+        rows[name] = getattr(measured, name)
     return rows
