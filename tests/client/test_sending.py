@@ -9,7 +9,7 @@ import inspect
 import socket
 import threading
 from collections.abc import Callable, Iterator
-from itertools import repeat
+from itertools import count, repeat
 from typing import Any
 
 import pytest
@@ -17,7 +17,7 @@ import pytest
 import manyarms as ma
 from manyarms.client import AsyncRemote
 from manyarms.client.answers import Answer
-from manyarms.client.base import Lost
+from manyarms.client.base import Client, Lost
 from tests.client.scripted import BUSY, GIVEN, REFUSED, SILENT, STALE, STANDBY, UNKNOWN, Script
 
 pytestmark = pytest.mark.interpreted
@@ -277,15 +277,17 @@ def test_addresses_that_are_none() -> None:
     assert [one.prefix for one in ma.Remote([A, B], "x")._addresses] == ["", "/arms"]
 
 
-def test_an_address_where_nobody_is() -> None:
+def test_an_address_where_nobody_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    moments = count()  # a second passes whenever the client looks at the clock
+    monkeypatch.setattr(Client, "_clock", staticmethod(lambda: float(next(moments))))
     with socket.create_server(("127.0.0.1", 0)) as taken:
         nobody = f"http://127.0.0.1:{taken.getsockname()[1]}"
     said = rf"At {nobody}: .*Refused.* At {nobody}/b: .*Refused"
     with pytest.raises(ma.ServiceError, match=said):
-        ma.Remote([nobody, f"{nobody}/b"], "x", retry_for=0.3).ask()
+        ma.Remote([nobody, f"{nobody}/b"], "x", retry_for=2.5).ask()
 
     async def ask() -> None:
-        async with AsyncRemote([nobody, f"{nobody}/b"], "x", retry_for=0.3) as remote:
+        async with AsyncRemote([nobody, f"{nobody}/b"], "x", retry_for=2.5) as remote:
             await remote.ask()
 
     with pytest.raises(ma.ServiceError, match=f"At {nobody}: .* At {nobody}/b: .*Connect"):

@@ -54,7 +54,7 @@ def test_a_backup_under_load_ends_and_holds_a_state_that_replays(
         code, said = run("backup", f"sqlite:///{tmp_path}/x.db", str(target))
     finally:
         enough.set()
-        writer.join(30)
+        writer.join()
     assert code == 0, said
     assert stat.S_IMODE(target.stat().st_mode) == 0o600
     link = sqlite3.connect(target)

@@ -93,14 +93,14 @@ def _server() -> Iterator[str]:
         yield address
     finally:
         process.send_signal(signal.SIGINT)
-        process.wait(30)
+        process.wait(120)
         shutil.rmtree(folder, ignore_errors=True)
 
 
 def _wait_for(address: str) -> None:
     import psycopg
 
-    end = time.monotonic() + 60
+    end = time.monotonic() + 120
     while True:
         try:
             psycopg.connect(address, connect_timeout=2).close()
