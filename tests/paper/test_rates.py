@@ -6,7 +6,6 @@ import math
 from collections import defaultdict
 from collections.abc import Callable
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,15 +13,14 @@ import pytest
 
 from manyarms.errors import ParameterError
 from manyarms.policies import MOSSPlusPlus
-from manyarms.simulation import Cell, Result, run
+from manyarms.simulation import Cell, Result
 from paper.exponents import (
     Array,
     MeasuredExponent,
     fit_exponent,
     measured_exponents,
-    table_of,
 )
-from paper.rates import APART, measured_rates, runs_at, sweep, write
+from paper.rates import APART, runs_at, sweep
 from tests.report.made import made_result
 
 HORIZONS = [2**k for k in range(10, 23, 2)]
@@ -125,13 +123,6 @@ def test_the_worst_factor_counts() -> None:
     assert fit.regret == pytest.approx([max(t**0.9 / 100, t**0.5) for t in HORIZONS])
 
 
-def test_what_cannot_be_fitted() -> None:
-    with pytest.raises(ParameterError, match="at least 3 horizons for 3 parameters, got 2"):
-        fit_exponent({8: [np.ones(2)], 16: [np.ones(2)]}, largest_log_power=1.0)
-    with pytest.raises(ParameterError, match="positive means"):
-        fit_exponent({t: [np.zeros(2)] for t in HORIZONS}, largest_log_power=1.0)
-
-
 def test_intervals_hold_the_truth() -> None:
     """Nominally 95 %, of 60 made-up experiments with 40 runs for each horizon.
 
@@ -187,38 +178,3 @@ def test_the_faster_growth_is_the_measured_one() -> None:
     assert oracle.rate == pytest.approx(0.65)
     assert quantile.rate == pytest.approx(0.867)
     assert [one.fit.largest_log_power for one in measured()] == [2.5, 1.0, 1.0]
-
-
-@pytest.mark.patient
-def test_table() -> None:
-    table = table_of(measured())
-    assert [row[0] for row in table.rows] == ["MOSS++ (β = 0.5)", "MOSS Oracle", "Quantile"]
-    assert {len(row) for row in table.rows} == {len(table.head)}
-    assert table.rows[0][3].startswith("0.800 [")
-
-
-@pytest.mark.slow
-def test_figure() -> None:
-    figure = measured_rates(measured())
-    (legend,) = figure.legends
-    assert [text.get_text() for text in legend.get_texts()] == [
-        "MOSS++ (β = 0.5)",
-        "minimax, and MOSS Oracle",
-        "Quantile",
-    ]
-    dashes = [line for line in figure.axes[0].lines if line.get_marker() == "_"]
-    heights = [float(np.asarray(line.get_ydata()).item()) for line in dashes]
-    assert heights[0] == pytest.approx(0.8)  # the slopes without log log
-    with pytest.raises(ParameterError, match="`measured` must contain at least one"):
-        measured_rates([])
-
-
-@pytest.mark.slow
-def test_what_is_written(tmp_path: Path) -> None:
-    short = sweep(2, 0, alphas=(0.3,), betas=(0.5,), longest=14)
-    files = write(run(short, tmp_path / "results", progress=False), tmp_path)
-    assert [path.name for path in files] == ["rates.svg", "rates.md"]
-    page = files[1].read_text()
-    assert "log R = a + θ log T + b log log T" in page
-    assert "Runs: 2 (planted: 8) up to T = 2^14, then fewer, as 1/T, but at least 2." in page
-    assert page.count("| MOSS Oracle |") == 1
