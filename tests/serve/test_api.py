@@ -279,12 +279,7 @@ def test_pages_of_events(served: InThread) -> None:
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        ({"policy": "mos"}, "Unknown policy 'mos'. Did you mean 'moss'?"),
         ({"policy": "moss++(betta=1)"}, "betta"),
-        ({"policy": "moss"}, "`horizon` must be given to moss, got None."),
-        ({"horizon": 0}, "`horizon` must be an integer >= 1"),
-        ({"reward_range": [1, 0]}, "reward_range"),
-        ({"window": -1}, "`window` must be a number >= 0.1, got -1"),
         (
             {"policy": "sequential-halving", "n_arms": 1 << 50, "horizon": 1 << 40},
             "`policy` must draw at most 65536 arms before the first pull",
@@ -325,13 +320,8 @@ def test_the_same_experiment_again_is_no_mistake(served: InThread) -> None:
     ("body", "status"),
     [
         (b"{", 400),
-        (b"\xff\xfe", 400),
-        (b"[1]", 422),
-        (b'{"tells": []}', 422),
         (b'{"tells": [{"pull": 0}]}', 422),
-        (b'{"tells": [{"pull": -1, "reward": 1}]}', 422),
         (b'{"tells": [{"pull": 0, "reward": NaN}]}', 400),
-        (b'{"tells": [{"pull": 0, "reward": "1"}]}', 422),
         (b'{"tells": [' + b'{"pull": 0, "reward": 1},' * 10_001 + b"]}", 400),
         (b"x" * (3 << 20), 413),
     ],
@@ -343,15 +333,10 @@ def test_bodies_that_cannot_be(served: InThread, body: bytes, status: int) -> No
 @pytest.mark.parametrize(
     ("method", "path", "status"),
     [
-        ("GET", "/v1/nothing", 404),
         ("GET", "/v1/experiments/a/nothing", 404),
-        ("PATCH", "/v1/experiments/a/asks", 405),
         ("GET", "/v1/experiments/a/asks", 405),
-        ("GET", "/v1/experiments/a%20b", 404),
         ("GET", "/v1/experiments/..%2f..%2fetc", 404),
-        ("GET", "/v1/experiments/", 422),
         ("GET", f"/v1/experiments/{'a' * 201}", 422),
-        ("GET", "/v1/experiments/a/arms?limit=0", 422),
         ("GET", "/v1/experiments/a/arms?sort=name", 422),
     ],
 )

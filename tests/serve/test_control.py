@@ -9,7 +9,6 @@ import pytest
 
 import manyarms as ma
 from manyarms.live.opening import replayed
-from manyarms.serve import clock
 from tests.serve.machines import (
     TOKEN,
     InThread,
@@ -18,7 +17,6 @@ from tests.serve.machines import (
     new_name,
     opened,
     path_of,
-    wait,
 )
 
 ARMS = [f"item {k}" for k in range(10)]
@@ -91,53 +89,6 @@ def test_keys(served: InThread) -> None:
     assert call(served.port, "POST", f"{path}/tells", unknown)[1]["results"][0]["status"] == 404
     status, waiting = call(served.port, "GET", f"{path}/pending?limit=100")
     assert {pull["arm"] for pull in waiting["oldest"]} >= {"current"}
-
-
-def test_windows_end_its_pulls_too(served: InThread, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = path_of(new_name())
-    spec = {"n_arms": 5, "control": "today", "share": 0.5, "seed": 1, "window": 3600, "hold": True}
-    assert call(served.port, "PUT", path, spec | {"missing": 0})[0] == 201
-    pulls = call(served.port, "POST", f"{path}/asks", {"k": 30})[1]["pulls"]
-    own = [pull for pull in pulls if pull["arm"] == "today"]
-    assert 0 < len(own) < 30
-    tell = {"tells": [{"pull": pull["pull"], "reward": 1} for pull in own[:5]]}
-    results = call(served.port, "POST", f"{path}/tells", tell)[1]["results"]
-    assert {result["held"] for result in results} == {True}
-    passed = clock._passed
-    monkeypatch.setattr(clock, "_passed", lambda: passed() + 3600)
-    wait(lambda: call(served.port, "GET", f"{path}/pending")[1]["count"] == 0)
-    said = call(served.port, "GET", f"{path}/uplift")[1]
-    assert (said["control_told"], said["control_mean"]) == (len(own), 5 / len(own))
-    summary = call(served.port, "GET", path)[1]
-    assert summary["told"] == summary["pulls"] == 30 - len(own)
-
-
-def test_what_uplift_says(served: InThread) -> None:
-    path = path_of(new_name())
-    assert call(served.port, "PUT", path, {"control": "current"})[0] == 201
-    status, said = call(served.port, "GET", f"{path}/uplift")
-    assert (status, said["missing"], said["control"]) == (
-        200,
-        "no reward has been told yet for any arm in play.",
-        "current",
-    )
-    assert call(served.port, "GET", f"{path}/uplift?confidence=1")[0] == 422
-    call(served.port, "POST", f"{path}/arms", {"names": ["a", "b"]})
-    name = path.rsplit("/", 1)[1]
-    with remote_of(served, name) as remote:
-        assert "no reward has been told" in remote.uplift().missing
-        for pull in remote.ask(200):
-            remote.tell(pull, float(pull.arm == "a"))
-        uplift = remote.uplift(confidence=0.9)
-        assert (uplift.arm, uplift.control_mean, uplift.better) == ("a", 0.0, True)
-        assert uplift.ratio_interval[1] == float("inf")
-        said = call(served.port, "GET", f"{path}/uplift?confidence=0.9")[1]
-        assert " rewards), 90 % sure however often you look" in said["text"]
-        assert said["ratio"] is None  # nothing was earned
-    plain = path_of(new_name())
-    assert call(served.port, "PUT", plain, {"n_arms": 3})[0] == 201
-    missing = call(served.port, "GET", f"{plain}/uplift")[1]["missing"]
-    assert missing == "there is no control. Set `control` when the experiment begins."
 
 
 @pytest.mark.parametrize(

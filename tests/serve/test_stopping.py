@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import manyarms as ma
-from tests.serve.machines import TOKEN, InThread, call, in_thread, made_token, new_name
+from tests.serve.machines import TOKEN, InThread, call, in_thread
 
 
 def _played(port: int, path: str, pulls: int, best: str) -> None:
@@ -109,14 +109,6 @@ def test_an_experiment_ends_with_its_horizon(served: InThread) -> None:
     assert call(port, "DELETE", path)[0] == 200
 
 
-def test_a_finished_experiment_may_be_deleted(served: InThread) -> None:
-    port, path = served.port, "/v1/experiments/short"
-    call(port, "PUT", path, {"policy": "moss", "horizon": 1, "n_arms": 3})
-    assert call(port, "DELETE", path)[0] == 409
-    call(port, "POST", f"{path}/asks", {})
-    assert call(port, "DELETE", path)[0] == 200
-
-
 def test_advice_is_possible_where_it_is_given(served: InThread) -> None:
     """Prospector keeps to an arm that never fails: more pulls tell nothing about the others."""
     port, path = served.port, "/v1/experiments/settled"
@@ -131,41 +123,6 @@ def test_advice_is_possible_where_it_is_given(served: InThread) -> None:
         wanted = {"arm": arm, "rewards": [0.0] * 400}
         assert call(port, "POST", f"{path}/observations", wanted)[0] == 200
     assert call(port, "GET", f"{path}/verdict")[1]["stop"]
-
-
-def test_a_control_is_a_target(served: InThread) -> None:
-    port, path, page = served.port, "/v1/experiments/controlled", "/experiments/controlled"
-    spec: dict[str, Any] = {"policy": "moss", "horizon": 2000, "n_arms": 3}
-    spec |= {"control": "today", "share": 0.3}
-    assert call(port, "PUT", path, spec | {"seed": 1})[0] == 201
-    for _ in range(2):
-        pulls = call(port, "POST", f"{path}/asks", {"k": 500})[1]["pulls"]
-        tells = [{"pull": p["pull"], "reward": float(p["arm"] != "today")} for p in pulls]
-        assert call(port, "POST", f"{path}/tells", {"tells": tells})[0] == 200
-    for name in ("control", "today"):
-        said = call(port, "GET", f"{path}/verdict?target={name}&margin=0.5")[1]
-        assert said["stop"]
-        assert "it is better than 'today' by more than 0.5, 95 % sure." in said["headline"]
-    assert call(port, "GET", f"{path}/verdict?target=yesterday")[0] == 422
-    # as a setting
-    seen = call(port, "PATCH", path, {"target": "control"})[1]
-    assert (seen["spec"]["target"], seen["may_stop"]) == ("control", True)
-    assert "it is better than 'today', 95 % sure." in seen["headline"]
-    assert call(port, "GET", f"{path}/verdict")[1]["headline"] == seen["headline"]
-    assert call(port, "GET", f"{path}/verdict?epsilon=0.1")[1]["target"] is None
-    assert b'name="target" autocomplete="off" value="control"' in call(port, "GET", page)[1]
-    viewer = made_token(served.store, new_name(), "viewer")
-    shown = call(port, "GET", page, token=viewer)[1]
-    assert b"<dt>Good enough</dt><dd>better than today</dd>" in shown
-    for wrong in ("today", "5%", 2.0, -0.1):
-        assert call(port, "PATCH", path, {"target": wrong})[0] == 422, wrong
-    assert call(port, "PUT", "/v1/experiments/goal", spec | {"target": "control"})[0] == 201
-    del spec["control"]
-    spec["share"] = 0.05
-    status, answer = call(port, "PUT", "/v1/experiments/alone", spec | {"target": "control"})
-    assert (status, answer["parameter"]) == (422, "target")
-    assert call(port, "PUT", "/v1/experiments/alone", spec)[0] == 201
-    assert call(port, "PATCH", "/v1/experiments/alone", {"target": "control"})[0] == 422
 
 
 def test_a_question_that_is_misspelt_is_no_other_question(served: InThread) -> None:

@@ -61,44 +61,6 @@ def test_a_preview_changes_nothing(served: InThread) -> None:
     assert call(served.port, "GET", empty)[1]["state"] == "empty"
 
 
-def test_the_first_list_begins_the_game(served: InThread) -> None:
-    path = begun(served, [])
-    status, done = call(served.port, "PUT", f"{path}/arms", {"names": ["a", "b"]})
-    assert (status, done["added"], done["n_arms"]) == (200, ["a", "b"], 2)
-    assert call(served.port, "POST", f"{path}/asks", {})[0] == 200
-
-
-@pytest.mark.parametrize(
-    ("body", "status", "code"),
-    [
-        ({"names": []}, 422, "invalid"),
-        ({"names": ["new", ""]}, 422, "invalid"),
-        ({"count": 3}, 422, "invalid"),
-    ],
-)
-def test_what_is_refused_changes_nothing(
-    served: InThread, body: Any, status: int, code: str
-) -> None:
-    path = begun(served, ["red", "blue"])
-    answer = call(served.port, "PUT", f"{path}/arms", body)
-    assert (answer[0], answer[1]["code"]) == (status, code)
-    assert in_play(served, path) == {"red", "blue"}
-    assert call(served.port, "PUT", f"{path}/arms", {"names": ["new", "red"]})[0] == 200
-
-
-def test_numbers_and_policies_that_keep_their_arms(served: InThread) -> None:
-    path = path_of(new_name())
-    assert call(served.port, "PUT", path, {"n_arms": 3})[0] == 201
-    status, answer = call(served.port, "PUT", f"{path}/arms", {"names": ["a"]})
-    assert (status, answer["code"]) == (422, "numbers")
-    path = begun(served, ["a", "b"], policy="ss-greedy", horizon=99)
-    assert call(served.port, "PUT", f"{path}/arms", {"names": ["a", "b"]})[0] == 200
-    for keys in (["a"], ["a", "b", "c"]):
-        status, answer = call(served.port, "PUT", f"{path}/arms", {"names": keys})
-        assert (status, answer["code"]) == (422, "invalid")
-    assert in_play(served, path) == {"a", "b"}
-
-
 def test_known_names_are_skipped(served: InThread) -> None:
     path = begun(served, ["red", "blue"])
     assert call(served.port, "DELETE", f"{path}/arms/red")[0] == 200
@@ -139,23 +101,3 @@ def test_a_remote_plays_the_game_of_a_handle(
         assert remote.arms() == known
         assert not remote.sync_arms(wanted)
         remote.close()
-
-
-def test_new_arms_are_tried(served: InThread) -> None:
-    """Prospector keeps to an arm that earns 0.5 of 5000; then five that earn 0.9 are added."""
-    earns = {f"old {k}": 0.5 if k % 10 == 0 else 0.1 for k in range(5000)}
-    path = begun(served, list(earns))
-
-    def play(pulls: int) -> list[str]:
-        asked: list[str] = []
-        for _ in range(pulls // 50):
-            given = call(served.port, "POST", f"{path}/asks", {"k": 50})[1]["pulls"]
-            tells = [{"pull": one["pull"], "reward": earns[one["arm"]]} for one in given]
-            assert call(served.port, "POST", f"{path}/tells", {"tells": tells})[0] == 200
-            asked += [one["arm"] for one in given]
-        return asked
-
-    assert earns[play(4000)[-1]] == 0.5
-    earns |= {f"new {k}": 0.9 for k in range(5)}
-    assert call(served.port, "PUT", f"{path}/arms", {"names": list(earns)})[0] == 200
-    assert earns[play(500)[-1]] == 0.9
