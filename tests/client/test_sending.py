@@ -100,24 +100,12 @@ def test_there_is_a_pause_after_each_round_only() -> None:
 COMMANDS: list[Callable[..., Any]] = [
     lambda x, **limits: x.ask(**limits),
     lambda x, **limits: x.tell(1, 1.0, **limits),
-    lambda x, **limits: x.tell_many([(1, 1.0)], **limits),
     lambda x, **limits: x.abandon(1, **limits),
-    lambda x, **limits: x.retire("a", **limits),
-    lambda x, **limits: x.restore("a", **limits),
     lambda x, **limits: x.sync_arms(["a"], **limits),
     lambda x, **limits: x.add_arms(["a"], **limits),
     lambda x, **limits: x.season(**limits),
-    lambda x, **limits: x.pause(**limits),
-    lambda x, **limits: x.resume(**limits),
-    lambda x, **limits: x.stop(**limits),
     lambda x, **limits: x.change(target=0.5, **limits),
-    lambda x, **limits: x.recommend(**limits),
-    lambda x, **limits: x.top(3, **limits),
     lambda x, **limits: x.verdict(**limits),
-    lambda x, **limits: x.uplift(**limits),
-    lambda x, **limits: x.arms(**limits),
-    lambda x, **limits: x.progress(**limits),
-    lambda x, **limits: x.summary(**limits),
 ]
 
 
@@ -167,21 +155,6 @@ def test_limits_of_calls_that_take_long() -> None:
     remote.add_arms(["a"])
     remote.add_arms(3)
     assert [one.timeout for one in script.attempts] == [60.0, 5.0]
-
-
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        ({"timeout": 0}, "`timeout` must be a number > 0"),
-        ({"retry_for": -1}, "`retry_for` must be a number >= 0"),
-        ({"timeot": 1}, "Unknown parameter of `tell`: 'timeot'. Did you mean 'timeout'?"),
-        ({"agian": "ignore"}, "Unknown parameter of `tell`: 'agian'. Did you mean 'again'?"),
-    ],
-)
-def test_limits_that_are_none(given: dict[str, Any], said: str) -> None:
-    with pytest.raises(ma.ManyarmsError) as caught:
-        Script([]).remote().tell(1, 1.0, **given)
-    assert said in str(caught.value)
 
 
 def test_wrong_parameters_of_both_clients() -> None:

@@ -35,20 +35,6 @@ def test_an_arm_that_does_not_exist_is_reported(tmp_path: Path) -> None:
     assert all(map(str.startswith, lines, starts))
 
 
-@pytest.mark.slow
-def test_a_policy_may_print(tmp_path: Path) -> None:
-    prints = OWN_POLICY.format(arm=0).replace("slot, reward): pass", "slot, reward): print(reward)")
-    (tmp_path / "own.py").write_text(prints)
-    code = (
-        f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"
-        "import manyarms as ma, own\n"
-        "ma.simulate(own.Fixed(), ma.instances.from_means([1.0] * 3), horizon=3, replications=1)\n"
-    )
-    for _ in "compiled", "from disk":
-        done = run_python(code, MANYARMS_CACHE=str(tmp_path / "cache"))
-        assert done.stdout == "1.0\n" * 3
-
-
 @pytest.mark.compiled
 def test_kernels_cannot_allocate() -> None:
     import numpy as np

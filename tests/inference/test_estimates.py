@@ -148,13 +148,6 @@ def test_words() -> None:
     assert len(str(long)) < 120
 
 
-def test_words_without_a_horizon() -> None:
-    live = ma.Quantile().live(n_arms=5)
-    live.tell(live.ask(), 1.0)
-    assert str(live.progress()).startswith("1 pull, round 1\n1 reward told")
-    assert math.isnan(live.progress().share)
-
-
 def test_a_dataframe_has_a_row_for_every_arm_touched() -> None:
     live = _told({"a": [1.0, 0.0], "b": [0.5]})
     live.retire("b")

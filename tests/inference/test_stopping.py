@@ -255,23 +255,6 @@ def test_a_share_is_saved_as_it_was_given(epsilon: str) -> None:
     )
 
 
-def test_targets_that_cannot_be() -> None:
-    live = ma.MOSS().live(n_arms=3, horizon=9, seed=1)
-    for wrong in (70, -0.1, "9" * 5000):
-        with pytest.raises((ma.ParameterError, ma.UnknownArmError)):
-            live.verdict(target=wrong)
-
-
-def test_the_control_is_called_by_its_name() -> None:
-    live = ma.MOSS().live(arms=["cur", "b"], horizon=9000, seed=3, control="cur", share=0.3)
-    for _ in range(600):
-        pull = live.ask()
-        live.tell(pull, float(pull.arm == "cur" and pull.id % 2 == 0))
-    verdict = live.verdict(target="control")
-    assert (verdict.arm, verdict.target, verdict.goal) == ("cur", "cur", "better than 'cur'")
-    assert verdict.missing == "So far: The recommended arm is the control, cur."
-
-
 @pytest.mark.parametrize("policy", [ma.MOSS(), ma.Prospector()], ids=str)
 def test_if_nothing_is_ever_earned_that_is_said(policy: ma.Policy) -> None:
     live = policy.live(n_arms=40, horizon=600, seed=1)

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 import manyarms as ma
-from manyarms.live.arms import Seats
 from manyarms.live.remembering import remembered
 from tests.fixed import Fixed
 from tests.helpers import EVERY_POLICY, label
@@ -222,27 +221,3 @@ def test_every_policy_can_observe_and_has_seasons(policy: ma.Policy) -> None:
     again = copied(live)
     assert again.verdict() == live.verdict()
     assert again.ask() == live.ask()
-
-
-def test_seats_that_cannot_be_are_refused() -> None:
-    ok = Seats(5)
-    ok.swap(1, 3)
-    ok.come_back(4)
-    ok.add(5, 3)
-    pairs, shifts = list(ok.seat_of.items()), ok.shifts()
-    again = Seats.restored(8, 1, pairs, shifts)
-    assert [again.arm(s) for s in range(9) if s != 4] == [0, 3, 2, 1, 4, 5, 6, 7]
-    assert again.count == ok.count == 9
-    for wrong in (
-        (8, 0, pairs, shifts),
-        (8, 1, pairs[:1], shifts),
-        (8, 1, [(0, 99)], ([], [])),
-        (8, 1, [(9, 0)], ([], [])),
-        (8, 1, [*pairs, pairs[0]], shifts),
-        (8, 1, pairs, ([5], [2])),
-        (8, 1, pairs, ([9], [1])),
-        (8, 1, pairs, ([5, 5], [1, 1])),
-        (8, 1, pairs, ([5], [-1])),
-    ):
-        with pytest.raises(ValueError, match="seat"):
-            Seats.restored(*wrong)

@@ -29,6 +29,18 @@ def test_an_arm_stays_until_it_fails_while_the_search_is_cheap() -> None:
     assert live.progress().stage == "searching"
 
 
+def test_an_arm_rests_while_too_much_of_it_is_in_flight() -> None:
+    for count_late, most in ((True, 4), (False, 40)):
+        live = ma.Prospector(count_late=count_late).live(n_arms=500, horizon=1000, seed=1)
+        good = live.ask()
+        live.tell(good, 1.0)
+        pulls = live.ask(40)
+        assert sum(pull.arm == good.arm for pull in pulls) == most
+        live.tell_many([(pull, 1.0) for pull in pulls if pull.arm == good.arm])
+        again = [pull.arm for pull in live.ask(60)]
+        assert again.count(good.arm) == (20 if count_late else 60)
+
+
 def _regret(policy: ma.Policy, instance: Instance, **late: Any) -> float:
     result = ma.simulate(
         policy, instance, horizon=50_000, replications=100, seed=1, checkpoints=1, **late

@@ -6,7 +6,6 @@ import asyncio
 import http.client
 import itertools
 import os
-import re
 import socket
 import subprocess
 import sys
@@ -235,50 +234,6 @@ def test_a_local_token_that_is_revoked_stays_revoked(
         one.stop()
 
 
-_HINT = re.compile(r"(?:  |`)((?:manyarms|export) [^`\n]*)")
-
-
-def pasted(said: str, folder: Path) -> str:
-    """Run the one hint of a text in a shell, in another folder; return what it prints."""
-    (hint,) = _HINT.findall(said)
-    folder.mkdir(exist_ok=True)
-    words = hint.replace("manyarms ", f"{sys.executable} -m manyarms ", 1) + " && env"
-    done = subprocess.run(words, shell=True, cwd=folder, capture_output=True, text=True, check=True)
-    return done.stdout
-
-
-@pytest.mark.patient
-@pytest.mark.skipif(os.name == "nt", reason="the hints are for a shell")
-def test_hints_can_be_pasted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """They name the store of this service, from whatever folder they are run."""
-    (tmp_path / "a folder").mkdir()
-    monkeypatch.chdir(tmp_path / "a folder")
-    monkeypatch.delenv("MANYARMS_TOKEN", raising=False)
-    store, elsewhere = "sqlite:///my shop.db", tmp_path / "elsewhere"
-    one = InThread(store).start()
-    printed = pasted("\n".join(one.said), elsewhere)
-    (local,) = re.findall(r"^MANYARMS_TOKEN=(.*)$", printed, re.M)
-    assert call(one.port, "GET", ALL, token=local)[0] == 200
-    one.stop()
-    drop_token(store, "local")
-    monkeypatch.setattr("manyarms.serve.server._bound", lambda host, port: socket.socket())
-    with pytest.raises(ma.ParameterError, match="there is no token") as refused:
-        run(Settings(store=store, host="0.0.0.0", port=0))
-    monkeypatch.undo()
-    monkeypatch.chdir(tmp_path / "a folder")
-    made = pasted(str(refused.value), elsewhere).split()[0]
-    monkeypatch.setenv("MANYARMS_TOKEN", made)
-    with pytest.raises(ma.ParameterError, match="it is 'me' already") as refused:
-        run(Settings(store=store, port=0))
-    assert "me is revoked." in pasted(str(refused.value), elsewhere)
-    monkeypatch.delenv("MANYARMS_TOKEN")
-    one = InThread(store).start()
-    made = pasted("\n".join(one.said), elsewhere).split()[0]
-    assert call(one.port, "GET", ALL, token=made)[0] == 200
-    one.stop()
-    assert list(elsewhere.iterdir()) == []
-
-
 @pytest.mark.parametrize("given", ["", 4 * "s3cret"], ids=["none", "given"])
 def test_logs_get_no_secrets(tmp_path: Path, given: str) -> None:
     words = ["-m", "manyarms", "serve", "--port", "0", "--store", f"sqlite:///{tmp_path}/new.db"]
@@ -313,20 +268,6 @@ def test_other_addresses_need_a_token(
     monkeypatch.setenv("MANYARMS_TOKEN", "short")
     with pytest.raises(ma.ParameterError, match="at least 16 characters"):
         run(settings)
-
-
-@pytest.mark.patient
-def test_a_token_of_the_environment_ends_with_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    store, tokens = f"sqlite:///{tmp_path}/new.db", ["a" * 20, "b" * 20]
-    for given in (*tokens, ""):
-        monkeypatch.setenv("MANYARMS_TOKEN", given)
-        one = InThread(store).start()
-        for old in tokens:
-            status, _ = call(one.port, "GET", ALL, token=old)
-            assert status == (200 if old == given else 401), (old, given)
-        one.stop()
 
 
 def run(settings: Settings) -> None:

@@ -7,7 +7,6 @@ import re
 import urllib.parse
 from collections.abc import Iterator
 from html.parser import HTMLParser
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -155,34 +154,6 @@ def test_the_page_says_what_a_person_needs(gallery: InThread) -> None:
     assert '<option value="hold" selected>' in form
 
 
-def test_one_is_not_many(gallery: InThread) -> None:
-    path = "/v1/experiments/alone"
-    spec = {"policy": "moss", "n_arms": 1, "horizon": 9}
-    assert call(gallery.port, "PUT", path, spec)[0] == 201
-    for _ in range(2):
-        assert call(gallery.port, "POST", f"{path}/asks", {})[0] == 200
-    tell = {"tells": [{"pull": 0, "reward": 1.0}]}
-    assert call(gallery.port, "POST", f"{path}/tells", tell)[0] == 200
-    text = re.sub(r"<[^>]*>", "", get(gallery, "/experiments/alone")[1])
-    for said in (
-        "1 pull is pending.",
-        "moss, 1 arm",
-        "1 reward)",
-    ):
-        assert said in text
-    for step in ("stop", ""):
-        assert (
-            call(gallery.port, "POST" if step else "DELETE", f"{path}/{step}".rstrip("/"))[0] == 200
-        )
-
-
-def test_the_key_has_the_colours_of_the_picture() -> None:
-    css = (panels.HERE / "static" / "dashboard.css").read_text()
-    for kind in ("pending", "gone", "band", "gap"):
-        (key,) = re.findall(rf"\.key \.{kind}::before {{ background: (var\(--\w+\)); }}", css)
-        assert re.search(rf"\.(parts|chart) \.{kind} {{ fill: {re.escape(key)};", css), kind
-
-
 def test_arms_are_found_sorted_and_turned_over(gallery: InThread) -> None:
     _, first = get(gallery, "/experiments/captions/arms?sort=arm&search=caption%200001")
     names = re.findall(r"<bdi>(caption \d+)</bdi>", first)
@@ -235,10 +206,3 @@ def test_words_for_verdicts() -> None:
     assert verdict(kept)[:2] == ("part", "Not known")
     assert verdict(m.ExperimentSummary(**about | {"state": "empty"})).title == "No arms yet"
     assert len(panels.arm_name("x" * 10_000)) == 80
-
-
-def test_files_are_small(tmp_path: Path) -> None:
-    import manyarms
-
-    folder = Path(manyarms.__file__).parent
-    assert (folder / "serve" / "dashboard" / "static" / "dashboard.js").stat().st_size < 12_000
