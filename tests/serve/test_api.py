@@ -103,19 +103,6 @@ def test_tells_are_applied_once(served: InThread) -> None:
     assert game.tell(other, 1.0)["status"] == 410
 
 
-def test_past_the_horizon_there_is_a_recommendation(served: InThread) -> None:
-    game = Game(served, horizon=4)
-    for one in game.ask(3):
-        game.tell(one["pull"], 1.0)
-    status, answer = game("POST", "/asks", {"k": 2})
-    assert (status, answer["code"]) == (409, "not_due")
-    assert "Ask for 1" in answer["message"]
-    game.ask(1)
-    status, answer = game("POST", "/asks", {"k": 1})
-    assert (status, answer["code"]) == (409, "horizon")
-    assert answer["recommended"]["told"] >= 1
-
-
 def test_pause_resume_stop(served: InThread) -> None:
     game = Game(served)
     pull = game.ask()[0]["pull"]
@@ -203,17 +190,9 @@ def test_keyed_arms_come_as_a_stream(served: InThread) -> None:
     ("kind", "body", "message"),
     [
         ("application/x-ndjson", b'"new"\n{"key": "b"}\n', "Line 2: Expected `str`"),
-        ("application/x-ndjson", b'"new"\n"\xff"\n', "Line 2"),
-        ("application/x-ndjson", b'"new"\n"cut', "Line 2"),
         ("application/x-ndjson", b'"new"\n{"key": ' + b"[" * 5000 + b"]" * 5000 + b"}", "Line 2"),
-        ("application/x-ndjson", b'"new"\n"\\u0000"\n', "Name 2: The name of an arm must be"),
         ("application/json", b'{"count": 3}', "have names: give the new ones"),
         ("application/json", b'{"names": ["new", ""]}', "Name 2: The name of an arm must be"),
-        (
-            "application/json",
-            b'{"names": ["new", "\\u0000"]}',
-            "Name 2: The name of an arm must be",
-        ),
         (
             "application/json",
             b'{"names": ["new", "%s"]}' % (b"x" * 20_001),
@@ -342,16 +321,6 @@ def test_bodies_that_cannot_be(served: InThread, body: bytes, status: int) -> No
 )
 def test_paths_that_cannot_be(served: InThread, method: str, path: str, status: int) -> None:
     assert call(served.port, method, path)[0] == status
-
-
-def test_a_large_batch(served: InThread) -> None:
-    game = Game(served, policy="prospector", n_arms=1_000_000, horizon=None)
-    pulls = game.ask(10_000)
-    tells = [{"pull": p["pull"], "reward": 0.0} for p in pulls]
-    status, answer = game("POST", "/tells", {"tells": tells})
-    assert status == 200
-    assert all(r["applied"] for r in answer["results"])
-    assert game("POST", "/asks", {"k": 10_001})[0] == 422
 
 
 def test_a_client_that_goes_away_or_is_slow_hurts_nobody(served: InThread) -> None:
