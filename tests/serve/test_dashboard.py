@@ -109,12 +109,6 @@ def test_pages_are_for_those_who_may(gallery: InThread) -> None:
     assert 'data-call="POST pause"' in get(gallery, "/experiments/buttons")[1]
 
 
-def test_addresses_that_no_page_has(gallery: InThread) -> None:
-    for hold in ("abc", "nan", "inf", "-1"):
-        assert get(gallery, f"/new?hold={hold}")[0] == 422
-    assert get(gallery, "/experiments/captions/arms?search=%00")[0] == 400
-
-
 def test_headers_let_nothing_in(gallery: InThread) -> None:
     for page in ("/experiments/hostile", "/nothing-here"):
         known = {"Authorization": f"Bearer {TOKEN}"}

@@ -44,7 +44,7 @@ def test_many_windows_that_end_together_end_in_pieces(
     store: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(experiment, "_MOST_EXPIRED", 20)
-    commit, pieces = EventStore.commit, []
+    commit, pieces = EventStore.commit, list[int]()
 
     def counted(self: EventStore, appends: Any) -> None:
         pieces.extend(sum(e.kind == "expired" for e in append.events) for append in appends)

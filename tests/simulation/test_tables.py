@@ -102,17 +102,6 @@ def test_files_hold_what_simulate_gives(sweep: Sweep, finished: Path) -> None:
     assert at == len(frame)
 
 
-def test_pandas_reads_a_folder_as_one_table(finished: Path) -> None:
-    frame, results = _frame(finished), read_results(finished)
-    means = frame.groupby(["horizon", "means", "policy"]).regret.mean()
-    summary = results.to_dataframe(library="pandas")
-    assert list(summary)[:6] == ["horizon", "means", "beta", "policy", "mean", "se"]
-    for row in summary.itertuples():
-        assert means[row.horizon, row.means, row.policy] == pytest.approx(row.mean)
-    long = frame.explode(["checkpoints", "regret_at_checkpoints"])
-    assert len(long) == 4 * len(frame)
-
-
 @pytest.mark.parametrize("library", ["polars", "duckdb"])
 def test_others_read_them(finished: Path, library: str) -> None:
     module: Any = pytest.importorskip(library)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -12,8 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from manyarms.errors import ParameterError
-from manyarms.policies.moss_oracle import subset_size
-from manyarms.policies.moss_plus_plus import iteration_arms, iteration_pulls, iterations
 from manyarms.theory import (
     anytime_moss_plus_plus_bound,
     informative_from,
@@ -127,30 +124,6 @@ def test_numbers_and_arrays_agree(horizon: int, alpha: float) -> None:
         assert many[0, 0] == pytest.approx(number, rel=1e-14)  # loops over arrays round otherwise
 
 
-@given(st.integers(2, 2**40), st.integers(50, 100), st.integers(0, 100), st.integers(1, 10**9))
-def test_learning_errors_fit_into_the_theorem(
-    horizon: int, hundredths: int, alpha: int, n: int
-) -> None:
-    # with 20.5, the constant of the default index, as well as with the paper's 18
-    beta = hundredths / 100
-    p = iterations(horizon, beta)
-    total = 0.0
-    for i in range(1, p + 1):
-        members, pulls = iteration_arms(p, i, n) + i - 1, iteration_pulls(p, i, horizon)
-        total += 20.5 * math.sqrt(members * pulls)
-    assert total <= moss_plus_plus_bound(alpha / 100, horizon, beta=beta)
-
-
-@given(st.integers(3, 2**60), st.integers(0, 100))
-def test_the_subroutines_bound_holds_for_the_default_index_too(
-    horizon: int, hundredths: int
-) -> None:
-    # MOSS on the set, and what a missed best arm costs: T with probability at most 1/sqrt(T)
-    alpha = hundredths / 100
-    size = subset_size(horizon, alpha, 2.0, 1 << 62)
-    assert 20.5 * math.sqrt(size * horizon) + math.sqrt(horizon) <= subroutine_bound(alpha, horizon)
-
-
 def test_from_where_on_bounds_say_something() -> None:
     # at T = 2^41: 160 * 41^2.5 = 160 * 1681 * 6.403124 = 1.722e6 > 2^20.5 = 1.483e6;
     # at T = 2^42: 160 * 42^2.5 = 160 * 1764 * 6.480741 = 1.829e6 < 2^21 = 2.097e6
@@ -167,15 +140,6 @@ def test_from_where_on_bounds_say_something() -> None:
     assert sharper == 3813
     assert informative_from(lambda horizon: float(horizon)) is None
     assert informative_from(lambda horizon: 0.0) == 2
-
-
-@pytest.mark.parametrize("beta", [0.5, 0.55, 0.6, 0.75, 0.9, 1.0])
-def test_the_theorem_on_moss_plus_plus_is_vacuous_up_to_2_to_the_41(beta: float) -> None:
-    alphas = np.linspace(0.0, 1.0, 21)[:, None]
-    horizons = 2.0 ** np.arange(1, 42)
-    shares = share_of_horizon(moss_plus_plus_bound(alphas, horizons, beta=beta), horizons)
-    assert shares.shape == (21, 41)
-    assert (shares > 1.0).all()
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,6 @@ from manyarms.theory import (
     guarded_problem_bound,
     guarded_steps_bound,
     informative_from,
-    moss_plus_plus_rate,
     patience_bound,
 )
 
@@ -121,13 +120,6 @@ def test_from_where_on_they_say_something() -> None:
     assert bits(lambda t: guarded_problem_bound(half(t), beta=0.5)) == 28
     assert bits(lambda t: guarded_steps_bound(half(t), beta=0.5)) == 25
     assert bits(lambda t: guarded_steps_bound(Problem(2, 1, t), beta=0.5)) == 16
-
-
-def test_rate() -> None:
-    for alpha in (0.0, 0.2, 0.7):
-        far, farther = (guarded_bound(alpha, 2**k, beta=0.6) / k**2.5 for k in (400, 800))
-        rate = math.log2(farther / far) / 400
-        assert rate == pytest.approx(moss_plus_plus_rate(alpha, beta=0.6), abs=1e-9)
 
 
 def test_missing_good_arms_exactly() -> None:

@@ -51,17 +51,6 @@ def test_quantile_is_dominated() -> None:
     )
 
 
-def test_where_one_beta_beats_quantile() -> None:
-    position = pareto_position(quantile_rate)
-    # 0.6 against 0.674 at first; 0.4 + alpha < 2.89 alpha always beyond 0.2117; 1 from 0.6 on
-    assert position.better_where(0.6) == (Span(0.0, 0.5999),)
-    # 0.674 equals 0.674 up to the kink, and 1 from 0.674 on
-    assert position.better_where(0.674) == (Span(0.2333, 0.6739),)
-    # a beta that does not dominate is better here and there: 1/2 + alpha < 0.674 below 0.174,
-    # 1/2 + alpha < 2.89 alpha above 0.26455, 1 from 1/2 on
-    assert position.better_where(0.5) == (Span(0.0, 0.1739), Span(0.2646, 0.4999))
-
-
 @given(st.integers(0, 999).map(lambda k: k / 1000))
 def test_the_subset_method_is_dominated_by_one_beta(exponent: float) -> None:
     # alpha = b needs beta >= 1 + b - (1 + b)/2 = (1 + b)/2, and alpha = 0 no more than that
@@ -96,13 +85,6 @@ def test_the_minimax_rate_is_impossible_without_knowing_the_hardness() -> None:
     assert position.alphas == (Span(0.0001, 0.9999),)
     assert position.margin == 0.25
     assert str(position).startswith("impossible: below every policy's rate for hardness in [0.0001")
-
-
-def test_a_rate_may_be_too_good_in_several_places() -> None:
-    rates = moss_plus_plus_rate(GRID, beta=0.6)
-    rates[[3000, 3001, 5000]] -= 0.01
-    position = pareto_position((GRID, rates))
-    assert position.alphas == (Span(0.3, 0.3001), Span(0.5, 0.5))
 
 
 def test_tolerance() -> None:
