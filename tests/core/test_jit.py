@@ -198,23 +198,6 @@ def test_what_numba_refuses_is_said_in_one_sentence(tmp_path: Path) -> None:
         assert words in message
 
 
-def test_a_state_that_nothing_plays_is_refused(tmp_path: Path) -> None:
-    lines = OWN_POLICY.format(arm=0).splitlines()
-    (tmp_path / "own.py").write_text("\n".join(line for line in lines if "plays(" not in line))
-    code = (
-        f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"
-        "import manyarms as ma, own\n"
-        "instance = ma.instances.planted(n=9, m=1)\n"
-        "for play in (lambda: ma.simulate(own.Fixed(), instance, horizon=5),\n"
-        "             lambda: own.Fixed().live(n_arms=9, horizon=5)):\n"
-        "    try: play()\n"
-        "    except ma.ParameterError as error: print(error)\n"
-    )
-    expected = "FixedState has no `reset`. Write one, and register it for this class "
-    said = run_python(code).stdout.splitlines()
-    assert [line[: len(expected)] for line in said] == [expected, expected]
-
-
 @pytest.mark.compiled
 def test_without_numba_all_but_the_simulator_works() -> None:
     done = run_python(

@@ -165,19 +165,6 @@ def test_a_dataframe_has_a_row_for_every_arm_touched() -> None:
     assert len(empty) == 0
 
 
-def test_rewards_with_a_name_are_counted_by_it() -> None:
-    live = ma.MOSS().live(n_arms=2, horizon=3000, seed=1, reward="clicks")
-    for pull in live.ask(2000):
-        live.tell(pull, float(pull.id % 8 != 0))
-    assert "abandoned; 1,750 clicks, 87.5 %" in str(live.progress())
-    assert "reward_name" not in live.progress().to_dataframe().columns
-    again = copied(live)
-    assert str(again.progress()) == str(live.progress())
-    euros = ma.MOSS().live(n_arms=2, horizon=9, reward="euros", reward_range=(0, 50))
-    euros.tell(euros.ask(), 12.5)
-    assert "; 12.5 euros, 12.5 a pull" in str(euros.progress())
-
-
 def test_means_are_in_percent_where_they_are_rates() -> None:
     """Rewards are 0 or 1 until another one comes; then they are no rates any more."""
     live = ma.MOSS().live(arms=["a"], horizon=64, seed=1)

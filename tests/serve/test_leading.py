@@ -109,18 +109,6 @@ def test_a_file_that_is_not_that_file(tmp_path: Path) -> None:
             assert call(one.port, "POST", f"{path_of('x')}/asks", {})[0] == 200
 
 
-@pytest.mark.parametrize("what", ["removed", "replaced"])
-def test_nothing_is_created_in_a_file_that_is_gone(tmp_path: Path, what: str) -> None:
-    file = tmp_path / "x.db"
-    with in_thread(f"sqlite:///{file}") as one:
-        assert call(one.port, "PUT", path_of("x"), {"n_arms": 9})[0] == 201
-        copy = file.read_bytes()
-        file.unlink()
-        if what == "replaced":
-            file.write_bytes(copy)
-        assert call(one.port, "PUT", path_of("y"), {"n_arms": 9})[0] == 503
-
-
 def test_a_file_that_was_removed_is_not_made_anew(tmp_path: Path) -> None:
     file, aside = tmp_path / "x.db", tmp_path / "aside"
     with in_thread(f"sqlite:///{file}") as one:

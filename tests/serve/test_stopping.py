@@ -107,30 +107,3 @@ def test_an_experiment_ends_with_its_horizon(served: InThread) -> None:
     assert call(port, "POST", f"{path}/stop")[1]["state"] == "stopped"
     assert call(port, "GET", path)[1]["headline"].startswith("Stopped. Best so far: arm ")
     assert call(port, "DELETE", path)[0] == 200
-
-
-def test_advice_is_possible_where_it_is_given(served: InThread) -> None:
-    """Prospector keeps to an arm that never fails: more pulls tell nothing about the others."""
-    port, path = served.port, "/v1/experiments/settled"
-    assert call(port, "PUT", path, {"policy": "prospector", "n_arms": 3})[0] == 201
-    for _ in range(300):
-        (first,) = call(port, "POST", f"{path}/asks", {})[1]["pulls"]
-        call(port, "POST", f"{path}/tells", {"tells": [{"pull": first["pull"], "reward": 1.0}]})
-    seen = call(port, "GET", path)[1]
-    assert (seen["outcome"], seen["arms_touched"]) == ("settled", 1)
-    assert "(observe)" in seen["advice"]
-    for arm in {0, 1, 2} - {first["arm"]}:
-        wanted = {"arm": arm, "rewards": [0.0] * 400}
-        assert call(port, "POST", f"{path}/observations", wanted)[0] == 200
-    assert call(port, "GET", f"{path}/verdict")[1]["stop"]
-
-
-def test_a_question_that_is_misspelt_is_no_other_question(served: InThread) -> None:
-    path, port = "/v1/experiments/misspelt", served.port
-    assert call(port, "PUT", path, {"n_arms": 9})[0] == 201
-    status, answer = call(port, "GET", f"{path}/verdict?tarjet=0.5")
-    assert (status, answer["code"]) == (422, "invalid")
-    said = "There is no parameter `tarjet`. Did you mean 'target'? Known: confidence, epsilon, "
-    assert answer["message"] == f"{said}margin, quantile, target."
-    for wrong in ("target=control", "target=0.5&margin=0.1", "target=70"):
-        assert call(port, "GET", f"{path}/verdict?{wrong}")[0] == 422, wrong

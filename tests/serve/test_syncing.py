@@ -61,18 +61,6 @@ def test_a_preview_changes_nothing(served: InThread) -> None:
     assert call(served.port, "GET", empty)[1]["state"] == "empty"
 
 
-def test_known_names_are_skipped(served: InThread) -> None:
-    path = begun(served, ["red", "blue"])
-    assert call(served.port, "DELETE", f"{path}/arms/red")[0] == 200
-    keys = {"names": ["red", "green", "green"]}
-    for expected in (
-        {"added": 1, "n_arms": 3, "skipped": 1},
-        {"added": 0, "n_arms": 3, "skipped": 2},
-    ):
-        assert call(served.port, "POST", f"{path}/arms", keys) == (200, expected)
-    assert in_play(served, path) == {"blue", "green"}  # a retired arm stays retired
-
-
 @pytest.mark.parametrize("seed", range(2))
 def test_a_remote_plays_the_game_of_a_handle(
     store: str, seed: int, monkeypatch: pytest.MonkeyPatch

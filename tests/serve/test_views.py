@@ -129,31 +129,6 @@ def test_scripts_and_the_service_share_a_store(tmp_path: Path, name: str) -> Non
         assert repr(live.progress()) == repr(twin.progress())
 
 
-def test_rewards_that_a_window_fills_in_are_no_late_rewards(tmp_path: Path) -> None:
-    """With `window`, `missing=0` and `hold`, clicks are early, and zeros come at the end."""
-    at = 1_000_000.0
-    path = tmp_path / "clicks.db"
-    given: dict[str, Any] = {"window": 600.0, "missing": 0, "hold": True, "seed": 1}
-    with ma.Prospector().live(
-        n_arms=50, store=path, name="clicks", now=lambda: at, **given
-    ) as live:
-        for k in range(400):
-            pull = live.ask()
-            at += 1.0
-            if k % 4 == 0:
-                live.tell(pull, 1.0)
-    with in_thread(f"sqlite:///{path}") as one:
-        seen = call(one.port, "GET", f"{path_of('clicks')}/pending")[1]
-        while seen["count"]:  # all windows ended long ago; they end some at a time
-            seen = call(one.port, "GET", f"{path_of('clicks')}/pending")[1]
-        assert (seen["expired"], seen["alarm"]) == (300, "")
-        summary = call(one.port, "GET", path_of("clicks"))[1]
-        assert (summary["told"], summary["reward"], summary["alarm"]) == (400, 100.0, "")
-        page = call(one.port, "GET", "/experiments/clicks", Accept="text/html")[1].decode()
-        assert "Late rewards differ" not in page
-        assert "<strong>300</strong> windows ended without a reward" in page
-
-
 def test_an_experiment_that_cannot_be_read_hides_no_other(store: str) -> None:
     good, bad = new_name(), new_name()
     with in_thread(store) as one:

@@ -10,9 +10,7 @@ from typing import Any, TypeAlias
 
 import pytest
 
-import manyarms as ma
-from manyarms.errors import FolderError
-from manyarms.simulation import Sweep, cell, read_results, run
+from manyarms.simulation import Sweep, read_results, run
 from manyarms.simulation.chunks import plan
 from manyarms.simulation.workbench import Workbench
 from tests.simulation.runs import Killed, final, made, stop_after, stopped, tree
@@ -160,32 +158,9 @@ def test_chunks_of_other_code_are_played_again(
     assert final(tmp_path) == whole
 
 
-def test_a_folder_of_other_data_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "7.csv"
-    head = "caption,votes,not_funny,somewhat_funny,funny\n"
-
-    def captions() -> Sweep:
-        arms = ma.instances.captions(path)
-        return Sweep("x", (cell(ma.MOSS(), arms, horizon=60, replications=10),))
-
-    path.write_text(head + "Hi!,9,3,4,2\nNo.,8,7,1,0\n")
-    kept = stopped(captions(), tmp_path / "out", 3)
-    path.write_text(head + "Hi!,9,3,4,2\nNo.,8,6,2,0\n")
-    with pytest.raises(FolderError, match="which belongs to another one"):
-        run(captions(), tmp_path / "out", progress=False)
-    assert kept
-
-
 def test_a_resumed_run_begins_where_it_stopped(sweep: Sweep, tmp_path: Path) -> None:
     kept = stopped(sweep, tmp_path, 30)
     seen: list[int] = []
     run(sweep, tmp_path, progress=lambda done, *_: seen.append(done))
     assert seen[0] == 120 * len(kept)
     assert seen[-1] == sweep.pulls
-
-
-def test_chunks_of_another_size_are_removed(sweep: Sweep, whole: Files, tmp_path: Path) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("manyarms.simulation.chunks.CHUNK_PULLS", 180)
-        stopped(sweep, tmp_path, 20)
-    assert final(run(sweep, tmp_path, progress=False).folder) == whole

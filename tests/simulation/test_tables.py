@@ -114,15 +114,6 @@ def test_others_read_them(finished: Path, library: str) -> None:
     assert len(rows) == 4 * 3 * 7
 
 
-def test_one_replication_has_no_error_bar(tmp_path: Path) -> None:
-    results = run(made(replications=1), tmp_path, progress=False)
-    row = results.cells[0].summary().policies[0]
-    assert math.isnan(row.se)
-    assert "±" not in results.cells[0].summary().table().rows[0][1]
-    interval = results.cells[0].interval(row.policy)
-    assert 0.0 < interval.low < row.mean < interval.high
-
-
 def test_a_sweep_as_a_table_with_two_keys(tmp_path: Path) -> None:
     cells = [
         cell(
