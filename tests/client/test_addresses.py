@@ -78,13 +78,13 @@ def compare(store: str, events: dict[int, str], **settings: Any) -> None:
     live = policy.live(**spec)  # type: ignore[arg-type]
     with two(store) as nodes:
         urls = urls_of(reversed(nodes))  # the one that stands by comes first
-        made = ma.Remote.create(urls, new_name(), policy, token=TOKEN, retry_for=60, **spec)  # type: ignore[arg-type]
+        made = ma.Remote.create(urls, new_name(), policy, token=TOKEN, retry_for=300, **spec)  # type: ignore[arg-type]
         assert made.url == urls[1]
         assert any(
             one["name"] == made.experiment for one in ma.Remote.experiments(urls, token=TOKEN)
         )
         fate = Fate(nodes, events)
-        with ma.Remote(urls, made.experiment, token=TOKEN, retry_for=60, **settings) as game:
+        with ma.Remote(urls, made.experiment, token=TOKEN, retry_for=300, **settings) as game:
             assert play(game, 1, before=fate) == play(live, 1)
             fate.wait()
             assert game.progress() == live.progress()
@@ -106,7 +106,7 @@ def test_many_lose_and_double_nothing_when_the_leader_is_killed(tmp_path: Path) 
     with two(f"sqlite:///{tmp_path}/serve.db?sync=never") as nodes:
         urls = urls_of(nodes)
         game = ma.Remote.create(
-            urls, "x", "moss", n_arms=50, token=TOKEN, horizon=9999, seed=1, retry_for=60
+            urls, "x", "moss", n_arms=50, token=TOKEN, horizon=9999, seed=1, retry_for=300
         )
         told: list[int] = []  # which the service has acknowledged
 
@@ -131,7 +131,7 @@ def test_many_lose_and_double_nothing_when_the_leader_is_killed(tmp_path: Path) 
                 heard(*(pull.id for pull in pulls))
 
         async def tasks() -> None:
-            async with AsyncRemote(urls, "x", token=TOKEN, retry_for=60) as remote:
+            async with AsyncRemote(urls, "x", token=TOKEN, retry_for=300) as remote:
                 await asyncio.gather(*(task(remote) for _ in range(4)))
 
         with ThreadPoolExecutor(6) as pool:

@@ -26,11 +26,12 @@ def _quickly() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def _patiently() -> Iterator[None]:
-    """Let no server in a thread give up because the machine is busy."""
+    """Let no server in a thread give up because the machine is busy, and all see moved clocks."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(postgres, "SILENCE", 300.0)
         patch.setattr(service, "_SETTLING", 60.0)
         patch.setattr(leader, "_ENDING", 60.0)
+        patch.setattr(leader, "_LONGEST_PAUSE", 0.1)
         yield
 
 

@@ -118,9 +118,9 @@ def test_the_page_says_it_right_under_the_arm(
     dice = random.Random(3)
     with remote_of(served, name) as remote:
         for _ in range(15):
-            for pull in remote.ask(100):
-                likely = 0.2 if pull.arm == "now & then" else 0.6 if pull.arm == 1 else 0.1
-                remote.tell(pull, float(dice.random() < likely))
+            pulls = remote.ask(100)
+            likely = {"now & then": 0.2, 1: 0.6}
+            remote.tell_many([(p, float(dice.random() < likely.get(p.arm, 0.1))) for p in pulls])
         said, best = str(remote.uplift()), remote.recommend()
         assert f"{100 * best.estimate:.3g} %" in page().replace("\u00a0", " ")
         progress = remote.progress()
