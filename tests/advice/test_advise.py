@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from typing import Any
 
@@ -168,21 +167,6 @@ def test_policies_of_the_user() -> None:
     assert small(policies="moss").policy == ma.MOSS()
 
 
-def test_the_same_seed_gives_the_same_advice() -> None:
-    first, again = small(workers=1), small(workers=3)
-    assert first == again
-    assert small(seed=1).rows != first.rows
-
-
-def test_everything_becomes_json() -> None:
-    advice = small()
-    whole = json.loads(json.dumps(advice.to_json(), allow_nan=False))
-    assert whole["label"] == "ss-greedy"
-    assert whole["rows"][0]["policy"] == advice.rows[0].policy
-    assert len(whole["rows"][0]["by_problem"]) == len(whole["problems"]) == 8
-    assert (whole["n_arms"], whole["horizon"], whole["replications"]) == (500, 60, 3)
-
-
 def test_replications_fit_the_budget(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("manyarms.advice._FEWEST", 2)
     monkeypatch.setattr("manyarms.advice._BUDGET", 5 * 100 * 60 * 8 * 2)
@@ -194,32 +178,16 @@ def test_replications_fit_the_budget(monkeypatch: pytest.MonkeyPatch) -> None:
     assert small(replications=None).replications == 3
 
 
-def test_progress_is_reported() -> None:
-    seen: list[tuple[int, int]] = []
-    small(progress=lambda done, total, note: seen.append((done, total)))
-    assert seen[-1] == (60 * 3 * 2 * 8, 60 * 3 * 2 * 8)
-
-
 @pytest.mark.parametrize(
     ("given", "message"),
     [
         ({"n_arms": None}, "Exactly one of `n_arms` and `instance` must be given, got none"),
-        ({"n_arms": 1}, "`n_arms` must be an integer >= 2"),
-        ({"instance": 7}, "`instance` must be an Instance"),
-        ({"horizon": 1}, "`horizon` must be an integer >= 2 and <= 10000000, got 1"),
         ({"horizon": 10**8}, "more pulls only make a problem easier"),
         ({"pending": 60}, "`pending` must be an integer >= 0 and <= 59, got 60"),
         ({"objective": "win"}, "`objective` must be one of 'earn', 'find'"),
         ({"m_at_least": 500}, "`m_at_least` must be an integer >= 1 and <= 499, got 500"),
-        ({"best_mean": 1.5}, "`best_mean` must be a number > 0 and <= 1, got 1.5"),
-        ({"best_mean": "0.9"}, "`best_mean` must be a number"),
         ({"best_mean": (0.5, 0.1)}, "two numbers of which the first is smaller"),
-        ({"best_mean": (0.1, 2)}, "`best_mean` must be a number > 0 and <= 1, got 2"),
-        ({"policies": []}, "`policies` must be a list of names and policies"),
-        ({"policies": [7]}, "`policies` must hold policies"),
         ({"policies": ["moss", ma.MOSS()]}, "`policies` must differ, got moss twice"),
-        ({"replications": 1}, "`replications` must be an integer >= 2, got 1"),
-        ({"workers": 0}, "`workers` must be an integer >= 1, got 0"),
     ],
 )
 def test_a_wrong_question_is_refused(given: dict[str, Any], message: str) -> None:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
 import click
 import pytest
 
 import manyarms as ma
 from manyarms.cli.main import main
-from manyarms.cli.screen import show, show_table, write_json
+from manyarms.cli.screen import show, show_table
 from manyarms.errors import FolderError
 from manyarms.protocol import registry
 
@@ -45,11 +42,6 @@ def test_errors_are_escaped(
     assert SHOWN in capsys.readouterr().err
 
 
-def test_a_narrow_table_has_a_line_for_each_row(capsys: pytest.CaptureFixture[str]) -> None:
-    show_table(["policy", "mean"], [["moss", "7.5"], ["moss++", "12.5"]])
-    assert capsys.readouterr().out == "policy  mean\nmoss     7.5\nmoss++  12.5\n"
-
-
 def test_a_wide_table_has_names_on_lines_of_their_own(capsys: pytest.CaptureFixture[str]) -> None:
     name = "guarded-empmoss++(beta=0.75, rank='pulled', size=12345)"
     show_table(["policy", "mean", "95 % interval"], [[name, "17700.4", "[15000.1, 20000.9]"]])
@@ -59,15 +51,6 @@ def test_a_wide_table_has_names_on_lines_of_their_own(capsys: pytest.CaptureFixt
         name,
         "  17700.4  [15000.1, 20000.9]",
     ]
-
-
-def test_a_summary_fits(capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["simulate", "--n", "200", "--m", "5", "--horizon", "60", "--replications", "4"]
-    words += ["--policy", "moss", "--policy", "empmoss++:beta=0.6,rank=pulled"]
-    assert main(words) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert max(map(len, lines)) <= 80
-    assert "moss - empmoss++(beta=0.6, rank='pulled')" in lines
 
 
 def test_sentences_and_errors_break_between_words(
@@ -104,16 +87,3 @@ def test_names_of_policies_are_completed() -> None:
     (option,) = (one for one in app.commands["advise"].params if one.name == "policies")
     found = [item.value for item in option.shell_complete(context, "ucb,moss-")]
     assert found == ["ucb,moss-oracle"]
-
-
-def test_json_is_written_unchanged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    write_json({NASTY: NASTY}, "-")
-    assert json.loads(capsys.readouterr().out) == {NASTY: NASTY}
-    write_json([NASTY], str(tmp_path / "a.json"))
-    assert json.loads((tmp_path / "a.json").read_text()) == [NASTY]
-
-
-@pytest.mark.parametrize("path", ["", "x" * 300])
-def test_a_file_that_cannot_be_written_is_named(tmp_path: Path, path: str) -> None:
-    with pytest.raises(FolderError, match="`--json` must name a file .*, or choose another"):
-        write_json(1, str(tmp_path / path))

@@ -17,7 +17,7 @@ import pytest
 import manyarms as ma
 from manyarms.client import AsyncRemote
 from tests.client.same import plain, play
-from tests.serve.machines import TOKEN, Node, new_name, shared_postgres, wait
+from tests.serve.machines import TOKEN, Node, new_name, shared_postgres
 
 pytestmark = pytest.mark.interpreted
 
@@ -78,13 +78,13 @@ def compare(store: str, events: dict[int, str], **settings: Any) -> None:
     live = policy.live(**spec)  # type: ignore[arg-type]
     with two(store) as nodes:
         urls = urls_of(reversed(nodes))  # the one that stands by comes first
-        made = ma.Remote.create(urls, new_name(), policy, token=TOKEN, retry_for=60, **spec)  # type: ignore[arg-type]
+        made = ma.Remote.create(urls, new_name(), policy, token=TOKEN, retry_for=300, **spec)  # type: ignore[arg-type]
         assert made.url == urls[1]
         assert any(
             one["name"] == made.experiment for one in ma.Remote.experiments(urls, token=TOKEN)
         )
         fate = Fate(nodes, events)
-        with ma.Remote(urls, made.experiment, token=TOKEN, retry_for=60, **settings) as game:
+        with ma.Remote(urls, made.experiment, token=TOKEN, retry_for=300, **settings) as game:
             assert play(game, 1, before=fate) == play(live, 1)
             fate.wait()
             assert game.progress() == live.progress()
@@ -106,34 +106,40 @@ def test_many_lose_and_double_nothing_when_the_leader_is_killed(tmp_path: Path) 
     with two(f"sqlite:///{tmp_path}/serve.db") as nodes:
         urls = urls_of(nodes)
         game = ma.Remote.create(
-            urls, "x", "moss", n_arms=50, token=TOKEN, horizon=9999, seed=1, retry_for=60
+            urls, "x", "moss", n_arms=50, token=TOKEN, horizon=9999, seed=1, retry_for=300
         )
         told: list[int] = []  # which the service has acknowledged
+
+        killed = threading.Lock()
+
+        def heard(*pulls: int) -> None:
+            """Note pulls; kill the leader in the middle."""
+            told.extend(pulls)
+            if len(told) > 60 and killed.acquire(blocking=False):
+                nodes[0].kill()
 
         def threads(_: int) -> None:
             for _ in range(25):
                 pull = game.ask()
                 game.tell(pull, 1.0)
-                told.append(pull.id)
+                heard(pull.id)
 
         async def task(remote: AsyncRemote) -> None:
             for _ in range(25):
                 pulls = await remote.ask(2)
                 await remote.tell_many([(pull, 0.0) for pull in pulls])
-                told.extend(pull.id for pull in pulls)
+                heard(*(pull.id for pull in pulls))
 
         async def tasks() -> None:
-            async with AsyncRemote(urls, "x", token=TOKEN, retry_for=60) as remote:
+            async with AsyncRemote(urls, "x", token=TOKEN, retry_for=300) as remote:
                 await asyncio.gather(*(task(remote) for _ in range(4)))
 
         with ThreadPoolExecutor(6) as pool:
             work = [pool.submit(threads, k) for k in range(4)]
             work.append(pool.submit(asyncio.run, tasks()))
-            wait(lambda: len(told) > 60)
-            assert len(told) < 300, "it is killed in the middle"
-            nodes[0].kill()
             for one in work:
-                one.result(60)
+                one.result(300)
+        assert killed.locked()
         assert sorted(told) == list(range(300))
         seen = game.progress()
         assert (seen.pulls, seen.told, seen.pending) == (300, 300, 0)

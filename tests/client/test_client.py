@@ -148,14 +148,6 @@ def test_errors_are_those_of_a_handle(url: str) -> None:
     assert remote.progress().told == 2
 
 
-def test_observed_rewards_that_no_pull_has_used(url: str) -> None:
-    remote = create(url, "moss", n_arms=20, horizon=100, seed=1)
-    remote.observe(3, [1.0, 0.0])
-    assert remote.progress().observed == 2
-    pull = remote.ask()
-    assert (pull.id, remote.progress().observed < 2) == (0, True)  # one was used before it
-
-
 def test_what_is_the_services_own(url: str) -> None:
     remote = create(url, "moss", arms=KEYS[:3], horizon=100)
     assert remote.add_arms(["new one"]) == ["new one"]

@@ -213,10 +213,3 @@ def test_the_states_of_a_real_experiment(tmp_path: Path) -> None:
 
         assert asyncio.run(ask()) == ma.Pull("b", NO_PULL)
         admin.close()
-
-
-def test_a_handle_knows_no_fallback() -> None:
-    live = ma.MOSS().live(n_arms=3, horizon=9)
-    assert not live.ask().is_fallback
-    with pytest.raises(ma.TurnError, match="not asked for"):
-        live.tell(ma.Pull(1, NO_PULL), 1.0)

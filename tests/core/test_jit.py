@@ -35,20 +35,6 @@ def test_an_arm_that_does_not_exist_is_reported(tmp_path: Path) -> None:
     assert all(map(str.startswith, lines, starts))
 
 
-@pytest.mark.slow
-def test_a_policy_may_print(tmp_path: Path) -> None:
-    prints = OWN_POLICY.format(arm=0).replace("slot, reward): pass", "slot, reward): print(reward)")
-    (tmp_path / "own.py").write_text(prints)
-    code = (
-        f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"
-        "import manyarms as ma, own\n"
-        "ma.simulate(own.Fixed(), ma.instances.from_means([1.0] * 3), horizon=3, replications=1)\n"
-    )
-    for _ in "compiled", "from disk":
-        done = run_python(code, MANYARMS_CACHE=str(tmp_path / "cache"))
-        assert done.stdout == "1.0\n" * 3
-
-
 @pytest.mark.compiled
 def test_kernels_cannot_allocate() -> None:
     import numpy as np
@@ -210,23 +196,6 @@ def test_what_numba_refuses_is_said_in_one_sentence(tmp_path: Path) -> None:
     for message, words in zip(messages, MISTAKES.values(), strict=True):
         assert message.startswith("Numba cannot compile own on Bernoulli() rewards: ")
         assert words in message
-
-
-def test_a_state_that_nothing_plays_is_refused(tmp_path: Path) -> None:
-    lines = OWN_POLICY.format(arm=0).splitlines()
-    (tmp_path / "own.py").write_text("\n".join(line for line in lines if "plays(" not in line))
-    code = (
-        f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"
-        "import manyarms as ma, own\n"
-        "instance = ma.instances.planted(n=9, m=1)\n"
-        "for play in (lambda: ma.simulate(own.Fixed(), instance, horizon=5),\n"
-        "             lambda: own.Fixed().live(n_arms=9, horizon=5)):\n"
-        "    try: play()\n"
-        "    except ma.ParameterError as error: print(error)\n"
-    )
-    expected = "FixedState has no `reset`. Write one, and register it for this class "
-    said = run_python(code).stdout.splitlines()
-    assert [line[: len(expected)] for line in said] == [expected, expected]
 
 
 @pytest.mark.compiled

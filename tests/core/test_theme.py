@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import re
 from pathlib import Path
 
 import pytest
@@ -17,7 +16,6 @@ from tests.helpers import run_python
 pytestmark = pytest.mark.compiled  # no kernels to cover: once is enough
 
 ROOT = Path(__file__).parents[2]
-PACKAGE = ROOT / "src" / "manyarms"
 
 
 def test_every_policy_of_the_package_has_a_colour_of_its_own_in_every_figure() -> None:
@@ -31,15 +29,6 @@ def test_every_policy_of_the_package_has_a_colour_of_its_own_in_every_figure() -
         assert policy_styles(["mine", name])[name] == together[name]
         rule = f'[data-policy="{name}"] {{ --light: {together[name].colour};'
         assert rule in page_css()
-
-
-def test_no_other_file_has_colours() -> None:
-    drawing = [*ROOT.glob("paper/*.py"), *PACKAGE.glob("report/*.py")]
-    sheets = [*PACKAGE.rglob("*.css"), *ROOT.glob("docs/*.css"), *ROOT.glob("docs/figures/*.py")]
-    for path in [*drawing, *sheets]:
-        if path.name != "style.py":  # its doctests show colours
-            found = re.findall(r"#[0-9a-fA-F]{6}\b", path.read_text(encoding="utf-8"))
-            assert not found, path
 
 
 def test_pages_and_the_site_have_it(tmp_path: Path) -> None:

@@ -149,13 +149,6 @@ def test_words() -> None:
     assert len(str(long)) < 120
 
 
-def test_words_without_a_horizon() -> None:
-    live = ma.Quantile().live(n_arms=5)
-    live.tell(live.ask(), 1.0)
-    assert str(live.progress()).startswith("1 pull, round 1\n1 reward told")
-    assert math.isnan(live.progress().share)
-
-
 def test_a_dataframe_has_a_row_for_every_arm_touched() -> None:
     live = _told({"a": [1.0, 0.0], "b": [0.5]})
     live.retire("b")
@@ -171,19 +164,6 @@ def test_a_dataframe_has_a_row_for_every_arm_touched() -> None:
     empty = ma.MOSS().live(n_arms=3, horizon=3).to_dataframe()
     assert list(empty.columns) == ["arm", *columns]
     assert len(empty) == 0
-
-
-def test_rewards_with_a_name_are_counted_by_it() -> None:
-    live = ma.MOSS().live(n_arms=2, horizon=3000, seed=1, reward="clicks")
-    for pull in live.ask(2000):
-        live.tell(pull, float(pull.id % 8 != 0))
-    assert "abandoned; 1,750 clicks, 87.5 %" in str(live.progress())
-    assert "reward_name" not in live.progress().to_dataframe().columns
-    again = copied(live)
-    assert str(again.progress()) == str(live.progress())
-    euros = ma.MOSS().live(n_arms=2, horizon=9, reward="euros", reward_range=(0, 50))
-    euros.tell(euros.ask(), 12.5)
-    assert "; 12.5 euros, 12.5 a pull" in str(euros.progress())
 
 
 def test_means_are_in_percent_where_they_are_rates() -> None:

@@ -248,33 +248,6 @@ def _share(ratio: float) -> str:
     return f"{100 * (ratio - 1):.9f}%"
 
 
-@pytest.mark.parametrize("epsilon", ["0.00001%", "33.33333333%", "1e-3 %", "30%"])
-def test_a_share_is_saved_as_it_was_given(epsilon: str) -> None:
-    live = ma.MOSS().live(n_arms=3, horizon=9, seed=1, epsilon=epsilon)
-    again = copied(live)
-    assert again.verdict().epsilon == live.verdict().epsilon
-    assert float(str(live.verdict().epsilon).rstrip("%")) == pytest.approx(
-        float(epsilon.rstrip("% ")), rel=1e-12
-    )
-
-
-def test_targets_that_cannot_be() -> None:
-    live = ma.MOSS().live(n_arms=3, horizon=9, seed=1)
-    for wrong in (70, -0.1, "9" * 5000):
-        with pytest.raises((ma.ParameterError, ma.UnknownArmError)):
-            live.verdict(target=wrong)
-
-
-def test_the_control_is_called_by_its_name() -> None:
-    live = ma.MOSS().live(arms=["cur", "b"], horizon=9000, seed=3, control="cur", share=0.3)
-    for _ in range(600):
-        pull = live.ask()
-        live.tell(pull, float(pull.arm == "cur" and pull.id % 2 == 0))
-    verdict = live.verdict(target="control")
-    assert (verdict.arm, verdict.target, verdict.goal) == ("cur", "cur", "better than 'cur'")
-    assert verdict.missing == "So far: The recommended arm is the control, cur."
-
-
 @pytest.mark.parametrize("policy", [ma.MOSS(), ma.Prospector()], ids=str)
 def test_if_nothing_is_ever_earned_that_is_said(policy: ma.Policy) -> None:
     live = policy.live(n_arms=40, horizon=600, seed=1)
@@ -304,17 +277,3 @@ def test_if_nothing_is_ever_earned_that_is_said(policy: ma.Policy) -> None:
     )
     below.tell(below.ask(), -1.5)
     assert below.verdict(epsilon=0.01).outcome != "nothing earned"
-
-
-def test_retired_arms_that_hold_the_verdict_up_are_counted() -> None:
-    live = ma.MOSS().live(n_arms=2000, horizon=10**6, seed=1)
-    for pull in live.ask(600):
-        live.tell(pull, float(pull.id % 2))
-    good = [arm.arm for arm in live.arms() if arm.estimate == 1.0]
-    assert "retired" not in live.verdict().missing
-    live.retire(good[:150])
-    found = re.search(
-        r"Of these, (\d+) were retired, and no pull will tell", live.verdict().missing
-    )
-    assert found is not None
-    assert 0 < int(found[1]) <= 150

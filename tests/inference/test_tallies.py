@@ -122,21 +122,3 @@ def test_what_views_ask() -> None:
     for sort, key in (("pulls", "pulls"), ("told", "told"), ("estimate", "estimate")):
         order = [getattr(tallies.at(int(p)), key) for p in tallies.order(sort) if tallies.told[p]]
         assert order == sorted(order, reverse=True)
-
-
-def test_an_arm_that_comes_back_is_not_retired_any_more() -> None:
-    live = ma.MOSS().live(arms=["a", "b", "c"], horizon=30, seed=1)
-    for _ in range(9):
-        live.tell(live.ask(), 1.0)
-    live.retire("a")
-    assert {arm.arm for arm in live.arms() if arm.retired} == {"a"}
-    live.restore("a")
-    assert not any(arm.retired for arm in live.arms())
-
-
-def test_the_reward_is_what_pulls_earned() -> None:
-    live = ma.MOSS().live(arms=["a", "b"], horizon=30, seed=1)
-    live.observe("a", [1.0, 0.5, 1.0])
-    assert live.progress().reward == 0.0
-    live.tell(live.ask(), 0.25)
-    assert live.progress().reward == 0.25

@@ -161,20 +161,11 @@ HEADER = ",".join(COLUMNS) + "\n"
 GOOD = "A,1.5,0.1,100,50,30,20\n"
 BAD_FILES: dict[str, tuple[str | bytes, str]] = {
     "empty": ("", "must be CSV text in UTF-8, got an empty file"),
-    "blank": (" \n\n", "must be CSV text in UTF-8, got an empty file"),
     "binary": (b"PAR1\x00\x01" + HEADER.encode(), "must be CSV text in UTF-8, got binary data"),
-    "gzip": (b"\x1f\x8b\x08\x00\xff\xfe", "must be CSV text in UTF-8, got binary data"),
-    "latin-1": (HEADER.encode() + b"caf\xe9,1,1,9,9,0,0\n", "CSV text in UTF-8, got binary data"),
     "other table": (
         "name,votes,score\nx,1,2\n",
         "one without caption, not_funny, somewhat_funny, funny: its columns are name, votes, score",
     ),
-    "semicolons": (
-        HEADER.replace(",", ";"),
-        "without caption, votes, .*: its columns are caption;",
-    ),
-    "prose": ("<!DOCTYPE html>\n<html></html>\n", "a contest file with the columns caption, votes"),
-    "header only": (HEADER, "must be a file of captions with votes, got 0 captions, no votes"),
     "no votes": (HEADER + "A,1,1,0,0,0,0\n", "captions with votes, got 1 captions, no votes"),
     "cut in a row": (
         HEADER + GOOD + "B,1.5,0.",
@@ -184,16 +175,10 @@ BAD_FILES: dict[str, tuple[str | bytes, str]] = {
         HEADER + GOOD + '"B and',
         "begins on line 3 of .*must be whole, got.*cut short",
     ),
-    "comma": (HEADER + "A, b," + GOOD, "line 2 of .* 7 fields, got more. Commas need quotes"),
-    "stray quote": (HEADER + '"A" b,1,1,9,9,0,0\n', "begins on line 2 of .* must be whole"),
     "words": (
         HEADER + '"two\nlines",1,1,9,9,0,0\n' + "B,1.5,0.1,many,1,0,0\n",
         "`votes` on line 4 of .* must be a whole number >= 0, got 'many'",
     ),
-    "half votes": (HEADER + "A,1,1,9,8,0.5,0.5\n", "`somewhat_funny` on line 2 .* got '0.5'"),
-    "negative": (HEADER + "A,1,1,9,9,0,-1\n", "`funny` on line 2 .* got '-1'"),
-    "nan": (HEADER + "A,1,1,nan,9,0,0\n", "`votes` on line 2 .* got 'nan'"),
-    "nothing": (HEADER + "A,1,1,9,,0,0\n", "`not_funny` on line 2 .* got ''"),
     "too funny": (HEADER + "A,1,1,9,0,5,5\n", "`votes` on line 2 .* at least the 10 .*, got 9"),
 }
 
@@ -238,27 +223,6 @@ def test_a_file_cut_anywhere_is_read_or_refused_and_nothing_else(
         assert len(read_contest(path).captions) <= len(rows)
 
 
-@pytest.mark.parametrize("wrong", [0, 1999])
-def test_errors_in_large_files_name_the_line(tmp_path: Path, wrong: int) -> None:
-    rows: list[Row] = [(f"several\nlines, {k}", 9, 3, 4, 2) for k in range(2000)]
-    lines = table(rows).splitlines()
-    lines[2 + 2 * wrong] = lines[2 + 2 * wrong].replace(",9,", ",x,")
-    path = write(tmp_path / "a.csv", "\n".join(lines))
-    with pytest.raises(ContestFileError, match=f"`votes` on line {2 + 2 * wrong} of .*got 'x'"):
-        read_contest(path)
-
-
-@pytest.mark.parametrize("text", ["9", "9.0", " 9. "])
-def test_numbers_in_other_forms_are_read_as_plain_ones(tmp_path: Path, text: str) -> None:
-    rows: list[Row] = [(f" {k} ", 9, 3, 4, 2) for k in range(1000)]
-    plain = read_contest(write(tmp_path / "a.csv", table(rows)))
-    odd = read_contest(write(tmp_path / "b.csv", table(rows).replace(",9,", f",{text},", 1)))
-    assert plain.captions == odd.captions == tuple(str(k) for k in range(1000))
-    assert (plain.votes == odd.votes).all()
-    assert (plain.funny == 2).all()
-    assert (odd.not_funny == 3).all()
-
-
 def test_contest_652_is_the_papers() -> None:
     instance = captions(real("652_lil-KLUCB"))
     means = np.array(means_of(instance))
@@ -275,15 +239,10 @@ def test_contest_652_is_the_papers() -> None:
     ("name", "n", "m", "uneven", "repeated", "empty"),
     [
         ("510_LilUCB", 3905, 4, 0, 0, 0),
-        ("540_Random", 4475, 39, 0, 0, 0),
-        ("559_Random", 138, 9, 0, 0, 0),
         ("590_lil-KLUCB", 6038, 41, 0, 110, 0),
         ("652_lil-KLUCB", 10_025, 54, 0, 0, 0),
-        ("660", 7154, 10, 0, 0, 0),
         ("731", 7251, 13, 52, 0, 1),
-        ("763", 9007, 69, 43, 0, 0),
         ("800", 7960, 36, 106, 0, 0),
-        ("886", 4772, 29, 0, 0, 0),
     ],
 )
 def test_real_files(name: str, n: int, m: int, uneven: int, repeated: int, empty: int) -> None:
@@ -297,13 +256,6 @@ def test_real_files(name: str, n: int, m: int, uneven: int, repeated: int, empty
     means = shares / shares.max()
     assert ((means >= 0.8) == (contest.means() == 1.0)).all()
     assert np.abs(means - contest.means(threshold=None)).max() < 0.015
-
-
-def test_the_stand_in_resembles_the_real_contest() -> None:
-    path = real("652_lil-KLUCB")
-    ours, theirs = np.sort(means_of(stand_in_652())), np.sort(means_of(captions(path)))
-    assert np.abs(ours - theirs).max() < 0.04
-    assert np.abs(ours - theirs).mean() < 0.002
 
 
 def test_the_stand_in_follows_its_table_and_says_what_it_is() -> None:

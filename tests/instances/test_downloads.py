@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import http.server
 import json
-import socket
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,7 +18,6 @@ from manyarms.instances import contests
 from manyarms.instances.contests import (
     contest_cache,
     find_contest,
-    get_every_contest,
     published_contests,
 )
 
@@ -151,42 +149,6 @@ def test_only_published_names_are_asked_for(server: Server) -> None:
     assert server.asked == []
 
 
-def test_a_page_in_place_of_the_file_is_not_kept(server: Server) -> None:
-    server.files["700.csv"] = b"<html>Please log in</html>"
-    with pytest.raises(DownloadError, match="what came is not the contest file"):
-        find_contest(700, download=True)
-    with pytest.raises(DownloadError, match="the server answered with status 503"):
-        find_contest(701, download=True)
-    assert list(contest_cache().iterdir()) == []
-
-
-def test_a_cache_that_cannot_be_made_is_named(
-    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "file").write_text("")
-    monkeypatch.setenv("MANYARMS_CACHE", str(tmp_path / "file"))
-    for download in (lambda: find_contest(20, download=True), published_contests):
-        with pytest.raises(DownloadError, match="cannot be written. Set MANYARMS_CACHE"):
-            download()
-
-
-def test_pooch_without_a_server_is_one_sentence(
-    server: Server, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with socket.socket() as taken:  # and nobody listens
-        taken.bind(("127.0.0.1", 0))
-        address = f"http://127.0.0.1:{taken.getsockname()[1]}/summaries"
-        monkeypatch.setattr(contests, "_SOURCE", address)
-        with pytest.raises(DownloadError, match="the connection failed. Try again online"):
-            find_contest(652, download=True)
-    assert list(contest_cache().iterdir()) == []
-
-
-def test_the_listing_is_that_of_the_commit_of_the_files() -> None:
-    assert contests._COMMIT in contests._SOURCE
-    assert contests._LISTING.endswith(f"/contents/summaries?ref={contests._COMMIT}")
-
-
 def test_all_are_downloaded_once(
     server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -226,15 +188,6 @@ def test_a_network_that_goes_away_is_noticed_and_the_rest_comes_later(
     assert server.asked.count("20.csv") == 1
 
 
-def test_what_is_not_as_published_is_not_kept(server: Server) -> None:
-    published = published_contests()
-    server.files["20.csv"] = _contest([7, 7]).encode()
-    first = next(iter(get_every_contest(published)))
-    assert (first.name, first.state) == ("20", "failed")
-    assert "is not the published file. Try again" in first.why
-    assert [path.name for path in contest_cache().glob("20*")] == []
-
-
 @pytest.mark.parametrize("listing", [{"message": "rate limit"}, [], [{"name": 3}], "?"])
 def test_an_answer_that_is_no_list_is_not_kept(server: Server, listing: Any) -> None:
     right, server.listing = server.listing, listing
@@ -248,17 +201,3 @@ def test_an_answer_that_is_no_list_is_not_kept(server: Server, listing: Any) -> 
         stored.write_text(damage)
         assert len(published_contests()) == len(published_contests()) == 6
     assert len(server.asked) == asked + 5
-
-
-def test_a_server_that_does_not_list_is_told(
-    server: Server, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(contests, "_LISTING", contests._LISTING + "/gone")
-    assert main(["data", "get", "--all"]) == 1
-    assert "The list of contests could not be downloaded from http" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("words", [[], ["--all", "652"]])
-def test_some_or_all(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["data", "get", *words]) == 2
-    assert "Give contests such as 652, or --all" in capsys.readouterr().err

@@ -57,10 +57,7 @@ def test_groups_and_arrays_agree() -> None:
     ("instance", "gap"),
     [
         (planted(n=30, m=2), 0.8),
-        (planted(n=3, m=2), 0.8),  # one other arm, of mean 0.1
-        (from_means([0.25, 0.75, 0.5]), 0.5),
         (from_means([-3.0, 1.0], rewards=Gaussian()), 4.0),
-        (from_means([0.5, 0.5]), 0.0),
         (reservoir(BetaMeans(2, 3)), 1.0),
         (reservoir(UniformMeans(0.25, 0.5)), 0.25),
         (reservoir(DiscreteMeans([0.75, 0.5], [0.5, 0.5])), 0.25),
@@ -89,13 +86,6 @@ def test_drawn_means_are_those_of_the_simulation() -> None:
         means = [instance.mean(int(arm), seed=8, replication=r) for arm in arms]
         assert result.regret[0, r, -1] == pytest.approx(sum(0.4 - mean for mean in means))
         assert 0.26 < sum(means) / 50 < 0.34  # 50 uniform means: 5 standard errors are 0.04
-
-
-def test_an_array_is_copied() -> None:
-    means = np.array([0.1, 0.9])
-    instance = from_means(means)
-    means[:] = 0.0
-    assert instance.mean(1) == 0.9
 
 
 @pytest.mark.parametrize(
@@ -197,43 +187,24 @@ def test_instances_travel_between_processes() -> None:
     ("call", "message"),
     [
         (lambda: planted(n=0, m=1), "`n` must be an integer >= 1"),
-        (lambda: planted(n=-3, m=1), "got -3"),
-        (lambda: planted(n=2.5, m=1), "got 2.5"),  # type: ignore[arg-type]
         (lambda: planted(n=5, m=6), "`m` must be an integer >= 1 and <= 5, got 6"),
-        (lambda: planted(n=5, m=0), "`m` must be"),
         (lambda: planted(n=5), "`alpha` or `m`, .* is required"),
         (lambda: planted(n=5, alpha=0.5), "`horizon` is required with `alpha`"),
-        (lambda: planted(n=5, alpha=1.2, horizon=9), "`alpha` must be a number >= 0 and <= 1"),
         (lambda: planted(n=5, alpha=0.5, m=1), "`alpha` must be left out"),
         (lambda: planted(n=5, m=1, best=0.5), "`others` must be smaller than best = 0.5, got 0.5"),
         (lambda: planted(n=5, m=1, best=1.5), r"`best` must be .* got 1.5.*Gaussian"),
-        (lambda: planted(n=5, m=1, others=[]), "`others` must be a list with at least one number"),
-        (lambda: planted(n=5, m=1, others=[math.nan]), "`others` must be a finite number, got nan"),
         (lambda: from_means([0.5, math.nan]), "`means` must be finite, got nan"),
         (lambda: from_means([0.5, 1.01]), r"`means` must be a number >= 0 and <= 1, got 1.01"),
-        (lambda: from_means([-0.1]), r"got -0.1"),
-        (lambda: from_means([]), "one row of numbers"),
         (lambda: from_means(np.array([[0.1], [0.2]])), r"got shape \(2, 1\)"),
-        (lambda: from_means(np.array(["a"])), "`means` must be numbers"),
         (lambda: grouped(sizes=[1], means=[0.1, 0.2]), "same length, got 1 and 2"),
         (lambda: grouped(sizes=[0], means=[0.1]), "`sizes` must be an integer >= 1"),
-        (lambda: grouped(sizes=[-1, 3], means=[0.1, 0.2]), "`sizes` must be .* got -1"),
         (lambda: reservoir("beta"), "`distribution` must be BetaMeans"),  # type: ignore[arg-type]
         (lambda: reservoir(UniformMeans(0, 2)), r"means in \[0, 1\] for Bernoulli rewards"),
-        (lambda: reservoir(UniformMeans(), epsilon=-1), "`epsilon` must be"),
-        (lambda: UniformMeans(1, 1), "`high` must be"),
         (lambda: BetaMeans(0, 1), "`a` must be a number >= 0.001"),
         (lambda: DiscreteMeans([0.1], [0.5]), "`probabilities` must add up to 1, got 0.5"),
-        (lambda: DiscreteMeans([0.1], [0.5, 0.5]), "same length"),
-        (lambda: planted(n=5, m=1, best=None), "`best` must be"),  # type: ignore[arg-type]
         (lambda: planted(n=5, m=1, others=0.5), "`others` must be a list"),  # type: ignore[arg-type]
-        (lambda: grouped(sizes=5, means=[0.1]), "`sizes` must be a list"),  # type: ignore[arg-type]
-        (lambda: DiscreteMeans(0.9, 1.0), "must be lists"),  # type: ignore[arg-type]
-        (lambda: planted(n=5, m=1).mean(1.5), "`arm` must be an integer"),  # type: ignore[arg-type]
         (lambda: planted(n=5, m=1, rewards=Gaussian), "`rewards` must be Bernoulli"),  # type: ignore[arg-type]
-        (lambda: from_means([0.1], rewards="beta"), "`rewards` must be"),  # type: ignore[arg-type]
         (lambda: Gaussian(sigma=0), "`sigma` must be a number > 0, got 0"),
-        (lambda: BetaRewards(concentration=-1), "`concentration` must be"),
         (lambda: planted(n=5, m=1).mean(5), "`arm` must be an integer >= 0 and <= 4, got 5"),
     ],
 )

@@ -236,8 +236,14 @@ def test_a_keyboard_is_enough(opened: Page) -> None:
 
 
 def test_playing_goes_through_time_and_can_be_stopped(opened: Page) -> None:
+    # a millisecond of the game for each picture: it does not end while the machine is busy
+    opened.evaluate(
+        """let now = 0;
+        window.requestAnimationFrame = (draw) => setTimeout(() => draw(now += 1), 16);
+        window.cancelAnimationFrame = clearTimeout;"""
+    )
     opened.click("#run")
-    opened.wait_for_function("document.getElementById('t').value !== '5000'")
+    opened.wait_for_function("document.getElementById('t').value !== '5000'", polling=100)
     assert shown(opened, "#run") == "Stop"
     opened.click("#run")
     assert shown(opened, "#run") == "Play"

@@ -50,21 +50,24 @@ class Hang(BaseException):
 
 @contextlib.contextmanager
 def within(seconds: float) -> Iterator[None]:
-    """Raise `Hang` if it takes longer: CPython only, compiled code does not listen."""
+    """Raise `Hang` if it computes for longer, however busy the machine is.
+
+    CPython only: compiled code does not listen.
+    """
 
     def ring(*_: object) -> None:
         raise Hang
 
-    before = signal.signal(signal.SIGALRM, ring)
+    before = signal.signal(signal.SIGVTALRM, ring)
     # Again and again, and without garbage collection: what rings in a finalizer, or in what hears
     # of collections, is lost.
-    signal.setitimer(signal.ITIMER_REAL, seconds, seconds)
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds, seconds)
     try:
         with gc_paused():
             yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
 
 
 def played(policy: ma.Policy, *, seed: int = 1, events: int = 130, moves: bool = True) -> ma.Live:
@@ -272,7 +275,7 @@ def replayed(live: ma.Live, events: list[Event]) -> ma.Live:
     return other
 
 
-def opened_and_played(make: Callable[[], ma.Live], *, seconds: float = 20.0) -> str:
+def opened_and_played(make: Callable[[], ma.Live], *, seconds: float = 60.0) -> str:
     """Return "refused", "played", "stopped" if an error of ours ends it, or "hung".
 
     A snapshot decides what the policy believes, and it may believe in a loop.

@@ -37,7 +37,7 @@ for _ in range(count):
                 said += str(error)
         live.close()
         os.write(write, (said or "went on").encode() + b"\\n")
-        time.sleep(60)
+        time.sleep(300)
         os._exit(0)
 stop.set()
 for thread in threads: thread.join()
@@ -47,7 +47,7 @@ live.close()
 """
 
 
-def what_forks_say(count: int, path: Path | None = None, *, seconds: float = 60.0) -> list[str]:
+def what_forks_say(count: int, path: Path | None = None, *, seconds: float = 120.0) -> list[str]:
     """Return a line for each fork that did not hang: what it was told when it used the handle.
 
     With a path the handle is recorded there, and must be free once its process has ended, although

@@ -156,20 +156,6 @@ def test_every_arm_there_is_gets_its_chance(policy: ma.Policy, n: int) -> None:
     assert set(after) == {1, 2, 3, 4, 5, 6}
 
 
-@pytest.mark.parametrize(
-    "policy",
-    [ma.MOSS(), ma.MOSSOracle(size=9), ma.MOSSOracle(alpha=0.9), ma.Parallel(best_mean=0.9)],
-    ids=label,
-)
-def test_new_arms_are_tried_at_once_where_a_set_has_room(policy: ma.Policy) -> None:
-    live = policy.live(n_arms=4, horizon=3000, seed=1)
-    play_live(live, 1000, lambda arm, k: 0.5)
-    live.add_arms(3)
-    # all of MOSS's pulls; an epoch of Parallel goes to one subroutine, and each has its own set
-    assert play_live(live, 3, lambda arm, k: 0.5) != [0, 0, 0]
-    assert {4, 5, 6} <= {arm.arm for arm in live.arms()}
-
-
 @pytest.mark.parametrize("policy", [ma.MOSSPlusPlus(), ma.EmpMOSSPlusPlus()], ids=label)
 def test_new_arms_join_with_the_next_iteration(policy: ma.Policy) -> None:
     # T = 1024: iteration 1 has 2^6 pulls, iteration 2 has 2^7
@@ -178,14 +164,6 @@ def test_new_arms_join_with_the_next_iteration(policy: ma.Policy) -> None:
     live.add_arms(3)
     assert max(play_live(live, 64 - 10, lambda arm, k: 0.0)) < 4
     assert {4, 5, 6} <= set(play_live(live, 128, lambda arm, k: 0.0))
-
-
-def test_quantile_takes_new_arms_with_its_next_round() -> None:
-    live = ma.Quantile(exponent=1.0).live(n_arms=2, seed=1)
-    play_live(live, 14 + 5, lambda arm, k: 0.0)  # rounds of 2, 4, 8 pulls, and 5 of 16
-    live.add_arms(3)
-    assert max(play_live(live, 11, lambda arm, k: 0.0)) < 2
-    assert {2, 3, 4} <= set(play_live(live, 32, lambda arm, k: 0.0))
 
 
 def test_the_number_of_arms_in_the_index_follows() -> None:
@@ -199,20 +177,6 @@ def test_the_number_of_arms_in_the_index_follows() -> None:
         live.retire(arm)
     assert (run.members, run.scale) == (5, 100.0)
     _check(live, set(range(15, 20)))
-
-
-@pytest.mark.parametrize("policy", [ma.MOSSOracle(size=5), ma.MOSSOracle(alpha=0.1)], ids=label)
-def test_a_fresh_arm_takes_the_place_of_a_retired_one(policy: ma.Policy) -> None:
-    live = policy.live(n_arms=100, horizon=500, seed=1)
-    asked = set(play_live(live, 50, lambda arm, k: 0.5))
-    run = live._experiment.state.moss.run[0]
-    size = run.members
-    for arm in asked:
-        live.retire(arm)
-    again = set(play_live(live, 50, lambda arm, k: 0.5))
-    assert len(asked) == len(again) == size == run.members
-    assert not asked & again
-    assert run.opened == size  # the slots were used again
 
 
 def test_rewards_of_a_retired_arm_count_in_the_tables_only() -> None:

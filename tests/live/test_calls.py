@@ -50,13 +50,6 @@ def test_a_command_changes_nothing_before_its_change_is_called(command: str) -> 
     assert len(arena.experiment.log) > 0
 
 
-def test_what_has_ended_may_be_ignored() -> None:
-    arena = _played()
-    assert calls.tell(arena, 0, 1.0, "ignore") is None
-    assert calls.abandon(arena, 1, "ignore") is None
-    assert calls.tell_many(arena, [(0, 1.0), (1, 0.0)], "ignore") is None
-
-
 @pytest.mark.parametrize(
     ("refused", "facts"),
     [
@@ -87,14 +80,3 @@ def test_a_refusal_carries_its_facts(refused: Any, facts: dict[str, Any]) -> Non
     assert snapshot(arena.experiment) == before
     again = pickle.loads(pickle.dumps(caught.value))
     assert (str(again), again.reason) == (str(caught.value), caught.value.reason)
-
-
-def test_a_reward_that_is_refused_names_its_parameter() -> None:
-    arena = _played()
-    with pytest.raises(
-        ma.ParameterError, match=r"^Cannot tell .*The pull is still pending\.$"
-    ) as e:
-        calls.tell(arena, 2, 7.0)
-    assert e.value.parameter == "reward"
-    with pytest.raises(ma.ParameterError, match=r"^Cannot observe reward 7.0: .*`reward_range`\.$"):
-        calls.observe(arena, "a", [0.5, 7.0])

@@ -13,9 +13,8 @@ import pytest
 import manyarms as ma
 from manyarms.core.rng import draw, unit
 from manyarms.inference.facts import CONTROL
-from manyarms.live.packing import pack, unpack
 from manyarms.live.replaying import replay
-from manyarms.live.snapshots import restored, snapshot
+from manyarms.live.snapshots import snapshot
 from manyarms.protocol.keys import control_key
 from manyarms.protocol.state_dump import dump_state
 from tests.helpers import ALL_POLICIES, label
@@ -150,16 +149,6 @@ def test_replay_compares_its_turns() -> None:
             replay(*begun()._arena, wrong, "it", None)
 
 
-@pytest.mark.parametrize("value", [None, [1, 2, 3], ["x", 1, 1, 0, 0.0], [9, -2, 1, 0, 0.0]])
-def test_crafted_snapshots_are_refused(value: Any) -> None:
-    live = begun()
-    play(live, 20)
-    about, columns = unpack(known(live), "it")
-    for changed in (about | {"control": value}, {n: x for n, x in about.items() if n != "control"}):
-        with pytest.raises(ma.SavedFileError, match="does not fit"):
-            restored(live._experiment.settings, pack(changed, columns), "it")
-
-
 def test_a_season_goes_on_with_it() -> None:
     live = begun()
     play(live, 60)
@@ -197,33 +186,3 @@ def test_the_horizon_is_the_policys() -> None:
     assert sum(pull.arm != "current" for pull in given) == live.pulls == 20
     assert len(given) > 20
     assert math.isnan(live.progress().mean_reward)
-
-
-def test_its_pulls_and_its_mean_are_shown() -> None:
-    live = begun()
-    assert "\ncontrol 'current': no reward yet, 0 pulls" in str(live)
-    today = [pull for pull in live.ask(100) if pull.arm == "current"]
-    for k, pull in enumerate(today[:8]):
-        live.tell(pull, float(k % 4 == 0))
-    how = live.progress()
-    assert (how.control, how.control_pulls, how.control_mean) == ("current", len(today), 0.25)
-    assert str(how).endswith(f"\ncontrol 'current': mean 25 %, {len(today)} pulls")
-    live.tell(today[8], 0.5)  # rewards are no longer 0 or 1
-    assert "control 'current': mean 0.278, " in str(live)
-
-
-def test_missing_rewards_of_the_control_are_told() -> None:
-    """Every second one does not come: had these been 1, the control would be better."""
-    live = ma.MOSS().live(arms=["a", "b"], horizon=9000, seed=3, control="today", share=0.3)
-    for k in range(6000):
-        pull = live.ask()
-        if pull.arm != "today":
-            live.tell(pull, float(k % 3 == 0))
-        elif k % 2:
-            live.tell(pull, 0.0)
-        else:
-            live.abandon(pull)
-    for margin in (None, "5%"):
-        said = live.verdict(target="control", margin=margin)
-        assert said.stop
-        assert "of its rival" in said.warning

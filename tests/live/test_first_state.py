@@ -75,22 +75,3 @@ def test_every_policy_begins_soon_or_is_refused(name: str, horizon: int | None) 
 def test_policies_around_others_say_what_those_draw(policy: ma.Policy) -> None:
     with bounded_work(), pytest.raises(ma.ParameterError, match="would draw .* Choose a shorter"):
         policy.live(n_arms=ARMS, horizon=HORIZON)
-
-
-@pytest.mark.parametrize(
-    "policy",
-    [
-        field.SequentialHalving(size=64),
-        field.SubSampled(field.SequentialHalving(), size=1000),
-    ],
-    ids=lambda policy: str(policy),
-)
-def test_what_draws_few_arms_ahead_may_have_any_horizon(policy: ma.Policy) -> None:
-    with bounded_work():
-        policy.live(n_arms=ARMS, horizon=HORIZON).ask()
-
-
-def test_a_season_is_bounded_as_well() -> None:
-    live = field.SequentialHalving().live(n_arms=ARMS, horizon=100)
-    with pytest.raises(ma.ParameterError, match="must draw at most"):
-        live.season(horizon=HORIZON)

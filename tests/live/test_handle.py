@@ -5,8 +5,6 @@ from __future__ import annotations
 import copy
 import math
 import pickle
-import sys
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -65,14 +63,6 @@ def test_a_bad_reward_changes_nothing(reward: object) -> None:
             handle.tell(expected, float(step % 3 == 0))
 
 
-def test_rewards_may_be_any_real_number() -> None:
-    live = ma.MOSS(sigma=2.0).live(n_arms=3, horizon=6, seed=1, reward_range=None)
-    rewards: list[Any] = [True, 1, np.bool_(True), np.float32(0.25), np.array(3), Decimal("0.5")]
-    for reward in rewards:
-        live.tell(live.ask(), reward)
-    assert live.pulls == 6
-
-
 @pytest.mark.parametrize("policy", ALL_POLICIES, ids=label)
 def test_the_horizon_is_the_end(policy: ma.Policy) -> None:
     live = policy.live(n_arms=5, horizon=7, seed=2)
@@ -82,57 +72,18 @@ def test_the_horizon_is_the_end(policy: ma.Policy) -> None:
     assert repr(live) == f"<Live {policy}: 7 of 7 pulls on 5 arms>"
 
 
-def test_anytime_policies_need_no_horizon() -> None:
-    for policy in (ma.Quantile(), ma.Doubling(ma.MOSSPlusPlus())):
-        live = policy.live(n_arms=10**6, seed=1)
-        assert len(play_live(live, 2000, _reward)) == 2000
-        assert "2000 pulls" in repr(live)
-
-
-def test_quantile_plays_alike_with_a_horizon_that_ends_with_a_round() -> None:
-    # H = min(2^(l+1) - 2, T) is the same for all rounds if T = 2^(l+1) - 2
-    known = play_live(ma.Quantile().live(n_arms=500, horizon=1022, seed=4), 1022, _reward)
-    unknown = play_live(ma.Quantile().live(n_arms=500, seed=4), 1022, _reward)
-    assert known == unknown
-
-
-def test_memory_grows_with_the_arms_touched() -> None:
-    live = ma.MOSSPlusPlus().live(n_arms=10**9, horizon=10**9, seed=1)
-    play_live(live, 200, _reward)
-    slots = live._experiment.state.moss.slot
-    assert len(slots) == 200
-    assert sys.getsizeof(slots) < 100_000
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         ({"n_arms": 0, "horizon": 5}, "`n_arms` must be an integer >= 1"),
-        ({"n_arms": -2, "horizon": 5}, "got -2"),
-        ({"n_arms": 2.5, "horizon": 5}, "got 2.5"),
         ({"n_arms": 2**51, "horizon": 5}, "<= 1125899906842624"),
-        ({"n_arms": 5, "horizon": 0}, "`horizon` must be an integer >= 1"),
         ({"n_arms": 5}, "`horizon` must be given to moss: pass .* such as prospector"),
-        ({"n_arms": 5, "horizon": 5, "seed": -1}, "`seed` must be an integer >= 0"),
         ({"n_arms": 5, "horizon": 5, "seed": 2**64}, "`seed` must be"),
-        ({"n_arms": 5, "horizon": 5, "seed": "a"}, "`seed` must be"),
     ],
 )
 def test_bad_input(arguments: dict[str, object], message: str) -> None:
     with pytest.raises(ma.ParameterError, match=message):
         ma.MOSS().live(**arguments)  # type: ignore[arg-type]
-
-
-def test_parallel_asks_for_the_best_mean() -> None:
-    with pytest.raises(ma.ParameterError, match=r"`best_mean` must be given to Parallel"):
-        ma.Parallel().live(n_arms=5, horizon=5)
-    with pytest.raises(ma.ParameterError, match=r"`best_mean` must be given to Parallel"):
-        ma.Doubling(ma.Parallel()).live(n_arms=5)
-
-
-def test_an_oracle_cannot_know_more_best_arms_than_there_are() -> None:
-    with pytest.raises(ma.ParameterError, match=r"`m` must be .* <= 5, got 6. There are 5 arms"):
-        ma.MOSSOracle(m=6).live(n_arms=5, horizon=5)
 
 
 def test_live_use_imports_neither_numba_nor_a_compiler() -> None:
@@ -220,7 +171,6 @@ def test_calls_that_python_would_refuse_say_what_to_write() -> None:
     ("second", "error", "message"),
     [
         ((1, 5.0), ma.ParameterError, r"rewards\[1\], of pull 1: Cannot tell reward 5.0: .*"),
-        ((1, None), ma.ParameterError, r"rewards\[1\], of pull 1: Cannot tell reward None of .*"),
         ((99, 1.0), ma.TurnError, r"rewards\[1\], of pull 99: .* not asked for\. .*"),
         ((0, 1.0), ma.TurnError, r"rewards\[1\], of pull 0: Cannot tell pull 0 twice\. .*"),
     ],

@@ -65,18 +65,3 @@ def test_retired_arms_are_out_and_the_picture_is_drawn_to_scale() -> None:
         assert places == pytest.approx(wanted, abs=0.06)
     bars = [float(bar.attrib["width"]) for bar in page.iter(f"{SVG}rect")]
     assert bars == [640.0, 640.0, 640.0]  # all pulls are made and told
-
-
-def test_the_bar_tells_rewards_told_from_pulls_in_flight() -> None:
-    live = ma.MOSS().live(n_arms=5, horizon=100)
-    pulls = live.ask(50)
-    live.tell_many((pull, 1.0) for pull in pulls[:20])
-    live.abandon(pulls[20])
-    bars = [float(bar.attrib["width"]) for bar in _parsed(live).iter(f"{SVG}rect")]
-    assert bars == pytest.approx([640.0, 320.0, 640 * 0.21], abs=0.06)
-
-
-def test_rewards_of_any_size() -> None:
-    live = ma.MOSS(sigma=100.0).live(n_arms=2, horizon=30, reward_range=None)
-    play_live(live, 30, lambda arm, k: -1e6 * arm)
-    assert len(_parsed(live).findall(f".//{SVG}circle")) == 2

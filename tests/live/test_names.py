@@ -11,7 +11,6 @@ import pytest
 
 import manyarms as ma
 from tests.helpers import play_live
-from tests.live.stores import copied
 
 
 def test_names() -> None:
@@ -57,15 +56,10 @@ def test_names_from_elsewhere_become_plain_ones() -> None:
         ([], "`arms` must hold at least one name, got none"),
         (["a", "b", "a"], "`arms` must not repeat a name, got 'a' twice"),
         ([1, True], "`arms` must hold strings or integers, got True"),
-        (["a", 1.5], "strings or integers, got 1.5"),
-        (["a", None], "got None.*use the item's id"),
-        ([b"a"], "got b'a'"),
         (["half \ud83c"], "without halves of surrogate pairs, got 'half"),
         (["a", ""], "a text of 1 to 20,000 characters"),
         (["a", 7], "names of one kind, all strings or all integers, got 7 beside strings"),
-        ([7, "a"], "got 'a' beside integers"),
         ("abc", "`arms` must be a list of names, got 'abc'"),
-        (17, "`arms` must be a list of names, got 17"),
         ({"a", "b"}, r"order .* got a set.*Sort it first"),
     ],
 )
@@ -117,19 +111,6 @@ def test_names_that_have_no_end_are_refused(monkeypatch: pytest.MonkeyPatch) -> 
     assert live.n_arms == 1000
     with pytest.raises(ma.ParameterError, match="names in all"):
         ma.MOSS().live(n_arms=3, horizon=10).add_arms(count(3))
-
-
-def test_integers_that_python_may_not_write_are_no_names() -> None:
-    largest = 10**640 - 1
-    live = ma.MOSS().live(arms=[largest, -largest], horizon=10)
-    assert copied(live).ask() == live.ask()
-    for name in (10**640, 10**5000, -(10**5000)):
-        with pytest.raises(ma.ParameterError, match="integers of at most 640 digits.*Use strings"):
-            live.add_arms([name])
-        with pytest.raises(ma.UnknownArmError, match="Unknown arm"):
-            live.retire(name)
-        with pytest.raises(ma.UnknownArmError, match="Unknown arm"):
-            ma.MOSS().live(n_arms=3, horizon=10).retire(name)
 
 
 @pytest.mark.parametrize("arm", [True, 1.0, np.float64(1.0), False, np.bool_(True), [[1]]])

@@ -17,7 +17,7 @@ import pytest
 import manyarms as ma
 from manyarms.errors import WriteConflictError
 from manyarms.live import opening, recorder, replaying
-from manyarms.store import LONGEST_ARM_NAME, Append, Event, copy, open_store
+from manyarms.store import LONGEST_ARM_NAME, copy, open_store
 from tests.inference.games import in_turn, new, play
 from tests.live.stores import ADDRESSES, copied, known, leave
 from tests.serve.machines import new_name
@@ -325,42 +325,6 @@ def test_a_commit_that_fails_stops_the_handle_and_nothing_else(
     with ma.load(tmp_path / "shop.db") as again:
         assert again.pending == [pull]
         again.tell(pull, 1.0, again="ignore")
-
-
-def test_events_that_cannot_be_are_refused(tmp_path: Path) -> None:
-    with begun(tmp_path) as live:
-        in_turn(live, 3)
-    path = tmp_path / "shop.db"
-    with open_store(path) as store:
-        record = store.experiments()[0]
-        store.commit([Append(record.id, 6, [Event(7, 0.0, "asked", 3, 99)])])
-    with pytest.raises(ma.SavedFileError, match="pull 3 was of arm 99, and moss now chooses arm"):
-        ma.load(path)
-
-
-def test_a_changed_row_is_noticed(tmp_path: Path) -> None:
-    live = begun(tmp_path)
-    in_turn(live, 3)
-    leave(live)
-    link = sqlite3.connect(tmp_path / "shop.db")
-    link.execute("UPDATE events SET reward = 0.25 WHERE seq = 4")
-    link.commit()
-    link.close()
-    with pytest.raises(ma.StoreError, match="event 4 was changed after it was written"):
-        ma.load(tmp_path / "shop.db")
-
-
-@pytest.mark.parametrize(
-    "spec", ["{}", "[]", '{"policy": 3}', '{"policy": {"name": "no", "label": "no"}}']
-)
-def test_settings_that_cannot_be_are_refused(spec: str, tmp_path: Path) -> None:
-    begun(tmp_path).close()
-    link = sqlite3.connect(tmp_path / "shop.db")
-    link.execute("UPDATE experiments SET spec = ?", (spec,))
-    link.commit()
-    link.close()
-    with pytest.raises(ma.SavedFileError, match="has settings that this version|needs the policy"):
-        ma.load(tmp_path / "shop.db")
 
 
 def test_a_season_is_recorded(tmp_path: Path) -> None:

@@ -5,19 +5,14 @@ from __future__ import annotations
 import os
 import random
 import re
-import struct
-import zlib
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 import manyarms as ma
 from manyarms.live.experiment import Experiment
-from manyarms.live.packing import pack, unpack
 from manyarms.live.snapshots import restored, snapshot
 from tests.helpers import ALL_POLICIES, flipped, label
 from tests.inference.games import counts, play, step
@@ -147,35 +142,6 @@ def test_damaged_snapshots_are_refused() -> None:
             errors.append(str(error))
     assert len(errors) > 190
     assert all(re.fullmatch(r"it .{1,300}[.]", error) for error in errors)
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda about, columns: about.pop("season"), "does not fit this version"),
-        (lambda about, columns: about.update(turns=-3), "does not fit this version"),
-        (lambda about, columns: about.update(delays=3), "does not fit this version"),
-        (lambda about, columns: about.update(season=2, policy=3), "does not fit this version"),
-        (lambda about, columns: columns.pop("tally told"), "does not fit this version"),
-        (lambda about, columns: columns.update(more=np.arange(3)), "does not fit this version"),
-    ],
-)
-def test_snapshots_that_make_no_sense_are_refused(
-    change: Callable[[dict[str, Any], dict[str, Any]], object], message: str
-) -> None:
-    live = ma.MOSS().live(n_arms=9, horizon=50)
-    live.tell(live.ask(), 1.0)
-    about, columns = unpack(known(live), "it")
-    change(about, columns)
-    with pytest.raises(ma.SavedFileError, match=message):
-        restore(live, pack(about, columns))
-
-
-def test_a_body_that_is_not_ours_is_refused() -> None:
-    live = ma.MOSS().live(n_arms=9, horizon=50)
-    for body in (b"nonsense", b"", struct.pack("<Q", 10**6) + b"{}", struct.pack("<Q", 2) + b"{}"):
-        with pytest.raises(ma.SavedFileError, match="was not written by manyarms"):
-            restore(live, zlib.compress(body))
 
 
 # Files

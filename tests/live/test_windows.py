@@ -141,16 +141,6 @@ def test_a_handle_that_is_asked_for_batches_warns(recwarn: pytest.WarningsRecord
     assert "1800 of 2000 pulls have no reward" in str(warning.message)
 
 
-def test_no_warning_if_pulls_without_a_click_are_told(clock: Clock) -> None:
-    live = begun(clock, missing=0.0)
-    for k in range(300):
-        clock.time += 100
-        pull = live.ask()
-        if k % 5 == 0:
-            live.tell(pull, 1.0)
-    assert live.progress().warning == ""
-
-
 @pytest.mark.parametrize("hold", [False, True])
 def test_late_rewards_that_differ_are_noticed_unless_they_are_held(
     clock: Clock, hold: bool
@@ -168,13 +158,3 @@ def test_late_rewards_that_differ_are_noticed_unless_they_are_held(
             clock.time += 600
     assert ("depends on the delay" in live.progress().warning) == (not hold)
     assert ("depends on the delay" in live.verdict().warning) == (not hold)
-
-
-def test_rewards_that_the_window_fills_in_are_not_late_ones(clock: Clock) -> None:
-    live = begun(clock, missing=0.0)
-    for k in range(400):
-        pull = live.ask()
-        if k % 3 == 0:
-            live.tell(pull, 1.0)
-        clock.time += 600
-    assert live.progress().warning == ""

@@ -136,19 +136,6 @@ def test_much_worse_is_against_the_better_of_two() -> None:
     assert [part.verdict for part in parts][4:6] == [Verdict.FAILS, Verdict.HOLDS]
 
 
-@pytest.mark.slow
-def test_what_else_the_runs_say() -> None:
-    wins = {a: 1_200 * (1 + a) for a in (0.7, 0.8, 0.9)}  # between empMOSS++ and MOSS++
-    (note,) = _claim(3, _levels("quantile", wins)).notes
-    assert note == "Not in the paper: Quantile beats MOSS++ at hardness 0.7, 0.8, 0.9."
-    assert _claim(3, _paper()["fig2a"]).notes == ()
-    told = _claim(7, _levels("moss-oracle", {0.6: 100.0}))
-    assert (told.verdict, told.counts) == (Verdict.FAILS, "1 of 35 parts")
-    assert told.notes[0].endswith("of 28 parts 28 hold, 0 fail, 0 are undecided.")
-    assert "From hardness 0.7 on" in _claim(5, _paper()["fig2a"]).notes[0]
-    assert "6.56" in paper_claim(11, _paper(), FACTS).notes[0]
-
-
 def test_runs_that_were_not_seen_leave_claims_open() -> None:
     """With the true largest regret, 50 runs cannot rule out that empMOSS++ misses at times."""
     honest = {
@@ -179,12 +166,6 @@ def test_claims_on_a_stand_in_say_so() -> None:
         assert log != stand_in  # it is of the contest
 
 
-def test_a_beta_and_a_size_are_read_from_their_columns() -> None:
-    claims = {number: paper_claim(number, _paper(), FACTS) for number in (13, 14)}
-    assert claims[13].parts[0].what == "alpha 0.1, moss++: beta 0.9 - beta 0.5"
-    assert [part.what for part in claims[14].parts] == ["many - few"]
-
-
 def test_flat_is_about_the_last_fifth() -> None:
     for share, verdict in ((0.01, Verdict.HOLDS), (0.07, Verdict.FAILS)):
         late = FLAT | {"moss": share}
@@ -192,12 +173,6 @@ def test_flat_is_about_the_last_fifth() -> None:
         assert part.what == "moss: late growth"
         assert abs(part.interval.estimate - share) < 1e-9
         assert part.verdict == verdict
-
-
-@pytest.mark.slow
-def test_one_replication_decides_nothing_and_breaks_nothing() -> None:
-    one = {name: {a: r.first(1) for a, r in own.items()} for name, own in _paper().items()}
-    assert len(_all(one, ())) == 15
 
 
 def test_facts_of_a_contest() -> None:

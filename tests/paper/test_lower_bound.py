@@ -5,25 +5,17 @@ from __future__ import annotations
 import itertools
 import math
 from functools import partial
-from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 import manyarms as ma
 from manyarms.core.statistics import Interval
-from manyarms.errors import ParameterError
-from manyarms.simulation import run
 from manyarms.theory.lower_bound_family import LowerBoundFamily
 from paper.lower_bound import (
     TradeOffPoint,
     sweep,
-    trade_off_figure,
-    trade_off_notes,
     trade_off_points,
-    trade_off_table,
-    write,
 )
 from paper.verdicts import Verdict
 
@@ -103,47 +95,3 @@ def test_points_from_results() -> None:
     assert second.hard.estimate == hard.of("moss++")[:, -1].mean()
     assert first.easy == easy.interval("moss", confidence=0.975)  # two of them hold with 95 %
     assert first.replications == 3
-
-
-def test_units() -> None:
-    one = point(around(100, 10), around(9100, 100))
-    assert one.lost == pytest.approx(9100 / 7936)
-    assert one.explored == pytest.approx(2 * 100 / 2048)  # 2ΔR_0/K, and Δ = K/2048
-
-
-def test_notes_and_table() -> None:
-    explored = point(around(20_000, 10), around(5000, 10))
-    points = [
-        point(around(60, 3), around(9000, 10)),
-        point(around(80, 3), around(9000, 10)),
-        explored,
-    ]
-    first, second, third = trade_off_notes(points)
-    none = "0 fail, 0 are undecided;"
-    assert f"3 hold, {none} the bound is above 0 at 2 of 3 points" in first
-    assert f"where R_0 ≤ B: 1 holds, {none} elsewhere R_0 > B" in second
-    assert "explored the hidden groups less than 2ΔR_0/K = 20 on instance 0" in third
-    text = trade_off_table(points).to_markdown()
-    assert text.count("R_0 > B |") == 2
-    assert "| below 0 | holds |" in text
-
-
-def test_figure() -> None:
-    points = [point(around(60, 3), around(9000, 100)), point(around(900, 30), around(9000, 100))]
-    left, right = trade_off_figure(points).axes
-    bound = left.lines[0]
-    x, y = (np.asarray(values, dtype=float) for values in bound.get_data())
-    assert y == pytest.approx(1 - 1 / 31 - np.sqrt(x))
-    assert np.asarray(right.lines[0].get_xdata()).tolist() == [60, 900]
-    with pytest.raises(ParameterError, match="`points` must contain at least one point"):
-        trade_off_figure([])
-
-
-@pytest.mark.slow
-def test_what_is_written(tmp_path: Path) -> None:
-    short = sweep(3, 0, horizon=2**8, betas=(0.5,), doublings=2)
-    files = write(run(short, tmp_path / "results", progress=False), tmp_path)
-    assert [path.name for path in files] == ["lower-bound.svg", "lower-bound.md"]
-    page = files[1].read_text()
-    assert page.startswith("# The lower bound, checked with 3 replications\n\nT = 256, ")
-    assert page.count("| moss-oracle(alpha=0) |") == 2

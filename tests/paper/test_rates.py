@@ -6,7 +6,6 @@ import math
 from collections import defaultdict
 from collections.abc import Callable
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,16 +13,12 @@ import pytest
 
 from manyarms.errors import ParameterError
 from manyarms.policies import MOSSPlusPlus
-from manyarms.simulation import Cell, Result, run
+from manyarms.simulation import Cell
 from paper.exponents import (
     Array,
-    MeasuredExponent,
     fit_exponent,
-    measured_exponents,
-    table_of,
 )
-from paper.rates import APART, measured_rates, runs_at, sweep, write
-from tests.report.made import made_result
+from paper.rates import APART, sweep
 
 HORIZONS = [2**k for k in range(10, 23, 2)]
 
@@ -91,12 +86,6 @@ def test_gaps_shrink_as_they_should() -> None:
             assert slope == pytest.approx((1 + alpha) / 2 + 0.0476, abs=0.01)
 
 
-def test_fewer_long_runs() -> None:
-    runs = [runs_at(2**k, 50, kind="lower bound") for k in range(10, 26)]
-    assert runs == sorted(runs, reverse=True)
-    assert (runs[0], runs[-1]) == (50, 2)
-
-
 def exact(law: Callable[[float], float]) -> dict[int, list[Array]]:
     return {t: [np.full(4, law(t))] for t in HORIZONS}
 
@@ -106,30 +95,6 @@ def test_powers_and_logarithms_are_told_apart() -> None:
     assert fit.exponent == pytest.approx((0.6, 0.6, 0.6))
     assert fit.log_power == pytest.approx(1.5)
     assert fit.without_log.estimate > 0.7  # it takes the logarithm for a power
-
-
-def test_the_power_of_the_logarithm_stays_within_theory() -> None:
-    falling = fit_exponent(exact(lambda t: t**0.9 / math.log(t)), largest_log_power=2.5)
-    assert falling.log_power == 0.0
-    assert falling.exponent == falling.without_log
-    steep = fit_exponent(exact(lambda t: t**0.3 * math.log(t) ** 4), largest_log_power=1.0)
-    assert steep.log_power == 1.0
-    # the same slope as of the data divided by log T, fitted without a log log term
-    rest = fit_exponent(exact(lambda t: t**0.3 * math.log(t) ** 3), largest_log_power=0.0)
-    assert steep.exponent.estimate == pytest.approx(rest.without_log.estimate)
-
-
-def test_the_worst_factor_counts() -> None:
-    runs = {t: [np.full(3, t**0.9 / 100), np.full(3, t**0.5)] for t in HORIZONS}
-    fit = fit_exponent(runs, largest_log_power=0.0)
-    assert fit.regret == pytest.approx([max(t**0.9 / 100, t**0.5) for t in HORIZONS])
-
-
-def test_what_cannot_be_fitted() -> None:
-    with pytest.raises(ParameterError, match="at least 3 horizons for 3 parameters, got 2"):
-        fit_exponent({8: [np.ones(2)], 16: [np.ones(2)]}, largest_log_power=1.0)
-    with pytest.raises(ParameterError, match="positive means"):
-        fit_exponent({t: [np.zeros(2)] for t in HORIZONS}, largest_log_power=1.0)
 
 
 def test_intervals_hold_the_truth() -> None:
@@ -147,78 +112,3 @@ def test_intervals_hold_the_truth() -> None:
         widths.append(fit.exponent.high - fit.exponent.low)
     assert hits >= 46
     assert max(widths) < 1.5  # and not because they hold everything
-
-
-def game(policy: str, kind: str, horizon: int, mean: float, **others: Any) -> Result:
-    """Return four runs of a policy, of which `missed` met no best arm (default: 0)."""
-    values = {"beta": None, "alpha": 0.3, "factor": 1.0, "settled": float(horizon)} | others
-    return made_result(
-        {policy: mean * np.array([0.9, 1.0, 1.0, 1.1])},
-        [horizon],
-        missed={policy: values.pop("missed", 0)},
-        told={policy: {"beta": values.pop("beta")}},
-        parameters=values | {"kind": kind, "horizon": horizon},
-    )
-
-
-@cache
-def measured() -> list[MeasuredExponent]:
-    half: dict[str, Any] = {"policy": "moss++(beta=0.5)", "beta": 0.5}
-    gaps: dict[str, Any] = {"policy": "moss-oracle", "kind": "shrinking gap"}
-    games = []
-    for t in HORIZONS:
-        games += [
-            game(kind="planted", horizon=t, mean=9 * t**0.6, **half),
-            game(kind="lower bound", horizon=t, mean=t**0.8 / 50, settled=t**0.8 / 60, **half),
-            game(horizon=t, mean=t**0.6, factor=1.0, **gaps),
-            game(horizon=t, mean=t**0.65 * math.log(t) ** 0.5, factor=2.0, **gaps),
-            game("quantile", "planted", t, t / 2, missed=2),
-        ]
-    return measured_exponents(games)
-
-
-@pytest.mark.patient
-def test_the_faster_growth_is_the_measured_one() -> None:
-    moss_plus_plus, oracle, quantile = measured()
-    assert moss_plus_plus.kind == "lower bound"
-    assert moss_plus_plus.rate == pytest.approx(0.8)
-    assert moss_plus_plus.fit.exponent.estimate == pytest.approx(0.8)
-    assert oracle.fit.exponent.estimate == pytest.approx(0.65)
-    assert oracle.rate == pytest.approx(0.65)
-    assert quantile.rate == pytest.approx(0.867)
-    assert [one.fit.largest_log_power for one in measured()] == [2.5, 1.0, 1.0]
-
-
-@pytest.mark.patient
-def test_table() -> None:
-    table = table_of(measured())
-    assert [row[0] for row in table.rows] == ["MOSS++ (β = 0.5)", "MOSS Oracle", "Quantile"]
-    assert {len(row) for row in table.rows} == {len(table.head)}
-    assert table.rows[0][3].startswith("0.800 [")
-
-
-@pytest.mark.slow
-def test_figure() -> None:
-    figure = measured_rates(measured())
-    (legend,) = figure.legends
-    assert [text.get_text() for text in legend.get_texts()] == [
-        "MOSS++ (β = 0.5)",
-        "minimax, and MOSS Oracle",
-        "Quantile",
-    ]
-    dashes = [line for line in figure.axes[0].lines if line.get_marker() == "_"]
-    heights = [float(np.asarray(line.get_ydata()).item()) for line in dashes]
-    assert heights[0] == pytest.approx(0.8)  # the slopes without log log
-    with pytest.raises(ParameterError, match="`measured` must contain at least one"):
-        measured_rates([])
-
-
-@pytest.mark.slow
-def test_what_is_written(tmp_path: Path) -> None:
-    short = sweep(2, 0, alphas=(0.3,), betas=(0.5,), longest=14)
-    files = write(run(short, tmp_path / "results", progress=False), tmp_path)
-    assert [path.name for path in files] == ["rates.svg", "rates.md"]
-    page = files[1].read_text()
-    assert "log R = a + θ log T + b log log T" in page
-    assert "Runs: 2 (planted: 8) up to T = 2^14, then fewer, as 1/T, but at least 2." in page
-    assert page.count("| MOSS Oracle |") == 1

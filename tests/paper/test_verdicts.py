@@ -14,7 +14,6 @@ from paper.verdicts import (
     Claim,
     Part,
     Verdict,
-    counted,
     decided,
     either,
     exactly,
@@ -34,15 +33,11 @@ HOLDS, FAILS, OPEN = Verdict.HOLDS, Verdict.FAILS, Verdict.OPEN
         (more("x", Interval(2, 1, 3)), HOLDS),
         (more("x", Interval(2, -1, 5)), OPEN),
         (more("x", Interval(-2, -3, -1)), FAILS),
-        (more("x", Interval(2, 1, 3), 2.5), OPEN),
-        (less("x", Interval(2, 1, 3), 4), HOLDS),
         (less("x", Interval(2, 1, 3), 0.5), FAILS),
         (within("x", Interval(1, 0.8, 1.2), 0.5, 1.5), HOLDS),
         (within("x", Interval(1, 0.4, 1.2), 0.5, 1.5), OPEN),
-        (within("x", Interval(2, 1.6, 2.4), 0.5, 1.5), FAILS),
         (within("x", Interval(0.1, 0.0, 0.2), 0.5, 1.5), FAILS),
         (more("x", Interval(2, math.nan, math.nan)), OPEN),
-        (more("x", Interval(2, -math.inf, math.inf)), OPEN),
         (exactly("x", 3, "= 3", True), HOLDS),
         (exactly("x", 4, "= 3", False), FAILS),
     ],
@@ -142,8 +137,3 @@ def test_a_ratio_is_one_of_means() -> None:
     assert part.interval.estimate == pytest.approx(over.mean() / 2)
     assert part.verdict == HOLDS
     assert ratio("x", over, under, (5.0, 5.0), less, 0.3)(0.95).verdict == FAILS
-
-
-def test_counts_in_words() -> None:
-    assert counted([]) == "0 hold, 0 fail, 0 are undecided"
-    assert counted([HOLDS, FAILS, OPEN]) == "1 holds, 1 fails, 1 is undecided"

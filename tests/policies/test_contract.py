@@ -7,7 +7,6 @@ import pytest
 
 import manyarms as ma
 from manyarms.instances import BetaMeans, Gaussian, Instance, from_means, planted, reservoir
-from manyarms.kit import SPARSE, ask, retire
 from manyarms.policies import CATALOGUE
 from manyarms.protocol import reset
 from tests.helpers import ALL_POLICIES, EVERY_POLICY, label, play_live
@@ -97,11 +96,3 @@ def test_every_state_says_what_the_policy_remembers() -> None:
             said = state.__doc__ or ""
             assert not said.startswith(f"{state.__name__}("), state  # what NamedTuple writes
             assert said.split("\n")[0].endswith("."), state
-
-
-def test_retired_arms_are_not_pulled_in_the_memory_of_live_handles() -> None:
-    state = ma.MOSS().new_state(SPARSE, n_arms=20, pulls=50)
-    reset(state, 1, 50)
-    for arm in range(15):
-        retire(state, arm)
-    assert {ask(state)[1] for _ in range(5)} == set(range(15, 20))

@@ -14,13 +14,12 @@ import pytest
 
 import manyarms as ma
 from manyarms.core.memory import SPARSE
-from manyarms.kit import Memory, Record, Records, ask, choice, kernel, plays, reset
+from manyarms.kit import Memory, Record, Records, choice, kernel, plays, reset
 from manyarms.policies import SubSampled
 from manyarms.protocol.keys import policy_key
 from manyarms.protocol.pending import PendingRecord, abandon_pull, ask_pull, tell_pull
 from manyarms.theory import Problem, guarded_steps_bound
-from tests.fixed import Fixed
-from tests.helpers import Stepper, play_live
+from tests.helpers import Stepper
 from tests.policies.battery import Pair
 from tests.policies.games import check_live
 from tests.reference.guarded import GuardedPlayer
@@ -271,15 +270,6 @@ def test_names_and_refusals() -> None:
         ma.Guarded(ma.MOSS(), top=2.0)
     with pytest.raises(ma.ParameterError, match="whose set of arms is made for one horizon"):
         ma.Doubling(ma.Guarded(SubSampled(ma.MOSS(), exponent=0.5)))
-
-
-def test_a_label_that_is_no_arm_is_handed_on_for_the_caller_to_refuse() -> None:
-    live = ma.Guarded(Harm(rule=RULES[0])).live(n_arms=1, horizon=10)
-    assert set(play_live(live, 10, lambda arm, k: 0.0)) == {0}
-    broken = ma.Guarded(Fixed(arm=2)).live(n_arms=3, horizon=10)
-    state = broken._experiment.state
-    state.guard.sampler.n[0] = 2  # as if there were two arms, and the policy named a third
-    assert ask(state)[1] == 2
 
 
 @pytest.mark.parametrize("policy", [ma.Guarded(ma.MOSS()), ma.Prospector()], ids=lambda p: p.name)

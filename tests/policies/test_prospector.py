@@ -29,36 +29,6 @@ def test_an_arm_stays_until_it_fails_while_the_search_is_cheap() -> None:
     assert live.progress().stage == "searching"
 
 
-def test_it_returns_to_the_best_arm_when_the_search_is_dear() -> None:
-    live = ma.Prospector().live(n_arms=10**6, horizon=2000, seed=1)
-    first = live.ask()
-    live.tell(first, 1.0)
-    arms = play_live(live, 1999, lambda arm, k: float(arm == first.arm and k % 4 > 0))
-    assert arms[-500:].count(first.arm) > 450
-    assert live.progress().stage == "keeping to the best arm found"
-
-
-def test_bold_searches_longer() -> None:
-    opened = []
-    for bold in (False, True):
-        live = ma.Prospector(bold=bold).live(n_arms=10**6, horizon=5000, seed=1)
-        play_live(live, 5000, lambda arm, k: float((arm + k) % 10 < 2))
-        opened.append(live.progress().arms_touched)
-    assert opened[1] > 1.5 * opened[0]
-
-
-def test_no_fresh_arm_is_pulled_twice_while_its_first_reward_is_out() -> None:
-    for count_late in (False, True):
-        live = ma.Prospector(count_late=count_late).live(n_arms=500, horizon=1000, seed=1)
-        assert len({pull.arm for pull in live.ask(200)}) == 200
-
-
-def test_few_arms_share_a_batch_evenly() -> None:
-    live = ma.Prospector().live(n_arms=10, horizon=1000, seed=1)
-    arms = [pull.arm for pull in live.ask(70)]
-    assert {arms.count(arm) for arm in range(10)} == {7}
-
-
 def test_an_arm_rests_while_too_much_of_it_is_in_flight() -> None:
     for count_late, most in ((True, 4), (False, 40)):
         live = ma.Prospector(count_late=count_late).live(n_arms=500, horizon=1000, seed=1)
@@ -69,19 +39,6 @@ def test_an_arm_rests_while_too_much_of_it_is_in_flight() -> None:
         live.tell_many([(pull, 1.0) for pull in pulls if pull.arm == good.arm])
         again = [pull.arm for pull in live.ask(60)]
         assert again.count(good.arm) == (20 if count_late else 60)
-
-
-def test_an_abandoned_first_pull_is_made_good_when_fresh_arms_run_out() -> None:
-    live = ma.Prospector().live(n_arms=4, horizon=1000, seed=2)
-    lost = live.ask()
-    live.abandon(lost)
-    others = []
-    for _ in range(3):
-        pull = live.ask()
-        others.append(pull.arm)
-        live.tell(pull, 0.0)
-    assert len({lost.arm, *others}) == 4
-    assert live.ask().arm == lost.arm
 
 
 def _regret(policy: ma.Policy, instance: Instance, **late: Any) -> float:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import importlib
-import os
 import re
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -61,17 +59,6 @@ def test_captions_from_the_stand_in(
 
 
 @pytest.mark.slow
-@pytest.mark.skipif("MANYARMS_DATA" not in os.environ, reason="no contest data here")
-def test_captions_from_the_real_ratings(run: Run) -> None:
-    output = run("captions_live")
-    assert output.startswith("contest 652_lil-KLUCB: 10025 captions")
-    assert "stand-in" not in output
-    in_turn, late = _row(output, "votes at once"), _row(output, "votes 200 readers late")
-    assert 0.21 < late[0] < _row(output, "… and count_late=True")[0] < in_turn[0] < 0.494
-    assert max(late[2], in_turn[2]) <= 100
-
-
-@pytest.mark.slow
 def test_a_plain_policy(run: Run) -> None:
     output = run("plain_policy")
     mean = dict(re.findall(r"^(\S+) +([\d.]+) ", output, re.MULTILINE))
@@ -85,14 +72,6 @@ def _is_the_shop(output: str) -> bool:
         "best in the past: coat, 20.00",
     )
     return shop in output and past in output
-
-
-@pytest.mark.compiled
-@pytest.mark.slow
-def test_a_world_of_ones_own(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    # which is compiled anyway; the compiler takes ten times as long for Prospector
-    monkeypatch.setattr(ma, "Prospector", partial(ma.MOSS, exploration=0.5))
-    assert _is_the_shop(run("own_world"))
 
 
 @pytest.mark.interpreted

@@ -108,30 +108,3 @@ def test_its_picture_is_there_and_follows_the_page(page: str, pictures: ModuleTy
     assert LIGHT["ink"] in day
     assert DARK["ink"] in night
     assert not re.search(r"(fill|stroke): #", svg)  # all colours are of the one or the other
-
-
-@pytest.mark.parametrize("policies", [1, 2])
-@pytest.mark.parametrize("finds", [False, True])
-def test_pictures_follow_from_the_seed(pictures: ModuleType, policies: int, finds: bool) -> None:
-    picture = pictures.Picture(
-        (ma.Quantile(), ma.MOSS())[:policies],
-        ma.instances.planted(n=50, m=5),
-        "50 arms",
-        horizon=300,
-        beside=(ma.MOSSPlusPlus(),),
-        finds=finds,
-    )
-    svg = pictures.drawn(picture, runs=2)
-    pictures.played.cache_clear()
-    assert pictures.drawn(picture, runs=2) == svg
-    for words in ("best arm", "50 arms; means of 2 runs", "MOSS++", "Quantile"):
-        assert words in svg
-    assert ("simple regret" in svg) == finds
-
-
-def test_colours_are_told_from_names() -> None:
-    told = importlib.import_module("policies").day_and_night(
-        '<defs> </defs><path style="fill: #1d2129; clip-path: url(#p1d2129aa)"/>'
-    )
-    assert "fill: var(--c0)" in told
-    assert "url(#p1d2129aa)" in told

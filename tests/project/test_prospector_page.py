@@ -41,12 +41,3 @@ def test_the_run_is_as_told(pictures: ModuleType) -> None:
     assert len(set(run.arm)) == 234
     for words in ("Pulls 1 to 212", "153 arms", "Pull 213", "13/15", "80 more", "Pull 342", "234"):
         assert words in PAGE
-
-
-def test_the_pictures_are_drawn(pictures: ModuleType, tmp_path: Path) -> None:
-    for path in (
-        pictures.draw_run(tmp_path, pulls=300),
-        pictures.draw_guard(tmp_path, horizon=900),
-    ):
-        assert "<svg" in path.read_text(encoding="utf-8")
-        assert f"figures/{path.name}" in PAGE

@@ -44,18 +44,6 @@ def test_the_api_shows_no_module_for_a_function_of_its_name() -> None:
             assert not (thing.final_target if thing.is_alias else thing).is_module, name
 
 
-def test_docstrings_are_rewritten_for_the_site() -> None:
-    pytest.importorskip("griffe", reason='the site needs pip install ".[docs]"')
-    text = (
-        "Do it.\n\n>>> 1 + 1\n2\n\nParameters\n----------\nn, m\n    Arms.\nk\n    Pulls.\n\n"
-        "Examples\n--------\n>>> 2 + 2\n4"
-    )
-    assert importlib.import_module("docstrings").rewritten(text) == (
-        "Do it.\n\n```pycon\n>>> 1 + 1\n2\n```\n\nParameters\n----------\n"
-        "n\n    Arms.\nm\n    Arms.\nk\n    Pulls.\n\nExamples\n--------\n>>> 2 + 2\n4"
-    )
-
-
 def _named(name: str) -> object:
     module, _, attribute = name.rpartition(".")
     if module in ("manyarms.Live", "manyarms.Result"):
@@ -78,18 +66,6 @@ def hook() -> ModuleType:
     return importlib.import_module("pages")
 
 
-def test_links_are_led_home(hook: ModuleType) -> None:
-    def led(link: str, page: str) -> str:
-        return str(hook.led_home(f"see [it]({link}).", page))
-
-    assert led("../examples/prompts.py", "live.md") == "see [it](examples/prompts.md)."
-    assert led("../CONTRIBUTING.md#house-rules", "x.md") == "see [it](contributing.md#house-rules)."
-    assert led("docs/theory.md", "changelog.md") == "see [it](theory.md)."
-    assert led("../guarantees.md", "policies/moss.md") == "see [it](../guarantees.md)."
-    assert led("nowhere.md", "live.md") == "see [it](nowhere.md)."
-    assert led("https://example.org/x.md", "live.md") == "see [it](https://example.org/x.md)."
-
-
 @pytest.mark.parametrize(
     ("text", "found"),
     [
@@ -103,25 +79,6 @@ def test_links_are_led_home(hook: ModuleType) -> None:
 )
 def test_what_a_page_would_fetch_is_found(hook: ModuleType, text: str, found: list[str]) -> None:
     assert list(hook.fetched(text)) == found
-
-
-def test_formulas_become_mathml() -> None:
-    markdown = pytest.importorskip("markdown", reason='the site needs pip install ".[docs]"')
-    formulas = importlib.import_module("formulas")
-    html = markdown.markdown(
-        "At most :math:`\\log\nT`, `x`, or\n\n.. math:: a^2 +\n    b\n\nand more.\n\n"
-        "```math\nc <\nd\n```",
-        extensions=["pymdownx.superfences", formulas.Formulas()],
-    )
-    assert html.count("<math ") == 3
-    assert html.count('<div class="formula"><math') == 2
-    assert "```" not in html
-    assert html.count("<code>x</code>") == 1
-    assert '<div class="formula"><math' in html
-    assert "<mi>log</mi><mspace" in html
-    assert ":math:" not in html
-    assert ".. math::" not in html
-    assert "<p>and more.</p>" in html
 
 
 def test_docstrings_have_formulas_that_convert() -> None:

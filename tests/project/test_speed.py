@@ -35,12 +35,6 @@ def test_worse_is_worse_in_all_of_two_runs(new: list[float], worse: list[str]) -
     assert ("WORSE" in lines[0]) == bool(worse)
 
 
-def test_costs_that_only_one_side_knows_are_left_out() -> None:
-    lines, worse = speed.compare(run_of(old=1.0, both=2.0), [run_of(new=9.0, both=2.5)] * 2)
-    assert worse == ["both"]
-    assert [line.split()[0] for line in lines] == ["both"]
-
-
 def test_machines_are_not_compared_with_each_other() -> None:
     with pytest.raises(ValueError, match="different machines"):
         speed.compare(run_of(moss=1.0), [run_of("b", moss=1.0)])

@@ -33,34 +33,6 @@ def test_a_batch_asks_for_different_fresh_arms(policy: ma.Policy) -> None:
     assert batch[1].arm == expected.ask().arm  # fresh arms come as if the rewards were there
 
 
-def test_fresh_arms_come_before_arms_whose_first_reward_is_late() -> None:
-    live = ma.MOSS().live(n_arms=20, horizon=HORIZON, seed=1)
-    assert sorted(next_arms(live, 20)) == list(range(20))
-
-
-def test_without_fresh_arms_the_fewest_pulls_in_flight_come_first() -> None:
-    live = ma.MOSS().live(n_arms=5, horizon=HORIZON, seed=1)
-    arms = next_arms(live, 20)
-    for round_ in range(4):
-        assert sorted(arms[5 * round_ : 5 * round_ + 5]) == list(range(5))
-
-
-def test_an_arm_never_observed_comes_before_the_best_one_seen() -> None:
-    live = ma.MOSS().live(n_arms=2, horizon=HORIZON, seed=1)
-    late, told = live.ask(2)
-    live.tell(told, 1.0)
-    assert next_arms(live, 3) == [late.arm] * 3
-    live.tell(late, 0.0)
-    assert live.ask().arm == told.arm
-
-
-def test_indices_are_made_of_observed_rewards_only() -> None:
-    live = ma.MOSS().live(n_arms=2, horizon=HORIZON, seed=1)
-    first, second = live.ask(2)
-    live.tell_many([(first, 1.0), (second, 0.0)])
-    assert next_arms(live, 100) == [first.arm] * 100  # nothing new is known of either arm
-
-
 def test_counting_late_pulls_spreads_a_batch() -> None:
     live = ma.MOSS(count_late=True).live(n_arms=2, horizon=HORIZON, seed=1)
     first, second = live.ask(2)
@@ -82,18 +54,6 @@ def test_a_reward_is_late_only_once_the_next_pull_was_asked_for(policy: ma.Polic
         by_id.tell_many([(same.id, float(step % 3 == 0))])
 
 
-@pytest.mark.parametrize("policy", [ma.MOSS(), ma.MOSSPlusPlus()], ids=label)
-def test_an_abandoned_first_pull_brings_the_arm_up_again(policy: ma.Policy) -> None:
-    live = policy.live(n_arms=4, horizon=HORIZON, seed=2)
-    lost = live.ask()
-    live.abandon(lost)
-    for _ in range(3):  # the fresh arms first
-        pull = live.ask()
-        assert pull.arm != lost.arm
-        live.tell(pull, 1.0)
-    assert live.ask().arm == lost.arm
-
-
 def test_an_abandoned_pull_counts_in_the_clock() -> None:
     """MOSS++ with 100 pulls: p = 4, and the first iteration lasts 2^5 of them."""
     live = ma.MOSSPlusPlus().live(n_arms=1000, horizon=100, seed=2)
@@ -109,20 +69,6 @@ def test_an_abandoned_pull_counts_in_the_clock() -> None:
         live.ask()
 
 
-def test_an_abandoned_pull_teaches_nothing() -> None:
-    live = ma.MOSS().live(n_arms=2, horizon=HORIZON, seed=1)
-    first, second = live.ask(2)
-    live.tell_many([(first, 1.0), (second, 0.0)])
-    before = live.arms()
-    lost = live.ask()
-    live.abandon(lost)
-    after = {arm.arm: arm for arm in live.arms()}
-    for arm in before:
-        assert after[arm.arm].estimate == arm.estimate
-        assert after[arm.arm].told == arm.told
-    assert live.ask().arm == lost.arm
-
-
 def late_twins(policy: ma.Policy) -> tuple[list[Live], list[ma.Pull]]:
     """Play 40 pulls of the first iteration's 64, then into the second; those 24 are not told."""
     twins = [policy.live(n_arms=60, horizon=HORIZON, seed=5) for _ in range(2)]
@@ -134,24 +80,6 @@ def late_twins(policy: ma.Policy) -> tuple[list[Live], list[ma.Pull]]:
         tell_in_turn(live, 1)
         assert live.progress().stage == "iteration 2 of 5"
     return twins, late
-
-
-def test_rewards_of_an_earlier_iteration_do_not_change_what_moss_plus_plus_does() -> None:
-    (told, not_told), late = late_twins(ma.MOSSPlusPlus())
-    told.tell_many([(pull, 1.0) for pull in late])
-    for step in range(900):
-        pull, expected = told.ask(), not_told.ask()
-        assert pull == expected
-        for live in (told, not_told):
-            live.tell(pull, float(step % 2))
-
-
-def test_they_count_for_the_recommendation() -> None:
-    (told, not_told), late = late_twins(ma.MOSSPlusPlus())
-    told.tell_many([(pull, 1.0) for pull in late])
-    assert not_told.recommend().estimate == 0.0
-    assert told.recommend().estimate > 0.0
-    assert told.recommend().arm in {pull.arm for pull in late}
 
 
 def test_emp_moss_plus_plus_keeps_them() -> None:
@@ -186,16 +114,3 @@ def test_parallel_credits_the_subroutine_that_asked() -> None:
         live.ask()
         third.append(live.progress().stage == first)
     assert third == [True, False]  # more than a best arm gains, and least of all
-
-
-def test_a_new_phase_of_doubling_drops_what_is_late() -> None:
-    """Phases of 1, 2, 4, 8, ... pulls: MOSS begins anew in each, and may forget."""
-    told, not_told = (ma.Doubling(ma.MOSS()).live(n_arms=3, seed=1) for _ in range(2))
-    for live in (told, not_told):
-        live.ask(15)
-    told.tell_many([(pull, 1.0) for pull in told.pending])
-    for step in range(300):
-        pull, expected = told.ask(), not_told.ask()
-        assert pull.arm == expected.arm
-        told.tell(pull, float(step % 2))
-        not_told.tell(expected, float(step % 2))

@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Page, Request, sync_playwright
+from playwright.sync_api import Page, Request, expect, sync_playwright
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 # Playwright itself starts it without a sandbox (root cannot use one), extensions, updates and
@@ -19,6 +19,9 @@ _OPTIONS = (
     # no name leads anywhere, but to what tests serve here
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 )
+# However busy the machine is; what waits for this long has failed.
+_DEADLINE = 120_000  # milliseconds
+expect.set_options(timeout=_DEADLINE)
 
 
 def find_browser() -> str:
@@ -40,8 +43,12 @@ def open_page() -> Iterator[Page]:
     """Start a browser with one empty page."""
     program = find_browser()
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=_OPTIONS, timeout=60_000)
-        yield browser.new_page()
+        browser = playwright.chromium.launch(
+            executable_path=program, args=_OPTIONS, timeout=_DEADLINE
+        )
+        page = browser.new_page()
+        page.set_default_timeout(_DEADLINE)
+        yield page
         browser.close()
 
 

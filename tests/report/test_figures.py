@@ -24,7 +24,6 @@ pytest.importorskip("matplotlib", reason="the extra `sim` is not installed")
 
 import matplotlib
 from matplotlib.collections import PolyCollection
-from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
 from manyarms.report import figures, save_figure
@@ -92,11 +91,6 @@ def test_figure_1_has_every_rate() -> None:
     assert len(words(figure)) == 4
 
 
-def test_names_in_figure_1_do_not_overlap() -> None:
-    texts = figures.figure_1(betas=(0.55, 0.56, 0.75)).axes[0].texts
-    assert [text.get_text() for text in texts] == ["0.55", "0.75", "β ="]
-
-
 def mine(alpha: NDArray[np.float64]) -> NDArray[np.float64]:
     return 0.8 + 0.2 * alpha
 
@@ -115,21 +109,6 @@ def test_further_rates_have_lines_of_their_own() -> None:
     styles = {(line.get_color(), str(line.get_marker())) for line in axes.lines}
     assert len(styles) == len(axes.lines)
     assert axes.get_ylim()[0] == pytest.approx(0.25)  # room for a rate of 0.3
-
-
-def test_the_legend_is_beside_the_plot() -> None:
-    figure = figures.figure_1(others={"mine": mine, "a rate with quite a long name": mine})
-    plot = figure.axes[0].get_window_extent()
-    assert figure.legends[0].get_window_extent().x0 >= plot.x1
-    assert plot.width > 200  # of 500: it is not squeezed
-
-
-def test_without_them_the_figure_is_the_papers() -> None:
-    plain, empty = figures.figure_1(), figures.figure_1(others={})
-    for figure in (plain, empty):
-        assert len(figure.axes[0].lines) == 9
-        assert figure.axes[0].get_ylim()[0] == 0.45
-        assert not figure.legends
 
 
 def test_against_hardness() -> None:
@@ -216,29 +195,6 @@ def test_over_time() -> None:
     assert axes.xaxis.get_major_formatter()(20_000) == "20,000"
 
 
-def test_the_legend_over_time_has_the_order_of_the_lines_at_the_end() -> None:
-    result = replace(tiny(), rows=tiny().rows[::-1])
-    assert words(figures.regret_over_time(result))[:2] == ["MOSS++", "MOSS"]
-
-
-def test_one_replication_has_no_band() -> None:
-    figure = figures.regret_over_time(tiny().first(1))
-    assert words(figure) == ["MOSS", "MOSS++", "1 replication"]
-    assert heights(bands(figure)[0], 1000) == (8.0, 8.0)
-
-
-def test_no_regret_at_all() -> None:
-    assert figures.regret_over_time(tiny(times=0), band=None).axes[0].get_ylim() == (0.0, 1.0)
-
-
-def test_a_policy_looks_the_same_in_every_figure() -> None:
-    everyone = policy_styles(NAMED)
-    for label in NAMED:
-        assert policy_styles(["mine", label])[label] == everyone[label]
-    figure = figures.regret_over_time(many(("moss++", "mine")))
-    assert to_hex(figure.axes[0].lines[0].get_color()).upper() == everyone["moss++"].colour
-
-
 def test_no_two_lines_of_a_figure_look_alike() -> None:
     betas = tuple(f"moss++(beta={b})" for b in (0.55, 0.6, 0.75, 0.9))
     labels = (*NAMED, *betas, *(f"mine-{k}" for k in range(40)))
@@ -267,7 +223,7 @@ def _lines_behind_the_legend(figure: Figure) -> list[str]:
     return [name for name, path in paths.items() if path.intersects_bbox(box, filled=False)]
 
 
-@pytest.mark.parametrize("width", [None, "column", "page", 3.3, 4.6])
+@pytest.mark.parametrize("width", [None, "column", "page", 4.6])
 @pytest.mark.parametrize("draw", ["figure_1", "against", "over"])
 def test_nothing_is_cut_off_and_no_text_overlaps(draw: str, width: Any) -> None:
     labels = (*NAMED, "empmoss++(beta=0.75)")
@@ -336,12 +292,6 @@ def test_axes_of_ones_own() -> None:
     assert own.get_size_inches().tolist() == [7, 3]
 
 
-def test_a_notebook_shows_a_figure() -> None:
-    data, size = figures.regret_over_time(tiny(), width="column")._repr_png_()  # type: ignore[attr-defined]
-    assert data.startswith(b"\x89PNG")
-    assert size["width"] == round(96 * 3.3)
-
-
 @pytest.mark.patient
 def test_files_are_whole_and_the_same_each_time(tmp_path: Path) -> None:
     first = save_figure(figures.regret_over_time(tiny()), tmp_path / "new" / "fig2.b")
@@ -391,29 +341,16 @@ def test_settings_of_the_user_neither_change_nor_matter(tmp_path: Path) -> None:
     [
         (lambda: figures.figure_1(betas=()), r"`betas` must contain at least one number"),
         (lambda: figures.figure_1(betas=(0.3,)), r"`beta` must be .*>= 0.5.* got 0.3"),
-        (lambda: figures.figure_1(subset_exponent=2), r"`subset_exponent` must be .* got 2"),
         (
             lambda: figures.figure_1(others={"wrong": ([0.0, 1.0], [0.5, 2.0])}),
             r"`rate` must contain numbers >= 0 and <= 1, got 2.0",
         ),
-        (
-            lambda: figures.figure_1(others={"wrong": ([0.5, 1.0], [0.5, 1.0])}),
-            r"`alphas` must increase from 0",
-        ),
         (lambda: figures.regret_over_time(tiny(), width=1), r"`width` must be a number >= 2"),
-        (lambda: figures.regret_over_time(tiny(), width="wide"), r"`width` must be"),  # type: ignore[arg-type]
         (lambda: figures.regret_over_time(tiny(), band="99%"), r"`band` must be"),  # type: ignore[arg-type]
-        (lambda: figures.regret_over_time(tiny(), band=-1), r"`band` must be a number >= 0"),
-        (lambda: figures.regret_over_time(tiny(), legend="below"), r"`legend` must be"),  # type: ignore[arg-type]
         (
             lambda: figures.regret_over_time(tiny(), width=3, ax=Figure().subplots()),
             r"`width` must be left out with `ax`",
         ),
-        (
-            lambda: figures.regret_over_time(tiny(), legend="beside", ax=Figure().subplots()),
-            r"`legend` must be",
-        ),
-        (lambda: figures.regret_against_hardness({}), r"`results` must contain at least one"),
         (
             lambda: figures.regret_against_hardness({math.nan: tiny()}),
             r"`alpha` must be a number >= 0, got nan. The keys of `results` are hardnesses",

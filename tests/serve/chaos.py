@@ -131,13 +131,13 @@ class Chaos:
         self._chance = random.Random(7)
         self.gaps: dict[str, list[float]] = {}
 
-    def leader(self, seconds: float = 40.0, *, but: Node | None = None) -> Node:
+    def leader(self, seconds: float = 120.0, *, but: Node | None = None) -> Node:
         """Return who leads, as soon as somebody does."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             for one in self.nodes:
                 with contextlib.suppress(OSError, http.client.HTTPException):
-                    if one is not but and call(one.port, "GET", "/readyz", timeout=1)[0] == 200:
+                    if one is not but and call(one.port, "GET", "/readyz", timeout=10)[0] == 200:
                         return one
             time.sleep(0.01)
         raise TimeoutError("nobody leads")
@@ -149,7 +149,7 @@ class Chaos:
     def _stands_by(self, one: Node) -> bool:
         """Whether a process has started; it may take a second or more on a busy machine."""
         with contextlib.suppress(OSError, http.client.HTTPException):
-            return call(one.port, "GET", "/healthz", timeout=1)[0] == 200
+            return call(one.port, "GET", "/healthz", timeout=10)[0] == 200
         return False
 
     def kill(self) -> None:
@@ -270,7 +270,8 @@ def run(
         time.sleep(1.0)
         stop.set()
         for thread in threads:
-            thread.join(30)
+            thread.join(120)
+            assert not thread.is_alive()
     finally:
         stop.set()
         chaos.end()

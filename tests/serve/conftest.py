@@ -10,6 +10,8 @@ from types import SimpleNamespace
 import pytest
 import uvicorn.server
 
+from manyarms.serve import leader, service
+from manyarms.store import postgres
 from tests.serve.machines import InThread, in_thread, shared_postgres
 
 
@@ -19,6 +21,17 @@ def _quickly() -> Iterator[None]:
     sooner = vars(asyncio) | {"sleep": lambda seconds: asyncio.sleep(seconds / 10)}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(uvicorn.server, "asyncio", SimpleNamespace(**sooner))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _patiently() -> Iterator[None]:
+    """Let no server in a thread give up because the machine is busy, and all see moved clocks."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(postgres, "SILENCE", 300.0)
+        patch.setattr(service, "_SETTLING", 60.0)
+        patch.setattr(leader, "_ENDING", 60.0)
+        patch.setattr(leader, "_LONGEST_PAUSE", 0.1)
         yield
 
 

@@ -65,7 +65,7 @@ def path_of(name: str) -> str:
     return f"/v1/experiments/{quote(name, safe='')}"
 
 
-def wait(true: Callable[[], Any], seconds: float = 60) -> None:
+def wait(true: Callable[[], Any], seconds: float = 120) -> None:
     """Wait until something is true."""
     end = time.monotonic() + seconds
     while not true():
@@ -169,16 +169,16 @@ class Node:
             self.wait()
         return self
 
-    def wait(self, seconds: float = 60) -> None:
+    def wait(self, seconds: float = 120) -> None:
         self.wait_for("/readyz", seconds)
 
-    def wait_for(self, path: str, seconds: float = 60) -> None:
+    def wait_for(self, path: str, seconds: float = 120) -> None:
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             assert self.process is not None
             assert self.process.poll() is None, "the node has ended"
             with contextlib.suppress(OSError, http.client.HTTPException):
-                if call(self.port, "GET", path, timeout=5)[0] == 200:
+                if call(self.port, "GET", path, timeout=10)[0] == 200:
                     return
             time.sleep(0.02)
         raise TimeoutError(f"no node at {self.address} after {seconds} s")
@@ -197,7 +197,7 @@ class Node:
             self.process.send_signal(signal.SIGCONT)
             self.process.terminate()
             try:
-                self.process.wait(60)
+                self.process.wait(120)
             except subprocess.TimeoutExpired:
                 self.kill()
                 raise
@@ -236,19 +236,20 @@ class InThread:
 
     def start(self) -> InThread:
         self._thread.start()
-        assert self._ready.wait(60)
+        assert self._ready.wait(120)
         if self.failure is not None:
             raise self.failure
         return self
 
-    def wait_until_ready(self, seconds: float = 60) -> None:
+    def wait_until_ready(self, seconds: float = 120) -> None:
         wait(lambda: call(self.port, "GET", "/readyz", token=None)[0] == 200, seconds)
 
     def stop(self) -> None:
         end, self._end = self._end, None
         if end is not None:
             end()
-        self._thread.join(60)
+        self._thread.join(120)
+        assert not self._thread.is_alive()
 
 
 @contextlib.contextmanager
@@ -331,7 +332,7 @@ class Postgres:
             cwd=self._folder,
             stderr=subprocess.DEVNULL,
         )
-        end = time.monotonic() + 60
+        end = time.monotonic() + 120
         while time.monotonic() < end:
             import psycopg
 
@@ -350,7 +351,7 @@ class Postgres:
     def stop(self) -> None:
         if self.process is not None and self.process.poll() is None:
             self.process.send_signal(signal.SIGINT)
-            self.process.wait(30)
+            self.process.wait(120)
 
 
 @functools.cache

@@ -315,20 +315,6 @@ def test_other_addresses_need_a_token(
         run(settings)
 
 
-@pytest.mark.patient
-def test_a_token_of_the_environment_ends_with_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    store, tokens = f"sqlite:///{tmp_path}/new.db", ["a" * 20, "b" * 20]
-    for given in (*tokens, ""):
-        monkeypatch.setenv("MANYARMS_TOKEN", given)
-        one = InThread(store).start()
-        for old in tokens:
-            status, _ = call(one.port, "GET", ALL, token=old)
-            assert status == (200 if old == given else 401), (old, given)
-        one.stop()
-
-
 def run(settings: ServerSettings) -> None:
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
         runner.run(serve(settings, print))

@@ -103,19 +103,6 @@ def test_tells_are_applied_once(served: InThread) -> None:
     assert game.tell(other, 1.0)["status"] == 410
 
 
-def test_past_the_horizon_there_is_a_recommendation(served: InThread) -> None:
-    game = Game(served, horizon=4)
-    for one in game.ask(3):
-        game.tell(one["pull"], 1.0)
-    status, answer = game("POST", "/asks", {"k": 2})
-    assert (status, answer["code"]) == (409, "not_due")
-    assert "Ask for 1" in answer["message"]
-    game.ask(1)
-    status, answer = game("POST", "/asks", {"k": 1})
-    assert (status, answer["code"]) == (409, "horizon")
-    assert answer["recommended"]["told"] >= 1
-
-
 def test_pause_resume_stop(served: InThread) -> None:
     game = Game(served)
     pull = game.ask()[0]["pull"]
@@ -203,17 +190,9 @@ def test_keyed_arms_come_as_a_stream(served: InThread) -> None:
     ("kind", "body", "message"),
     [
         ("application/x-ndjson", b'"new"\n{"key": "b"}\n', "Line 2 must be one name as JSON"),
-        ("application/x-ndjson", b'"new"\n"\xff"\n', "Line 2"),
-        ("application/x-ndjson", b'"new"\n"cut', "Line 2"),
         ("application/x-ndjson", b'"new"\n{"key": ' + b"[" * 5000 + b"]" * 5000 + b"}", "Line 2"),
-        ("application/x-ndjson", b'"new"\n"\\u0000"\n', "Name 2: The name of an arm must be"),
         ("application/json", b'{"count": 3}', "have names: give the new ones"),
         ("application/json", b'{"names": ["new", ""]}', "Name 2: The name of an arm must be"),
-        (
-            "application/json",
-            b'{"names": ["new", "\\u0000"]}',
-            "Name 2: The name of an arm must be",
-        ),
         (
             "application/json",
             b'{"names": ["new", "%s"]}' % (b"x" * 20_001),
@@ -281,12 +260,8 @@ def test_pages_of_events(served: InThread) -> None:
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        ({"policy": "mos"}, "Unknown policy 'mos'. Did you mean 'moss'?"),
         ({"policy": "moss++(betta=1)"}, "betta"),
         ({"policy": "moss"}, "`horizon` must be given to moss: pass"),
-        ({"horizon": 0}, "`horizon` must be an integer >= 1"),
-        ({"reward_range": [1, 0]}, "reward_range"),
-        ({"window": -1}, "`window` must be a number >= 0.1, got -1"),
         (
             {"policy": "sequential-halving", "n_arms": 1 << 50, "horizon": 1 << 40},
             "`policy` must draw at most 65536 arms before the first pull",
@@ -327,13 +302,8 @@ def test_the_same_experiment_again_is_no_mistake(served: InThread) -> None:
     ("body", "status"),
     [
         (b"{", 400),
-        (b"\xff\xfe", 400),
-        (b"[1]", 422),
-        (b'{"tells": []}', 422),
         (b'{"tells": [{"pull": 0}]}', 422),
-        (b'{"tells": [{"pull": -1, "reward": 1}]}', 422),
         (b'{"tells": [{"pull": 0, "reward": NaN}]}', 400),
-        (b'{"tells": [{"pull": 0, "reward": "1"}]}', 422),
         (b'{"tells": [' + b'{"pull": 0, "reward": 1},' * 10_001 + b"]}", 400),
         (b"x" * (3 << 20), 413),
     ],
@@ -345,30 +315,15 @@ def test_bodies_that_cannot_be(served: InThread, body: bytes, status: int) -> No
 @pytest.mark.parametrize(
     ("method", "path", "status"),
     [
-        ("GET", "/v1/nothing", 404),
         ("GET", "/v1/experiments/a/nothing", 404),
-        ("PATCH", "/v1/experiments/a/asks", 405),
         ("GET", "/v1/experiments/a/asks", 405),
-        ("GET", "/v1/experiments/a%20b", 404),
         ("GET", "/v1/experiments/..%2f..%2fetc", 404),
-        ("GET", "/v1/experiments/", 422),
         ("GET", f"/v1/experiments/{'a' * 201}", 422),
-        ("GET", "/v1/experiments/a/arms?limit=0", 422),
         ("GET", "/v1/experiments/a/arms?sort=name", 422),
     ],
 )
 def test_paths_that_cannot_be(served: InThread, method: str, path: str, status: int) -> None:
     assert call(served.port, method, path)[0] == status
-
-
-def test_a_large_batch(served: InThread) -> None:
-    game = Game(served, policy="prospector", n_arms=1_000_000, horizon=None)
-    pulls = game.ask(10_000)
-    tells = [{"pull": p["pull"], "reward": 0.0} for p in pulls]
-    status, answer = game("POST", "/tells", {"tells": tells})
-    assert status == 200
-    assert all(r["applied"] for r in answer["results"])
-    assert game("POST", "/asks", {"k": 10_001})[0] == 422
 
 
 def test_a_client_that_goes_away_or_is_slow_hurts_nobody(served: InThread) -> None:
@@ -396,21 +351,6 @@ def test_openapi_names_every_route(served: InThread) -> None:
     text = json.dumps(page)
     for reference in {part.split('"')[0] for part in text.split("#/components/schemas/")[1:]}:
         assert reference in page["components"]["schemas"]
-
-
-def test_texts_that_nothing_can_be_called(served: InThread) -> None:
-    game, digits = Game(served), "9" * 5000
-    for method, path, status in (
-        ("GET", "/arms?search=%00", 400),
-        ("GET", "/arms/%00", 400),
-        ("GET", f"/arms/{digits}", 404),
-        ("GET", f"/leaders?k={digits}", 422),
-        ("GET", f"/arms?cursor={digits}", 422),
-        ("GET", f"/arms?search={digits}", 200),
-    ):
-        assert game(method, path)[0] == status, path[:50]
-    assert game("POST", "/arms", b'{"count": %s}' % digits.encode())[0] in (400, 422)
-    assert game.ask()
 
 
 def test_health_and_metrics(served: InThread) -> None:

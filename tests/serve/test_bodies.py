@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import socket
-import time
 from collections.abc import Iterator
 
 import pytest
@@ -50,8 +49,10 @@ def test_a_body_that_trickles(served: InThread, monkeypatch: pytest.MonkeyPatch,
     monkeypatch.setattr(requests, "DEADLINE", 0.3)
     with sent(served, f"{head}Content-Length: 9999\r\n") as link:
         link.settimeout(0.1)
-        said, begun = b"", time.monotonic()
-        while not said and time.monotonic() - begun < 60:
+        said = b""
+        for _ in range(9000):
+            if said:
+                break
             link.sendall(b" ")
             with contextlib.suppress(TimeoutError):
                 said = link.recv(65536)
@@ -90,7 +91,8 @@ def test_a_body_may_come_after_its_head(served: InThread) -> None:
     assert call(served.port, "PUT", path_of("late"), {"n_arms": 9})[0] == 201
     head = ASKS.replace("/x/", "/late/")
     with sent(served, f"{head}Content-Length: 8\r\n") as link:
-        time.sleep(0.05)
+        # the service reads in turn: when this is answered, it has the head
+        assert call(served.port, "GET", "/healthz", token=None)[0] == 200
         link.sendall(b'{"k": 2}')
         assert link.recv(65536).startswith(b"HTTP/1.1 200")
     assert call(served.port, "GET", path_of("late"))[1]["pulls"] == 2
@@ -110,19 +112,12 @@ HUGE = (2**63 - 1, 2**63, 10**30, -(10**30))
     [
         ("PUT", "huge", {"n_arms": ...}),
         ("PUT", "huge", {"n_arms": 9, "horizon": ...}),
-        ("PUT", "huge", {"n_arms": 9, "max_pending": ...}),
         ("POST", "late/asks", {"k": ...}),
         ("POST", "late/arms", {"count": ...}),
-        ("POST", "late/restores", {"arm": ...}),
         ("POST", "late/observations", {"arm": ..., "rewards": [1.0]}),
         ("GET", "late/arms/{}", None),
-        ("POST", "late/retirements", {"arm": ...}),
-        ("GET", "late/arms?limit={}", None),
-        ("GET", "late/leaders?k={}", None),
-        ("GET", "late/pending?limit={}", None),
         ("POST", "late/verdict", {"confidence": ...}),
         ("GET", "late/events?after={}", None),
-        ("GET", "late/events?limit={}", None),
     ],
 )
 def test_huge_numbers(served: InThread, method: str, path: str, body: object, huge: int) -> None:
@@ -147,8 +142,8 @@ def test_requests_of_one_connection_are_answered_in_order(served: InThread) -> N
 
 
 def test_a_stream_that_stops(served: InThread, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert call(served.port, "PUT", path_of("x"), {})[0] in (200, 201)
     monkeypatch.setattr(requests, "DEADLINE", 0.3)
-    call(served.port, "PUT", path_of("x"), {})
     with sent(served, f"{ARMS}Content-Length: 9999\r\n", b'"red"\n') as link:
         assert all_of(link).startswith(b"HTTP/1.1 408")
     assert call(served.port, "GET", path_of("x"))[1]["n_arms"] == 0

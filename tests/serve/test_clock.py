@@ -17,10 +17,10 @@ DAY = 86_400.0
 def test_a_clock_that_jumps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jump: float) -> None:
     with in_thread(f"sqlite:///{tmp_path}/serve.db") as one:
         begun, true = time.time(), time.time
-        for name, window in (("long", 60.0), ("short", 0.3)):
+        for name, window in (("long", 1800.0), ("short", 0.3)):
             spec = {"n_arms": 9, "window": window}
             assert call(one.port, "PUT", path_of(name), spec)[0] == 201
-        token = made_token(one.store, "v", "viewer", expires=60)
+        token = made_token(one.store, "v", "viewer", expires=1800)
         assert call(one.port, "POST", f"{path_of('long')}/asks", {})[0] == 200
         monkeypatch.setattr(time, "time", lambda: true() + jump)
         assert call(one.port, "POST", f"{path_of('long')}/asks", {})[0] == 200
@@ -32,4 +32,4 @@ def test_a_clock_that_jumps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jum
         assert call(one.port, "GET", path_of("long"), token=token)[0] == 200
         shown = call(one.port, "GET", f"{path_of('long')}/course")[1]["points"]
         assert sum(point["asked"] for point in shown) == 2
-        assert all(abs(point["at"] - begun) < 120 for point in shown)
+        assert all(abs(point["at"] - begun) < 1800 for point in shown)

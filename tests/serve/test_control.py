@@ -9,7 +9,6 @@ import pytest
 
 import manyarms as ma
 from manyarms.live.opening import replayed
-from manyarms.serve import clock
 from tests.serve.machines import (
     TOKEN,
     InThread,
@@ -18,7 +17,6 @@ from tests.serve.machines import (
     new_name,
     opened,
     path_of,
-    wait,
 )
 
 ARMS = [f"item {k}" for k in range(10)]
@@ -93,25 +91,6 @@ def test_keys(served: InThread) -> None:
     assert {pull["arm"] for pull in waiting["oldest"]} >= {"current"}
 
 
-def test_windows_end_its_pulls_too(served: InThread, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = path_of(new_name())
-    spec = {"n_arms": 5, "control": "today", "share": 0.5, "seed": 1, "window": 3600, "hold": True}
-    assert call(served.port, "PUT", path, spec | {"missing": 0})[0] == 201
-    pulls = call(served.port, "POST", f"{path}/asks", {"k": 30})[1]["pulls"]
-    own = [pull for pull in pulls if pull["arm"] == "today"]
-    assert 0 < len(own) < 30
-    tell = {"tells": [{"pull": pull["pull"], "reward": 1} for pull in own[:5]]}
-    results = call(served.port, "POST", f"{path}/tells", tell)[1]["results"]
-    assert {result["held"] for result in results} == {True}
-    passed = clock._passed
-    monkeypatch.setattr(clock, "_passed", lambda: passed() + 3600)
-    wait(lambda: call(served.port, "GET", f"{path}/pending")[1]["count"] == 0)
-    said = call(served.port, "GET", f"{path}/uplift")[1]
-    assert (said["control_told"], said["control_mean"]) == (len(own), 5 / len(own))
-    summary = call(served.port, "GET", path)[1]
-    assert summary["told"] == summary["pulls"] == 30 - len(own)
-
-
 def test_what_uplift_says(served: InThread) -> None:
     path = path_of(new_name())
     assert call(served.port, "PUT", path, {"control": "current"})[0] == 201
@@ -167,9 +146,9 @@ def test_the_page_says_it_right_under_the_arm(
     dice = random.Random(3)
     with remote_of(served, name) as remote:
         for _ in range(15):
-            for pull in remote.ask(100):
-                likely = 0.2 if pull.arm == "now & then" else 0.6 if pull.arm == 1 else 0.1
-                remote.tell(pull, float(dice.random() < likely))
+            pulls = remote.ask(100)
+            likely = {"now & then": 0.2, 1: 0.6}
+            remote.tell_many([(p, float(dice.random() < likely.get(p.arm, 0.1))) for p in pulls])
         said, best = str(remote.uplift()), remote.recommend()
         assert f"{100 * best.estimate:.3g} %" in page().replace("\u00a0", " ")
         progress = remote.progress()

@@ -6,6 +6,7 @@ import socket
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,8 @@ import pytest
 import manyarms as ma
 from manyarms.errors import StoreUnavailableError
 from manyarms.live.experiment import Experiment
-from manyarms.serve import leader
-from manyarms.store import EventStore
+from manyarms.serve import leader, server
+from manyarms.store import EventStore, open_store
 from tests.serve.machines import (
     TOKEN,
     InThread,
@@ -59,8 +60,11 @@ def test_a_standby_leads_when_the_leader_has_ended(store: str) -> None:
         assert pull["arm"] == live.ask().arm
 
 
-def test_a_leader_that_was_cut_off_says_nothing(store: str) -> None:
+def test_a_leader_that_was_cut_off_says_nothing(
+    store: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Its session is ended: what it changed since is not answered."""
+    monkeypatch.setattr(leader, "BEAT", 60.0)  # else it may lead again before the request
     if store.startswith("sqlite"):
         pytest.skip("on SQLite the lock is the kernel's: nobody can take it from a live process")
     path = path_of(new_name())
@@ -105,18 +109,6 @@ def test_a_file_that_is_not_that_file(tmp_path: Path) -> None:
             assert call(one.port, "POST", f"{path_of('x')}/asks", {})[0] == 200
 
 
-@pytest.mark.parametrize("what", ["removed", "replaced"])
-def test_nothing_is_created_in_a_file_that_is_gone(tmp_path: Path, what: str) -> None:
-    file = tmp_path / "x.db"
-    with in_thread(f"sqlite:///{file}") as one:
-        assert call(one.port, "PUT", path_of("x"), {"n_arms": 9})[0] == 201
-        copy = file.read_bytes()
-        file.unlink()
-        if what == "replaced":
-            file.write_bytes(copy)
-        assert call(one.port, "PUT", path_of("y"), {"n_arms": 9})[0] == 503
-
-
 def test_a_file_that_was_removed_is_not_made_anew(tmp_path: Path) -> None:
     file, aside = tmp_path / "x.db", tmp_path / "aside"
     with in_thread(f"sqlite:///{file}") as one:
@@ -158,7 +150,7 @@ def test_a_file_behind_a_link(tmp_path: Path) -> None:
     (tmp_path / "there").mkdir()
     (tmp_path / "x.db").symlink_to(tmp_path / "there" / "y.db")
     with in_thread(f"sqlite:///{tmp_path}/x.db") as first:
-        first.wait_until_ready(5)
+        first.wait_until_ready()
         assert call(first.port, "PUT", path_of("x"), {"n_arms": 9})[0] == 201
         with in_thread(f"sqlite:///{tmp_path}/there/y.db") as second:
             assert "leads, and this process stands by" in why_not(second)
@@ -180,8 +172,11 @@ def test_a_script_that_writes_the_same_experiment(store: str) -> None:
         assert (status, answer["pulls"][0]["pull"]) == (200, 2)
 
 
-def test_others_are_answered_while_a_script_holds_the_file(tmp_path: Path) -> None:
+def test_others_are_answered_while_a_script_holds_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """SQLite lets one process write at a time: the service waits in a thread, not in its loop."""
+    monkeypatch.setattr(server, "open_store", partial(open_store, wait=600.0))
     store = f"sqlite:///{tmp_path}/x.db"
     with in_thread(store) as one, ThreadPoolExecutor(1) as pool:
         assert call(one.port, "PUT", path_of("x"), {"n_arms": 9})[0] == 201

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 import pytest
 
 import manyarms as ma
-from manyarms.client import AsyncRemote
 from manyarms.live.opening import replayed
 from manyarms.serve import experiment
 from tests.client.same import plain, play
@@ -89,17 +87,3 @@ def test_what_is_refused(served: InThread) -> None:
     assert call(port, "POST", f"{path}/season", {}, token=client)[0] == 403
     assert remote.summary()["season"] == 1
     remote.close()
-
-
-def test_with_an_event_loop(served: InThread) -> None:
-    name, url = begun(served).experiment, f"http://127.0.0.1:{served.port}"
-
-    async def go() -> None:
-        async with AsyncRemote(url, name, token=TOKEN) as remote:
-            pull = await remote.ask()
-            await remote.tell(pull, 1.0)
-            await remote.season(seed=4)
-            assert [arm.arm for arm in await remote.arms()] == [pull.arm]
-            assert (await remote.summary())["season"] == 2
-
-    asyncio.run(go())

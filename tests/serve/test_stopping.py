@@ -110,14 +110,6 @@ def test_an_experiment_ends_with_its_horizon(served: InThread) -> None:
     assert call(port, "DELETE", path)[0] == 200
 
 
-def test_a_finished_experiment_may_be_deleted(served: InThread) -> None:
-    port, path = served.port, "/v1/experiments/short"
-    call(port, "PUT", path, {"policy": "moss", "horizon": 1, "n_arms": 3})
-    assert call(port, "DELETE", path)[0] == 409
-    call(port, "POST", f"{path}/asks", {})
-    assert call(port, "DELETE", path)[0] == 200
-
-
 def test_advice_is_possible_where_it_is_given(served: InThread) -> None:
     """Prospector keeps to an arm that never fails: more pulls tell nothing about the others."""
     port, path = served.port, "/v1/experiments/settled"
@@ -168,14 +160,3 @@ def test_a_control_is_a_target(served: InThread) -> None:
     assert (status, answer["parameter"]) == (422, "target")
     assert call(port, "PUT", "/v1/experiments/alone", spec)[0] == 201
     assert call(port, "PATCH", "/v1/experiments/alone", {"target": "control"})[0] == 422
-
-
-def test_a_question_that_is_misspelt_is_no_other_question(served: InThread) -> None:
-    path, port = "/v1/experiments/misspelt", served.port
-    assert call(port, "PUT", path, {"n_arms": 9})[0] == 201
-    status, answer = call(port, "POST", f"{path}/verdict", {"tarjet": 0.5})
-    assert (status, answer["code"]) == (422, "invalid")
-    said = "There is no field `tarjet`. Did you mean 'target'? Known: confidence, epsilon, "
-    assert answer["message"] == f"{said}margin, quantile, target."
-    for wrong in ({"target": "control"}, {"target": 0.5, "margin": 0.1}, {"target": 70}):
-        assert call(port, "POST", f"{path}/verdict", wrong)[0] == 422, wrong

@@ -61,56 +61,6 @@ def test_a_preview_changes_nothing(served: InThread) -> None:
     assert call(served.port, "GET", empty)[1]["state"] == "empty"
 
 
-def test_the_first_list_begins_the_game(served: InThread) -> None:
-    path = begun(served, [])
-    status, done = call(served.port, "PUT", f"{path}/arms", {"names": ["a", "b"]})
-    assert (status, done["added"], done["n_arms"]) == (200, ["a", "b"], 2)
-    assert call(served.port, "POST", f"{path}/asks", {})[0] == 200
-
-
-@pytest.mark.parametrize(
-    ("body", "status", "code"),
-    [
-        ({"names": []}, 422, "invalid"),
-        ({"names": ["new", ""]}, 422, "invalid"),
-        ({"count": 3}, 422, "invalid"),
-    ],
-)
-def test_what_is_refused_changes_nothing(
-    served: InThread, body: Any, status: int, code: str
-) -> None:
-    path = begun(served, ["red", "blue"])
-    answer = call(served.port, "PUT", f"{path}/arms", body)
-    assert (answer[0], answer[1]["code"]) == (status, code)
-    assert in_play(served, path) == {"red", "blue"}
-    assert call(served.port, "PUT", f"{path}/arms", {"names": ["new", "red"]})[0] == 200
-
-
-def test_numbers_and_policies_that_keep_their_arms(served: InThread) -> None:
-    path = path_of(new_name())
-    assert call(served.port, "PUT", path, {"n_arms": 3})[0] == 201
-    status, answer = call(served.port, "PUT", f"{path}/arms", {"names": ["a"]})
-    assert (status, answer["code"]) == (422, "numbers")
-    path = begun(served, ["a", "b"], policy="ss-greedy", horizon=99)
-    assert call(served.port, "PUT", f"{path}/arms", {"names": ["a", "b"]})[0] == 200
-    for keys in (["a"], ["a", "b", "c"]):
-        status, answer = call(served.port, "PUT", f"{path}/arms", {"names": keys})
-        assert (status, answer["code"]) == (422, "invalid")
-    assert in_play(served, path) == {"a", "b"}
-
-
-def test_known_names_are_skipped(served: InThread) -> None:
-    path = begun(served, ["red", "blue"])
-    assert call(served.port, "POST", f"{path}/retirements", {"arm": "red"})[0] == 200
-    keys = {"names": ["red", "green", "green"]}
-    for expected in (
-        {"added": 1, "n_arms": 3, "skipped": 1},
-        {"added": 0, "n_arms": 3, "skipped": 2},
-    ):
-        assert call(served.port, "POST", f"{path}/arms", keys) == (200, expected)
-    assert in_play(served, path) == {"blue", "green"}  # a retired arm stays retired
-
-
 @pytest.mark.parametrize("seed", range(2))
 def test_a_remote_plays_the_game_of_a_handle(
     store: str, seed: int, monkeypatch: pytest.MonkeyPatch

@@ -57,7 +57,7 @@ def tutorial(tmp_path: Path) -> Iterator[tuple[Node, str]]:
     one = Node("sqlite:///manyarms.db")
     one.port, one.process = port, process
     try:
-        one.wait(60)
+        one.wait()
         yield one, (tmp_path / "manyarms.db.token").read_text().strip()
     finally:
         one.kill()

@@ -54,7 +54,7 @@ def test_a_backup_under_load_ends_and_holds_a_state_that_replays(
         code, said = run("backup", f"sqlite:///{tmp_path}/x.db", str(target))
     finally:
         enough.set()
-        writer.join(30)
+        writer.join()
     assert code == 0, said
     assert stat.S_IMODE(target.stat().st_mode) == 0o600
     link = sqlite3.connect(target)
@@ -66,28 +66,3 @@ def test_a_backup_under_load_ends_and_holds_a_state_that_replays(
     code, said = run("check", f"sqlite:///{target}")
     assert code == 0
     assert "all arms as recorded" in said
-
-
-def test_what_cannot_be_copied_is_refused_and_nothing_is_lost(tmp_path: Path) -> None:
-    there = tmp_path / "there.db"
-    there.write_text("mine")
-    code, said = run("backup", f"sqlite:///{tmp_path}/none.db", str(tmp_path / "copy.db"))
-    assert code != 0
-    assert "There is no store" in said
-    with in_thread(f"sqlite:///{tmp_path}/x.db"):
-        code, said = run("backup", f"sqlite:///{tmp_path}/x.db", str(there))
-    assert code != 0
-    assert "must not exist" in said
-    assert there.read_text() == "mine"
-
-
-def test_a_log_with_another_arm_is_found(served: InThread, tmp_path: Path) -> None:
-    play(served.port, 3)
-    served.stop()
-    link = sqlite3.connect(tmp_path / "x.db")
-    with link:
-        link.execute("UPDATE events SET arm = (arm + 1) % 50 WHERE kind = 'asked' AND pull = 7")
-    link.close()
-    code, said = run("check", f"sqlite:///{tmp_path}/x.db")
-    assert code == 1
-    assert "was changed after it was written" in said

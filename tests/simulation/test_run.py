@@ -10,9 +10,7 @@ from typing import Any, TypeAlias
 
 import pytest
 
-import manyarms as ma
-from manyarms.errors import FolderError
-from manyarms.simulation import Sweep, cell, read_results, run
+from manyarms.simulation import Sweep, read_results, run
 from manyarms.simulation.chunks import plan
 from manyarms.simulation.runner import CpuRunner
 from tests.simulation.runs import Killed, final, made, stop_after, stopped, tree
@@ -62,7 +60,7 @@ def test_a_stopped_run_goes_on(sweep: Sweep, whole: Files, tmp_path: Path, playe
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("step", [*range(1, 9), 30, 50, 51, 52])
+@pytest.mark.parametrize("step", [1, 2, 3, 30, 51, 52])
 def test_stopped_at_any_file(sweep: Sweep, whole: Files, tmp_path: Path, step: int) -> None:
     # 52 files take their places: provenance, 50 chunks, provenance
     replace = Path.replace
@@ -128,13 +126,8 @@ def _place(path: Path, name: bytes) -> int:
 
 DAMAGES: dict[str, tuple[int, Callable[[list[Path]], Any]]] = {
     "cut": (1, lambda paths: os.truncate(paths[3], 100)),
-    "empty": (1, lambda paths: paths[3].write_bytes(b"")),
-    "longer": (1, lambda paths: paths[3].write_bytes(paths[3].read_bytes() + b"0")),
-    "foreign": (1, lambda paths: paths[3].write_text("not a chunk\n" * 20)),
-    "a bit in the middle": (1, lambda paths: _flip(paths[3], paths[3].stat().st_size // 2)),
     "a bit in the checksum": (1, lambda paths: _flip(paths[3], _place(paths[3], b"manyarms_sum"))),
     "a bit in the sweep": (1, lambda paths: _flip(paths[3], _place(paths[3], b"manyarms_sweep"))),
-    "a bit at the end": (1, lambda paths: _flip(paths[3], -1)),
     "swapped": (2, _swap),
     "gone": (1, lambda paths: Path.unlink(paths[3])),
 }
@@ -165,40 +158,9 @@ def test_chunks_of_other_code_are_played_again(
     assert final(tmp_path) == whole
 
 
-def test_a_folder_of_other_data_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "7.csv"
-    head = "caption,votes,not_funny,somewhat_funny,funny\n"
-
-    def captions() -> Sweep:
-        arms = ma.instances.captions(path)
-        return Sweep("x", (cell(ma.MOSS(), arms, horizon=60, replications=10),))
-
-    path.write_text(head + "Hi!,9,3,4,2\nNo.,8,7,1,0\n")
-    kept = stopped(captions(), tmp_path / "out", 3)
-    path.write_text(head + "Hi!,9,3,4,2\nNo.,8,6,2,0\n")
-    with pytest.raises(FolderError, match="which belongs to another one"):
-        run(captions(), tmp_path / "out", progress=False)
-    assert kept
-
-
-def test_progress(sweep: Sweep, tmp_path: Path) -> None:
-    seen: list[tuple[int, int, str]] = []
-    run(sweep, tmp_path, progress=lambda *shown: seen.append(shown))
-    assert seen[0][:2] == (0, sweep.pulls)
-    assert seen[-1] == (sweep.pulls, sweep.pulls, "")
-    assert [done for done, _, _ in seen] == sorted(done for done, _, _ in seen)
-
-
 def test_a_resumed_run_begins_where_it_stopped(sweep: Sweep, tmp_path: Path) -> None:
     kept = stopped(sweep, tmp_path, 30)
     seen: list[int] = []
     run(sweep, tmp_path, progress=lambda done, *_: seen.append(done))
     assert seen[0] == 120 * len(kept)
     assert seen[-1] == sweep.pulls
-
-
-def test_chunks_of_another_size_are_removed(sweep: Sweep, whole: Files, tmp_path: Path) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("manyarms.simulation.chunks.CHUNK_PULLS", 180)
-        stopped(sweep, tmp_path, 20)
-    assert final(run(sweep, tmp_path, progress=False).folder) == whole

@@ -65,10 +65,8 @@ def test_a_folder_has_the_results_of_one_engine(
     [
         {"thesis.tex": "years of work"},
         {"_provenance.json": "{}"},
-        {"_provenance.json": "no JSON"},
         {"_provenance.json": '["hash"]'},
         {"000000-0000-0000000000.parquet": "?"},
-        {".hidden": ""},
     ],
 )
 def test_folders_of_others_are_refused(sweep: Sweep, tmp_path: Path, files: dict[str, str]) -> None:
@@ -83,12 +81,6 @@ def test_folders_of_others_are_refused(sweep: Sweep, tmp_path: Path, files: dict
     assert isinstance(caught.value, ma.ManyarmsError)
     assert isinstance(caught.value, OSError)
     assert tree(tmp_path) == before
-
-
-@pytest.mark.parametrize("out", [5, None, b"out", "a\0b"])
-def test_what_is_no_path_is_refused(sweep: Sweep, out: Any) -> None:
-    with pytest.raises(ma.ParameterError, match="`folder` must be a path, got "):
-        run(sweep, out)
 
 
 def test_places_that_are_no_folders_are_refused(sweep: Sweep, tmp_path: Path) -> None:
@@ -115,9 +107,7 @@ def test_one_process_at_a_time(sweep: Sweep, whole: dict[str, bytes], tmp_path: 
 
 DISK = {
     errno.ENOSPC: "No space left .* is kept. Make room, and run the same",
-    errno.EACCES: "Permission denied.* Allow this user to write there, and run the same",
     errno.EROFS: "Read-only .* Allow this user to write there, and run the same",
-    errno.EIO: "Input/output error.* Check the disk, and run the same",
 }
 
 
@@ -142,14 +132,6 @@ def test_what_the_disk_refuses_is_told_with_the_way_out(
             run(sweep, tmp_path, workers=1, progress=False)
     assert len(list(tmp_path.glob("*.parquet"))) == 7
     assert final(run(sweep, tmp_path, progress=False).folder) == whole
-
-
-def test_bad_arguments(sweep: Sweep, tmp_path: Path) -> None:
-    with pytest.raises(ma.ParameterError, match="`sweep` must be a Sweep"):
-        run("a sweep", tmp_path)  # type: ignore[arg-type]
-    with pytest.raises(ma.ParameterError, match="`workers` must be an integer >= 1, got 0"):
-        run(sweep, tmp_path, workers=0)
-    assert list(tmp_path.iterdir()) == []
 
 
 def _own(folder: Path, name: str, arm: int) -> Sweep:

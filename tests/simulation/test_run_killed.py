@@ -22,19 +22,24 @@ pytest.importorskip("pyarrow")
 
 
 CHILD = """
-import signal, sys
+import signal, sys, time
 from manyarms.simulation import chunks, run
 from tests.simulation.runs import large
-out, chunk, workers = sys.argv[1:]
+out, chunk, workers, stays = sys.argv[1:]
 chunks.CHUNK_PULLS = int(chunk)
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may ignore it
-note = lambda done, total, text: print("playing", flush=True) if done else None
+def note(done, total, text):
+    if done:
+        print("playing", flush=True)
+    while done and stays == "stays":  # until it is interrupted or killed
+        time.sleep(0.01)
 run(large(), out, workers=int(workers), progress=note)
 """
 
 
-def _child(folder: Path, workers: int) -> subprocess.Popen[str]:
-    arguments = [str(folder), str(CHUNK), str(workers)]
+def _child(folder: Path, workers: int, *, stays: bool = True) -> subprocess.Popen[str]:
+    """Start a run in a process that plays some chunks and then stays, unless it is to play all."""
+    arguments = [str(folder), str(CHUNK), str(workers), "stays" if stays else "ends"]
     return subprocess.Popen(
         [sys.executable, "-c", CHILD, *arguments],
         cwd=Path(__file__).parents[2],
@@ -72,7 +77,7 @@ def test_killed_ten_times_and_resumed(tmp_path: Path, monkeypatch: pytest.Monkey
     stored: dict[str, int] = {}
     for moment in sorted(chance.sample(range(42), 10)):
         workers = chance.choice([1, 2])
-        with _child(folder, workers) as child:
+        with _child(folder, workers, stays=False) as child:
             while child.poll() is None and len(_chunk_files(folder)) < moment:
                 time.sleep(0.001)
             time.sleep(chance.uniform(0.0, 0.05))
@@ -95,7 +100,7 @@ def test_ctrl_c(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         assert child.stderr is not None
         child.send_signal(signal.SIGINT)
         words = child.stderr.read()
-        assert child.wait(timeout=60) in (-signal.SIGINT, 130)  # as Python ends then
+        assert child.wait(timeout=300) in (-signal.SIGINT, 130)  # as Python ends then
     assert "KeyboardInterrupt" in words
     assert f"What is finished is in '{tmp_path}'. Run the same again to continue." in words
     with pytest.raises(ResultsError, match="the one in .* is not finished"):

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 import manyarms as ma
-from manyarms.simulation import Player, Sweep, cell, run_in_memory
+from manyarms.simulation import Player, Sweep, cell
 from manyarms.simulation.chunks import plan
-from manyarms.simulation.executors import Threads
 
 COINS = ma.instances.planted(n=50, m=5)
 
@@ -60,21 +59,6 @@ def test_equal_content_is_equal() -> None:
         Sweep("x", (cell([Player(ma.MOSS(), "moss", 2, {"a": 1})], COINS, horizon=20),)),
     ]
     assert len({first, *others}) == 5
-
-
-@pytest.mark.slow
-def test_each_player_is_compiled_before_threads_need_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    compiled: list[tuple[str, int]] = []
-    real = Threads.compile
-
-    def counting(self: Threads, chunk: Any) -> None:
-        compiled.append((chunk.player.label, chunk.cell.delay))
-        real(self, chunk)
-
-    monkeypatch.setattr(Threads, "compile", counting)
-    cells = tuple(_cell(delay=delay, parameters={"delay": delay}) for delay in (0, 5, 9))
-    run_in_memory(Sweep("late", cells), progress=False)
-    assert compiled == [("moss", 0), ("moss", 5), ("moss", 9)]
 
 
 def test_chunks_of_plain_policies_are_small() -> None:

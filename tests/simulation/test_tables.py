@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -103,17 +102,6 @@ def test_files_hold_what_simulate_gives(sweep: Sweep, finished: Path) -> None:
     assert at == len(frame)
 
 
-def test_pandas_reads_a_folder_as_one_table(finished: Path) -> None:
-    frame, results = _frame(finished), read_results(finished)
-    means = frame.groupby(["horizon", "means", "policy"]).regret.mean()
-    summary = results.to_dataframe(library="pandas")
-    assert list(summary)[:6] == ["horizon", "means", "beta", "policy", "mean", "se"]
-    for row in summary.itertuples():
-        assert means[row.horizon, row.means, row.policy] == pytest.approx(row.mean)
-    long = frame.explode(["checkpoints", "regret_at_checkpoints"])
-    assert len(long) == 4 * len(frame)
-
-
 @pytest.mark.parametrize("library", ["polars", "duckdb"])
 def test_others_read_them(finished: Path, library: str) -> None:
     module: Any = pytest.importorskip(library)
@@ -124,15 +112,6 @@ def test_others_read_them(finished: Path, library: str) -> None:
         rows = module.sql(f"select * from '{path}'").fetchall()
     assert rows[0][:5] == (60, "[0.9, 0.1]", 0.6, "moss++(beta=0.6)", 0)
     assert len(rows) == 4 * 3 * 7
-
-
-def test_one_replication_has_no_error_bar(tmp_path: Path) -> None:
-    results = run(made(replications=1), tmp_path, progress=False)
-    row = results.cells[0].summary().policies[0]
-    assert math.isnan(row.se)
-    assert "±" not in results.cells[0].summary().table().rows[0][1]
-    interval = results.cells[0].interval(row.policy)
-    assert 0.0 < interval.low < row.mean < interval.high
 
 
 def test_a_sweep_as_a_table_with_two_keys(tmp_path: Path) -> None:
@@ -190,26 +169,6 @@ def test_provenance(sweep: Sweep, finished: Path) -> None:
     assert said["engine"] == "threads"
 
 
-DAMAGES: dict[str, Callable[[bytes], bytes]] = {
-    "cut in the middle": lambda data: data[: len(data) // 2],
-    "without its last byte": lambda data: data[:-1],
-    "without its first bytes": lambda data: data[50:],
-    "empty": lambda data: b"",
-    "a text": lambda data: b"alpha,regret\n0.1,3\n",
-    "another bit": lambda data: data[:200] + bytes([data[200] ^ 1]) + data[201:],
-}
-
-
-@pytest.mark.parametrize("how", DAMAGES)
-def test_damaged_files(folder: Path, how: str) -> None:
-    path = next(folder.glob("*.parquet"))
-    path.write_bytes(DAMAGES[how](path.read_bytes()))
-    sentence = rf"'{path}' is missing, cut short or damaged: .+\. Run it again"
-    with pytest.raises(ResultsError, match=sentence) as caught:
-        _ = read_results(folder).cells
-    assert "\n" not in str(caught.value)
-
-
 def test_no_flipped_bit_changes_a_number(folder: Path) -> None:
     path = next(folder.glob("*.parquet"))
     data, whole = path.read_bytes(), parquet.read_table(path)
@@ -230,11 +189,8 @@ def test_no_flipped_bit_changes_a_number(folder: Path) -> None:
     ("key", "value"),
     [
         ("cells", 3),
-        ("cells", [{}]),
-        ("cells", [{"policies": {}}] * 9),
         ("cells", [{"policies": {"a": "b"}}] * 12),
         ("objective", "keep"),
-        ("objective", None),
     ],
 )
 def test_provenance_that_makes_no_sense_is_no_traceback(folder: Path, key: str, value: Any) -> None:
@@ -244,18 +200,6 @@ def test_provenance_that_makes_no_sense_is_no_traceback(folder: Path, key: str, 
     with pytest.raises(ResultsError, match="is missing, cut short or damaged") as caught:
         _ = read_results(folder).cells
     assert "\n" not in str(caught.value)
-
-
-def test_provenance_that_is_nested_deeply_is_no_traceback(folder: Path) -> None:
-    (folder / "_provenance.json").write_text("[" * 100_000)
-    with pytest.raises(ResultsError, match="_provenance.json cannot be used"):
-        read_results(folder)
-
-
-@pytest.mark.skipif(os.name != "posix", reason="names that are no text")
-def test_folders_may_have_names_that_are_no_text(sweep: Sweep, tmp_path: Path) -> None:
-    folder = tmp_path / os.fsdecode(b"caf\xe9")
-    assert len(run(sweep, folder, progress=False).cells) == 4
 
 
 def test_missing_files(folder: Path) -> None:
@@ -284,9 +228,7 @@ def test_a_file_of_another_sweep(folder: Path, tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("{", "`folder` must hold results of manyarms, got .*_provenance.json cannot be used"),
-        ("[]", "`folder` must hold results of manyarms"),
         ("{}", "`folder` must hold results of manyarms, .* cannot be used \\('hash'\\)"),
-        ('{"hash": "1", "status": "finished", "format": "x 9"}', "another format: 'x 9'"),
         (
             '{"hash": "1", "status": "running", "format": "manyarms results 1"}',
             "`folder` must hold a finished run, but .*Run the same sweep",
@@ -344,16 +286,16 @@ def _is_refused(folder: Path) -> bool:
 
 
 NO_FACTS: dict[str, list[Any]] = {
-    "horizon": [10**30, 2**63, 0, -1, 1.5, True, None, "x", [], 3],
-    "n_arms": [10**30, 0, 2.0, "9" * 5000],
-    "best_mean": [float("nan"), 1e308, None, "x"],
-    "largest_gap": [float("inf"), 10**300, "x", {}],
+    "horizon": [10**30, 0, True, 3],
+    "n_arms": ["9" * 5000],
+    "best_mean": [float("nan")],
+    "largest_gap": [float("inf")],
     "n_best": [-1],
     "first_replication": [10**30],
     "instance": [3],
     "is_stand_in": ["no"],
-    "parameters": [None, [], 3, {"alpha": []}, {"alpha": float("nan")}],
-    "policies": [{}, [], {"moss": 3}, {"moss": {"policy": "MOSS()"}}, 10**30],
+    "parameters": [None, {"alpha": float("nan")}],
+    "policies": [{}, {"moss": 3}],
 }
 
 
@@ -378,17 +320,10 @@ def _numbers(table: Any, name: str, value: Any) -> Any:
 EDITS: dict[str, Callable[[Any], Any]] = {
     "no rows": lambda table: table.slice(0, 0),
     "fewer rows": lambda table: table.slice(0, table.num_rows - 1),
-    "rows twice": lambda table: table.take([*range(table.num_rows)] * 2),
     "no regrets": lambda table: table.drop_columns(["regret_at_checkpoints"]),
-    "texts": lambda table: _numbers(table, "regret_at_checkpoints", ["x"] * 4),
     "missing regrets": lambda table: _numbers(table, "regret_at_checkpoints", None),
     "infinite regrets": lambda table: _numbers(table, "regret_at_checkpoints", [math.inf] * 4),
-    "huge means": lambda table: _numbers(table, "recommended_mean", -1e308),
-    "lists": lambda table: _numbers(table, "best_pulls", [1]),
-    "missing counts": lambda table: _numbers(table, "best_pulls", None),
     "times that are equal": lambda table: _numbers(table, "checkpoints", [60] * 4),
-    "times below 0": lambda table: _numbers(table, "checkpoints", [-5, 1, 2, 60]),
-    "one name twice": lambda table: table.append_column("regret", table.column("regret")),
 }
 
 
@@ -401,7 +336,7 @@ def test_files_that_make_no_sense(folder: Path, what: str, monkeypatch: pytest.M
         if path.name.startswith("000000-0000"):
             table = EDITS[what](table)
         parquet.write_table(table.replace_schema_metadata(kept), path)
-    if what in ("fewer rows", "rows twice"):
+    if what == "fewer rows":
         with pytest.raises(ResultsError, match="must have 7 replications of"):
             _ = read_results(folder).cells
     else:

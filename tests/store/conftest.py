@@ -7,10 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from manyarms.store import EventStore, open_store
+from manyarms.store import EventStore, open_store, postgres
 from tests.store.servers import new_address
 
 Opener = Callable[[], EventStore]
+
+
+@pytest.fixture(autouse=True)
+def _patiently(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the server end no leader because the machine is busy."""
+    monkeypatch.setattr(postgres, "SILENCE", 300.0)
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.patient)])

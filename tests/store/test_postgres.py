@@ -156,8 +156,8 @@ def test_the_server_ends_silent_leaders_only(store: EventStore) -> None:
     with store.writing() as link:
         assert link.run("SHOW idle_session_timeout") == [("0",)]
         assert store.lead()
-        assert link.run("SHOW idle_session_timeout") == [("5s",)]
-        assert link.run("SHOW idle_in_transaction_session_timeout") == [("5s",)]
+        assert link.run("SHOW idle_session_timeout") == [("5min",)]
+        assert link.run("SHOW idle_in_transaction_session_timeout") == [("5min",)]
         store.resign()
         assert link.run("SHOW idle_session_timeout") == [("0",)]
 

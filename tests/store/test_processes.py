@@ -45,7 +45,7 @@ def read_rest(process: subprocess.Popen[str]) -> list[str]:
     return process.stdout.read().split()
 
 
-def wait(true: Callable[[], object], seconds: float = 60) -> None:
+def wait(true: Callable[[], object], seconds: float = 120) -> None:
     """Wait until something is true."""
     end = time.monotonic() + seconds
     while not true():

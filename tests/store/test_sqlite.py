@@ -99,11 +99,6 @@ def test_a_new_file_is_private(path: Path) -> None:
         assert {one.stat().st_mode & 0o777 for one in path.parent.iterdir()} == {0o600}
 
 
-def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(StoreUnavailableError, match="Check that its folder is there"):
-        open_store(tmp_path / "nowhere" / "x.db")
-
-
 def test_a_second_name_is_refused(store: EventStore, path: Path) -> None:
     (path.parent / "other.db").hardlink_to(path)
     with pytest.raises(StoreError, match="has 2 names"):

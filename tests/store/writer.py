@@ -1,7 +1,8 @@
 """A process that writes to a store, for tests that kill or stop it.
 
 `python -m tests.store.writer commit ADDRESS` creates or continues the experiment "shop" and prints
-each event that is committed. `lead ADDRESS SILENCE` leads, and prints whether each commit succeeds.
+each event that is committed. `lead ADDRESS SILENCE` leads, and prints whether each commit succeeds;
+after the first one, PostgreSQL ends its session if it is silent for so many seconds.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ def _commit(address: str) -> None:
 
 
 def _lead(address: str, silence: str) -> None:
-    postgres.SILENCE = float(silence)
+    postgres.SILENCE = 600.0
     store = open_store(address, wait=60)
     assert store.lead()
     shop = store.create("shop", {})
@@ -41,6 +42,9 @@ def _lead(address: str, silence: str) -> None:
             print("lost", flush=True)  # noqa: T201
             return
         seq += 1
+        if seq == 1 and address.startswith("postgres"):
+            with store.writing() as link:
+                link.run(f"SET idle_session_timeout = {1000 * float(silence):.0f}")
         print(seq, flush=True)  # noqa: T201
         time.sleep(0.01)
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from manyarms.theory import Problem, guard_stages, guarded_steps_bound
-from tests.reference.guarded import Guarded, Stage, levels, stages
+from manyarms.theory import Problem, guarded_steps_bound
+from tests.reference.guarded import Guarded, Stage
 
 
 @dataclass
@@ -115,17 +115,3 @@ def test_where_the_guard_has_to_search(name: str) -> None:
     played = play(rules(means, 6, 5000)[name], means, 2**14, 0.7, seed=2)
     check_steps(played, means, best_arms=means.count(0.9))
     assert max(played.guard.floors) > 0.6  # it found a good arm, whatever the rule did
-
-
-def test_stages_are_those_of_the_theory() -> None:
-    for horizon in (2, 3, 10, 1000, 50_000, 5_000_000):
-        for beta in (0.5, 0.6, 0.75):
-            for n in (1, 2, 30, 10**9):
-                ours, plain = guard_stages(horizon, beta=beta, n=n), stages(horizon, beta, n)
-                assert ours.arms.tolist() == [stage.arms for stage in plain]
-                cut = [(min(s.pulls, horizon), min(s.start, horizon)) for s in plain]
-                assert list(zip(ours.pulls.tolist(), ours.starts.tolist(), strict=True)) == cut
-                assert ours.levels == pytest.approx([stage.level for stage in plain])
-                assert ours.floor_level == pytest.approx(levels(horizon)[0])
-                begins = [s.error for s in plain if s.start < horizon]
-                assert ours.errors[: len(begins)] == pytest.approx(begins)

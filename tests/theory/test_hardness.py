@@ -116,19 +116,12 @@ def test_problems() -> None:
     ("call", "message"),
     [
         (lambda: ma.hardness(-1, 1, 10), r"`n` must be an integer >= 1 .* got -1"),
-        (lambda: ma.hardness(2.5, 1, 10), r"`n` must be an integer >= 1 .* got 2.5"),
         (lambda: ma.hardness(5, 6, 10), r"`m` must be an integer >= 1 and <= 5, got 6"),
-        (lambda: ma.hardness(5, 1, 0), r"`horizon` must be an integer >= 1 .* got 0"),
-        (lambda: ma.best_arms(5, 10, 1.5), r"`alpha` must be a number >= 0 and <= 1, got 1.5"),
-        (lambda: ma.best_arms(5, 10, math.nan), r"`alpha` must be .* got nan"),
         (lambda: ma.miss_probability(5, 1, 6), r"`k` must be an integer >= 0 and <= 5, got 6"),
         (lambda: ma.Problem(n=math.inf, m=math.inf, horizon=5), r"Problem\.infinite"),
         (lambda: ma.Problem.infinite(probability=0, horizon=5), r"`probability` must be .* got 0"),
         (lambda: ma.Problem.near_optimal([], horizon=5), r"at least one mean"),
-        (lambda: ma.Problem.near_optimal([0.9, math.nan], horizon=5), r"`means` must be .* nan"),
         (lambda: ma.Problem(n=10, m=50, horizon=5, probability=0.1), r"`probability` must be"),
-        (lambda: ma.Problem(n=None, m=1, horizon=5), r"`n` must be an integer"),  # type: ignore[arg-type]
-        (lambda: ma.hardness(10**400, 1, 5), r"`n` must be an integer"),
     ],
 )
 def test_bad_input(call: Callable[[], object], message: str) -> None:

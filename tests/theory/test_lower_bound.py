@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -40,15 +38,10 @@ def test_powers_that_are_whole_but_for_rounding() -> None:
     [
         ({"budget": 31}, "`budget` must be >= T^alpha = 32, got 31, 1 too little"),
         ({"alpha_prime": 0.7}, "`alpha_prime` must be < alpha = 0.5, got 0.7, which is 0.2 above"),
-        ({"alpha_prime": 0.5}, "lower alpha_prime or raise alpha"),
         (
             {"alpha": 0.15},
             r"= 2 hidden groups, got 1, 1 too few.*horizon >= 1517 or alpha >= 0.158",
         ),
-        ({"horizon": 1}, "`horizon` must be an integer >= 2"),
-        ({"alpha": 1.5}, "`alpha` must be a number >= 0 and <= 1"),
-        ({"m": 0}, "`m` must be an integer >= 1"),
-        ({"budget": math.inf}, "`budget` must be a number > 0"),
     ],
 )
 def test_each_condition_names_itself(change: dict[str, Any], message: str) -> None:
@@ -56,12 +49,6 @@ def test_each_condition_names_itself(change: dict[str, Any], message: str) -> No
     LowerBoundFamily(**good)
     with pytest.raises(ParameterError, match=message.replace("^", r"\^")):
         LowerBoundFamily(**good | change)
-
-
-def test_the_fix_that_the_error_names_is_one() -> None:
-    LowerBoundFamily(horizon=1517, alpha=0.15, budget=10)
-    with pytest.raises(ParameterError):
-        LowerBoundFamily(horizon=1516, alpha=0.15, budget=10)
 
 
 def test_a_fix_is_named_only_if_there_is_one() -> None:
@@ -108,11 +95,3 @@ def test_two_policies_that_need_no_simulation() -> None:
         assert hard >= family.tradeoff(easy)
     # and the first is tight, but for 1/K
     assert family.tradeoff(0.0) == pytest.approx(family.settled * everywhere)
-
-
-def test_the_relative_entropy_behind_the_constant() -> None:
-    # by a sum over a fine grid: KL of N(0, 1/4) and N(0.1, 1/4) is 2 * 0.1^2
-    x = np.linspace(-6, 6, 200_001)
-    first, second = (np.exp(-2 * (x - mean) ** 2) / math.sqrt(math.pi / 2) for mean in (0.0, 0.1))
-    entropy = float(np.sum(first * np.log(first / second)) * (x[1] - x[0]))
-    assert entropy == pytest.approx(2 * 0.1**2, rel=1e-9)

@@ -89,14 +89,8 @@ def test_arrays_and_numbers_agree(alpha: float) -> None:
     ("call", "message"),
     [
         (lambda: minimax_rate(1.5), r"`alpha` must be .* got 1.5. Above 1 no policy can"),
-        (lambda: minimax_rate(math.nan), r"`alpha` must be .* got nan"),
-        (lambda: minimax_rate("0.5"), r"`alpha` must be .* got '0.5'"),  # type: ignore[type-var]
-        (lambda: quantile_rate(np.array([0.5, -0.1])), r"contain numbers >= 0 and <= 1, got -0.1"),
         (lambda: quantile_rate(np.array([0.5, math.nan])), r"`alpha` must contain .* got nan"),
-        (lambda: quantile_rate(np.array(["a"])), r"`alpha` must contain numbers, got <U1 values"),
         (lambda: moss_plus_plus_rate(0.5, beta=0.4), r"`beta` must be .*>= 0.5 .* got 0.4"),
-        (lambda: moss_plus_plus_rate(0.5, beta=1.1), r"`beta` must be .*<= 1, got 1.1"),
-        (lambda: adaptation_cost(0.5, beta=0.4), r"`beta` must be .*>= 0.5 .* got 0.4"),
         (lambda: frontier_rate(0.5, 0.4), r"`rate_at_zero` must be .*>= 0.5 .* got 0.4"),
         (lambda: subset_rate(0.5, exponent=-1), r"`exponent` must be .* got -1"),
     ],

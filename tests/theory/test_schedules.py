@@ -14,7 +14,7 @@ from manyarms.policies.moss_oracle import subset_size
 from manyarms.policies.moss_plus_plus import iteration_arms, iteration_pulls, iterations
 from manyarms.policies.parallel import epoch_length, subroutines
 from manyarms.policies.quantile import quantile_arms
-from manyarms.theory import hardness, miss_probability, moss_plus_plus_schedule
+from manyarms.theory import moss_plus_plus_schedule
 
 HORIZONS = st.one_of(
     st.integers(1, 2**22),
@@ -75,26 +75,6 @@ def test_beta_1_is_one_iteration(horizon: int) -> None:
     p = iterations(horizon, 1.0)
     assert iteration_pulls(p, 1, horizon) == horizon
     assert iteration_arms(p, 1, 1 << 60) >= 2 * horizon
-
-
-@given(st.integers(2, 10**7), st.integers(1, 10**9), st.integers(1, 10**9))
-def test_sets_of_the_subroutine_seldom_miss(horizon: int, n: int, m: int) -> None:
-    # |S| >= 2 T^alpha log sqrt(T) and n/m <= 2 T^alpha give exp(-m|S|/n) <= 1/sqrt(T)
-    assume(m <= n)
-    alpha = hardness(n, m, horizon)
-    assume(alpha <= 1.0)
-    size = subset_size(horizon, alpha, 2.0, n)
-    assume(size < min(horizon, n))  # not cut
-    miss = miss_probability(n, m, size, exact=False)
-    assert miss <= 1 / math.sqrt(horizon) * (1 + 1e-9)
-
-
-@given(st.integers(2, 2**60))
-def test_parallels_grid_is_fine_enough(horizon: int) -> None:
-    # between two of its hardnesses sets grow by no more than e: the sqrt(e) of the bound
-    q = subroutines(horizon)
-    assert horizon ** (1 / q) <= math.e * (1 + 1e-12)
-    assert q - 1 < math.log(horizon)
 
 
 @given(st.integers(1, 10**7), st.integers(0, 100), st.integers(1, 10**9))

@@ -32,6 +32,7 @@ from manyarms.store import EventStore
 R = TypeVar("R")
 _LISTED = 50  # experiments of a page of the list
 _LOADING = 1.0  # seconds that the list waits for experiments to be loaded
+_SETTLING = 5.0  # seconds until requests are taken, although it is not known yet who leads
 _logger = logging.getLogger("manyarms.serve")
 
 
@@ -107,7 +108,7 @@ class Service:
         """Begin to lead, or to stand by; return when it is clear which."""
         self.leader.start()
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self.leader.settled.wait(), 5)
+            await asyncio.wait_for(self.leader.settled.wait(), _SETTLING)
 
     async def close(self) -> None:
         """Commit all changes, and let another process lead."""

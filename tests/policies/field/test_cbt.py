@@ -57,11 +57,6 @@ def test_rewards_in_any_order(policy: ma.Policy) -> None:
                     break
 
 
-def test_a_batch_opens_arms() -> None:
-    live = EmpiricalCBT().live(n_arms=1000, horizon=400, seed=1)
-    assert len({pull.arm for pull in live.ask(20)}) == 20
-
-
 def test_late_first_rewards_when_no_arm_is_left() -> None:
     live = EmpiricalCBT().live(n_arms=3, horizon=400, seed=1)
     pulls = live.ask(9)

@@ -84,9 +84,3 @@ def test_moss_has_a_name_for_each_index() -> None:
 
 def test_kl_moss_is_stored_as_moss() -> None:
     assert restored_policy(described_policy(ma.MOSS(index="kl"))) == ma.MOSS(index="kl")
-
-
-def test_names_say_the_index() -> None:
-    assert str(ma.EmpMOSSPlusPlus(index="kl", beta=0.6)) == "empmoss++(index='kl', beta=0.6)"
-    assert str(ma.Doubling(ma.MOSSPlusPlus(index="kl++"))) == "anytime-moss++(index='kl++')"
-    assert str(ma.policy("guarded-empmoss++", index="kl")) == "guarded-empmoss++(index='kl')"

@@ -115,8 +115,3 @@ def test_rewards_of_thompson_may_come_in_any_order() -> None:
         live.abandon(pull)
     last = [pull.arm for pull in live.ask(40)]
     assert last.count(7) > 25
-
-
-def test_a_batch_of_first_pulls_spreads() -> None:
-    live = Thompson().live(n_arms=10**9, seed=1)
-    assert len({pull.arm for pull in live.ask(200)}) == 200

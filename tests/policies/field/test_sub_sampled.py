@@ -16,12 +16,6 @@ def test_the_size_of_the_set() -> None:
     assert SubSampled(ma.MOSS(), exponent=0.0).set_size(30, 10**6) == 1
 
 
-def test_names() -> None:
-    assert str(SubSampled(Greedy(), exponent=0.5)) == str(SubSampled(Greedy())) == "ss-greedy"
-    policy = SubSampled(ma.MOSS(exploration=0.5), size=7)
-    assert (policy.name, str(policy)) == ("ss-moss", "ss(size=7)-moss(exploration=0.5)")
-
-
 def test_parameters_go_to_the_layer_that_has_them() -> None:
     assert ma.policy("ss-ucb") == SubSampled(UCB(), exponent=0.5)
     assert ma.policy("ss-ucb", size=3, sigma=1.0) == SubSampled(UCB(sigma=1.0), size=3)

@@ -9,9 +9,7 @@ import pytest
 
 from manyarms.core.memory import SPARSE
 from manyarms.policies.parts.guard import (
-    guard_arrive,
     guard_learn,
-    guard_retire,
     guard_turn,
     plan_stage,
     reset_guard,
@@ -26,7 +24,6 @@ from manyarms.policies.parts.guard_slots import (
     stage_words,
 )
 from manyarms.theory import guard_stages
-from tests.reference.field.kl import largest
 
 
 def made(
@@ -87,37 +84,6 @@ def test_sub_gaussian_rewards_scale_bounds_and_allowance() -> None:
         pulled(far, 0, *[reward] * 400)
         turn(far)
         assert far.clock[0].floor == floor
-
-
-def test_an_arm_below_the_floor_is_ruled_out_and_a_good_one_raises_it() -> None:
-    for kl in (True, False):
-        ready = made(2, 50_000, kl=kl)
-        pulled(ready, 0, *[0.0] * 40)
-        pulled(ready, 1, *[1.0] * 4960)
-        assert turn(ready) == -1  # so high a floor makes all stages needless
-        assert stage_words(ready) == ""
-        ready = made(2, 50_000, kl=kl)
-        pulled(ready, 1, *[1.0, 1.0, 0.0] * 100)
-        pulled(ready, 0, *[0.0] * 30)
-        clock = ready.clock[0]
-        clock.hint, clock.made = 1, 10_000  # the last stage of both arms is due
-        seen = []
-        while turn(ready) >= 0:
-            assert stage_words(ready) in ("the guard tests 2 arms", "the guard tests an arm")
-            seen.append(turn(ready))
-            pulled(ready, seen[-1], 1.0 if seen[-1] else 0.0, by_rule=0)
-        assert clock.floor > 0.4
-        assert ready.slot[0].out == clock.period
-        assert ready.slot[0].pulls == 30  # it was out before the guard pulled it
-        assert clock.keeper == 1
-
-
-def test_a_floor_is_the_largest_lower_bound() -> None:
-    ready = made(50, 50_000)
-    pulled(ready, 0, *[1.0] * 150, *[0.0] * 100)
-    turn(ready)
-    low = 2.5 * math.log(50_000)
-    assert ready.clock[0].floor == pytest.approx(1 - largest(0.4, low / 250), abs=1e-12)
 
 
 def test_the_rule_is_dropped_for_good_once_its_debt_is_too_large() -> None:
@@ -259,31 +225,3 @@ def test_while_all_arms_of_a_stage_wait_the_turn_is_the_rules() -> None:
         guard_learn(ready, notes[slot], 0.0)
         count_guarded_late(ready, notes[slot], -1)
         assert turn(ready) == slot  # the first that may be pulled
-
-
-def test_arms_come_and_go() -> None:
-    ready = made(2, 50_000, beta=0.75)
-    clock = ready.clock[0]
-    for slot, share in ((0, 0.9), (1, 0.1)):
-        pulled(ready, slot, *[float(k < 400 * share) for k in range(400)])
-        clock.hint, clock.made = slot, 4000
-        turn(ready)
-    assert clock.keeper == 0
-    floor = clock.floor
-    guard_arrive(ready, 5)
-    assert clock.arms == 7
-    assert guard_retire(ready, ready.slot[0].arm) == 0
-    assert clock.keeper == 1  # the floor is made of those that are left
-    assert clock.floor < floor
-    unseen = next(arm for arm in range(7) if arm not in {ready.slot[0].arm, ready.slot[1].arm})
-    assert guard_retire(ready, unseen) == -1
-    assert clock.arms == 6
-    clock.made = 49_999
-    seen = set()
-    while (slot := turn(ready)) >= 0:
-        seen.add(slot)
-        pulled(ready, slot, 0.0, by_rule=0)
-    assert 0 not in seen
-    arms = [ready.slot[slot].arm for slot in range(clock.opened)]
-    assert unseen not in arms
-    assert len(set(arms)) == clock.opened == 6
