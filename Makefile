@@ -19,11 +19,11 @@ test: check  ## run all tests and linters (about 5 minutes)
 
 # It installs the simulator and what draws, and no tools of developers.
 reproduce: $(PAPER_STAMP)  ## draw the paper's figures and check its claims (2 minutes)
-	$(BIN)/python -m paper
+	@$(BIN)/python -m paper
 
 # The same, with more runs where a comparison is close.
 claims: $(PAPER_STAMP)  ## the same, with more runs where a comparison is close
-	$(BIN)/python -m paper --full
+	@$(BIN)/python -m paper --full
 
 RULES := tests/policies tests/simulation tests/core
 SERVE := tests/serve tests/client
@@ -137,16 +137,17 @@ $(BIN)/python:
 	  echo "manyarms needs Python 3.11 or newer, and $(PYTHON) is older or missing. Name another: make PYTHON=python3.12 test"; exit 1; }
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
 	  echo "$(PYTHON) cannot create virtual environments. On Debian and Ubuntu: apt-get install python3-venv"; exit 1; }
-	$(PYTHON) -m venv $(VENV)
+	@$(PYTHON) -m venv $(VENV)
 
 $(STAMP): pyproject.toml | $(BIN)/python
-	$(PIP) --upgrade "pip>=25.1"
-	$(PIP) --group dev --editable ".[sim,docs,serve,postgres]"
-	touch $(STAMP)
+	@echo "Installing manyarms with all extras, test and documentation tools into $(VENV) (about 1.1 GB)"
+	@$(PIP) --upgrade "pip>=25.1"
+	@$(PIP) --group dev --editable ".[sim,docs,serve,postgres]"
+	@touch $(STAMP)
 
 $(PAPER_STAMP): pyproject.toml | $(BIN)/python
-	test -e $(STAMP) || $(PIP) --editable ".[sim]" "rich>=14.3"
-	touch $(PAPER_STAMP)
+	@test -e $(STAMP) || { echo "Installing manyarms, Numba and matplotlib into $(VENV) (about 590 MB)"; $(PIP) --editable ".[sim]" "rich>=14.3"; }
+	@touch $(PAPER_STAMP)
 
 clean:  ## remove all that these commands made
 	rm -rf $(VENV) dist build site .mypy_cache .ruff_cache .pytest_cache .hypothesis

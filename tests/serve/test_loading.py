@@ -153,3 +153,18 @@ def test_keys_that_are_not_in_memory_are_found_in_the_store(
             assert [one["pulls"][0]["pull"] for one in given] == list(range(0, 16, 2))
             status, answer = call(one.port, "POST", f"{path}/asks", {}, Idempotency_Key="k0")
             assert (status, answer["code"]) == (422, "key_reused")
+
+
+def test_a_service_that_ends_kills_the_process_that_makes_a_snapshot(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(snapshots, "SNAPSHOT_EVERY", 20)
+    begun, slow = tmp_path / "begun", tmp_path / "slow"
+    slow.write_text(f"#!/bin/sh\ntouch {begun}\nexec sleep 600\n")
+    slow.chmod(0o700)
+    monkeypatch.setattr(sys, "executable", str(slow))
+    with in_thread(f"sqlite:///{tmp_path}/x.db") as one:
+        assert call(one.port, "PUT", path_of("x"), {"n_arms": 9})[0] == 201
+        assert call(one.port, "POST", f"{path_of('x')}/asks", {"k": 30})[0] == 200
+        wait(begun.exists)
+    assert [one for one in caplog.records if one.levelname in ("WARNING", "ERROR")] == []

@@ -45,15 +45,15 @@ class Snapshots:
 
     async def _save(self, name: str) -> None:
         try:
-            self._process = await asyncio.create_subprocess_exec(
+            process = self._process = await asyncio.create_subprocess_exec(
                 *(sys.executable, "-m", "manyarms.serve.snapshots", name),
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.DEVNULL,
                 stderr=asyncio.subprocess.PIPE,
                 env={**os.environ, _STORE: self._leader.url},
             )
-            _, said = await self._process.communicate()
-            if self._process.returncode:
+            _, said = await process.communicate()
+            if process.returncode and not self._leader.closing:
                 _logger.warning(
                     "No snapshot of %s: %s", name, said.decode(errors="replace")[-1000:]
                 )
