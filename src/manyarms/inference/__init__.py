@@ -7,9 +7,8 @@
     verdict                whether to stop; sample, outlook and missing are its parts
     uplift                 how much better the recommended arm is than the control
     lost_rewards           whether pulls without a reward could make a verdict wrong
-    late_rewards           whether late rewards differ from early ones
     uneven_losses          whether pulls of some arms are abandoned more often than others
-    reported               whether only the best rewards are told
+    reported               whether only the best rewards are told, or late ones differ
 
 Nothing here needs an experiment object: `live` and `serve` hand over columns and facts.
 """

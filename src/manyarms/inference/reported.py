@@ -1,11 +1,15 @@
-"""Whether the rewards that are reported can be all there are."""
+"""What can be wrong with reported rewards: only the best are told, or late ones differ."""
 
 from __future__ import annotations
 
-from manyarms.inference.facts import Facts
-from manyarms.inference.late_rewards import late_rewards_warning
+import math
+from collections.abc import Sequence
 
-_ENOUGH = 30  # rewards, before anything is said
+from manyarms.inference.facts import Facts
+
+DELAYS = (1.0, 10.0, 60.0, 600.0, 3600.0, 6 * 3600.0, 24 * 3600.0)  # ends of bins (seconds)
+_ENOUGH = 30  # rewards (of a bin), before anything is said
+_SURELY = 4.0  # standard deviations; one may look often, so chance rarely reaches it
 _NEARLY_ALL = 0.99
 
 
@@ -44,4 +48,36 @@ def only_best_reported(
         f"{missing} of {pulls} pulls have no reward. If these earned nothing, tell a "
         f"reward of {low:g} for them, or set `window` and `missing={low:g}`; else no arm can look "
         f"better than another."
+    )
+
+
+def late_rewards_warning(delays: Sequence[Sequence[float]], *, hold: bool) -> str:
+    """Return a warning if the mean reward depends on the delay beyond chance; else "".
+
+    `delays` has the number, the sum and the sum of squares of the rewards reported within each
+    delay. Rewards that a window filled in are not among them. With `hold`, every reward counts when
+    its window ends, so early ones cannot mislead, and there is nothing to warn of.
+
+    >>> late_rewards_warning([(1000, 900, 900), (1000, 100, 100)], hold=True)
+    ''
+    >>> late_rewards_warning([(1000, 900, 900), (1000, 100, 100)], hold=False)[:35]
+    'The mean reward depends on the dela'
+    """
+    seen = [(count, total, squares) for count, total, squares in delays if count >= _ENOUGH]
+    if hold or len(seen) < 2:
+        return ""
+    count = sum(s[0] for s in seen)
+    mean = sum(s[1] for s in seen) / count
+    spread = sum(s[2] for s in seen) / count - mean * mean
+    if spread <= 0:
+        return ""
+    between = sum(s[0] * (s[1] / s[0] - mean) ** 2 for s in seen) / spread
+    degrees = len(seen) - 1
+    # the chance of a chi-square as large, by Wilson and Hilferty
+    z = ((between / degrees) ** (1 / 3) - (1 - 2 / (9 * degrees))) / math.sqrt(2 / (9 * degrees))
+    if z < _SURELY:
+        return ""
+    return (
+        "The mean reward depends on the delay: arms look better or worse while their late rewards "
+        "are missing. Set `window` and `hold`."
     )

@@ -17,7 +17,7 @@ from manyarms.core.jit import Dispatched, check_bodies
 from manyarms.core.memory import SPARSE
 from manyarms.errors import ParameterError
 from manyarms.inference.facts import CONTROL, RECENT
-from manyarms.inference.late_rewards import DELAYS
+from manyarms.inference.reported import DELAYS
 from manyarms.live.arms import Seats
 from manyarms.live.checks import ROOM, check_can, exchangeable
 from manyarms.live.course import Course
