@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Sequence
 
 from manyarms.inference.facts import Facts
@@ -11,6 +12,19 @@ DELAYS = (1.0, 10.0, 60.0, 600.0, 3600.0, 6 * 3600.0, 24 * 3600.0)  # ends of bi
 _ENOUGH = 30  # rewards (of a bin), before anything is said
 _SURELY = 4.0  # standard deviations; one may look often, so chance rarely reaches it
 _NEARLY_ALL = 0.99
+
+
+def no_delays() -> list[list[float]]:
+    """Return the number, the sum and the sum of squares of the rewards of each bin: none yet."""
+    return [[0, 0.0, 0.0] for _ in range(len(DELAYS) + 1)]
+
+
+def count_delay(delays: list[list[float]], delay: float, reward: float) -> None:
+    """Count a reward that was reported after a delay (seconds)."""
+    seen = delays[bisect_right(DELAYS, delay)]
+    seen[0] += 1
+    seen[1] += reward
+    seen[2] += reward * reward
 
 
 def reward_warnings(facts: Facts) -> str:
