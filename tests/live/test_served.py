@@ -34,7 +34,12 @@ def test_what_the_service_changed_is_in_force(tmp_path: Path) -> None:
             assert caught.value.reason == "paused"
         live.observe("red", 1.0)
         live.save(tmp_path / "saved.db")
+        with ma.load(tmp_path / "saved.db") as saved:
+            saved.close()
+            with pytest.raises(ma.StoreError, match="is closed. Open it again"):
+                saved.resume()
         live.resume()
+        live.resume()  # nothing to do
         pull = live.ask()
     with ma.load(tmp_path / "saved.db") as saved:
         with pytest.raises(ma.TurnError, match="was paused"):

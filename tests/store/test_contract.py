@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 from pathlib import Path
 from typing import Any
@@ -537,6 +538,9 @@ def test_a_damaged_experiment_is_not_copied(store: EventStore, tmp_path: Path) -
 def test_backups(store: EventStore, tmp_path: Path) -> None:
     known = filled(store)
     path = tmp_path / "backup.db"
+    with open_store(tmp_path / "old.db") as old:
+        old.create("old", {})
+        shutil.copy(f"{old}-wal".removeprefix("sqlite:///"), f"{path}-wal")  # left by a kill
     assert backup(store, path) == path.stat().st_size
     assert path.stat().st_mode & 0o777 == 0o600
     with open_store(path, create=False) as copied:

@@ -52,8 +52,7 @@ def replacing(path: Path, *, mode: int = 0o666) -> Iterator[Path]:
     Path
         A new, empty file in the same folder, which takes the place of `path` in the end.
     """
-    if not (path.is_symlink() and _is_anothers(path.lstat())):
-        path = Path(os.path.realpath(path))
+    path = replaced_by(path)
     part = path.with_name(f"{path.name}.{secrets.token_hex(4)}{PART}")
     try:
         file = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, mode)
@@ -71,6 +70,13 @@ def replacing(path: Path, *, mode: int = 0o666) -> Iterator[Path]:
             part.unlink()
         raise
     _sync_folder(path.parent)
+
+
+def replaced_by(path: Path) -> Path:
+    """Return what `replacing` replaces: a link's file, or the link if it is another user's."""
+    if path.is_symlink() and _is_anothers(path.lstat()):
+        return path
+    return Path(os.path.realpath(path))
 
 
 def _pass_on_rights(file: int, path: Path) -> None:

@@ -9,9 +9,8 @@
     explanation            its texts; missing, outlook and next_steps are parts of them
     uplift                 comparison of the recommended arm with the control
     lost_rewards           warning if missing rewards could make a verdict wrong
-    late_rewards           warning if late rewards differ from early ones
     uneven_losses          arms whose pulls are abandoned more often than those of others
-    reported               warnings about the reported rewards
+    reported               warnings if only the best rewards are reported, or late ones differ
 
 Nothing here needs an experiment object: `live` and `serve` pass columns and facts.
 """

@@ -69,7 +69,7 @@ class Facts:
         The control; None without one.
     delays, hold
         The number, sum and sum of squares of the rewards reported within each of
-        `late_rewards.DELAYS`; and whether rewards count only when their window ends.
+        `reported.DELAYS`; and whether rewards count only when their window ends.
     name_of
         Returns an arm's name, given its number.
     """

@@ -306,6 +306,20 @@ def _check_can_retire(policy: Policy, n_arms: int, horizon: int | None) -> None:
         raise ParameterError(f"`policy` must be able to do without retired arms. {error}") from None
 
 
+def resume(arena: Arena, keep: Callable[[dict[str, Any]], None]) -> Change[None] | None:
+    """Return a change that ends a pause, which `keep` stores; None if there is none."""
+    if arena.experiment.status.get("state", "running") == "running":
+        return None
+    if arena.experiment.status["state"] == "stopped":
+        check_running(arena.experiment)
+    return partial(_resume, arena.experiment.status, keep)
+
+
+def _resume(status: dict[str, Any], keep: Callable[[dict[str, Any]], None]) -> None:
+    keep(status | {"state": "running"})
+    status["state"] = "running"
+
+
 def _each(change: Callable[[int], None], chosen: Iterable[int]) -> None:
     for number in chosen:
         change(number)

@@ -7,7 +7,6 @@ log. Each change appends its events to `log`. The experiment knows arms by their
 from __future__ import annotations
 
 import time
-from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Iterable
 from itertools import islice, takewhile
@@ -17,23 +16,11 @@ from manyarms.core.jit import Dispatched, check_bodies
 from manyarms.core.memory import SPARSE
 from manyarms.errors import ParameterError
 from manyarms.inference.facts import CONTROL, RECENT
-from manyarms.inference.late_rewards import DELAYS
+from manyarms.inference.reported import count_delay, no_delays
+from manyarms.live import kinds
 from manyarms.live.arms import Seats
 from manyarms.live.checks import ROOM, check_can, exchangeable
 from manyarms.live.course import Course
-from manyarms.live.kinds import (
-    ABANDONED,
-    ADDED,
-    ASKED,
-    EXPIRED,
-    HELD,
-    OBSERVED,
-    RESTORED,
-    RETIRED,
-    SEASON,
-    TOLD,
-    USED,
-)
 from manyarms.live.settings import Settings
 from manyarms.live.tally import ArmTally, ControlTally, PendingPull, in_random_order
 from manyarms.protocol.keys import policy_key
@@ -105,7 +92,7 @@ class Experiment:
         self.next = self.pulls = self.told = 0
         self.earned = 0.0
         self.recent: deque[int] = deque(maxlen=RECENT)
-        self.delays = [[0, 0.0, 0.0] for _ in range(len(DELAYS) + 1)]  # count, sum, squares
+        self.delays = no_delays()
         self.seq = 0
         self.log: list[Event] | None = None
         self.status: dict[str, Any] = {}
@@ -174,20 +161,17 @@ class Experiment:
             self.turns += 1
             if used == exactly or not self.unused or not self._has_stock(arm):
                 break
-            if exactly is None and not self._has_room(more):
+            if exactly is None and self.horizon is not None and self.turns + more > self.horizon:
                 break
             self._use(number, arm)
             used, before = used + 1, -1
             if used == most:
-                self._note(USED, detail={"count": used})
+                self._note(kinds.USED, detail={"count": used})
                 return None
         if exactly is not None and used != exactly:
             raise ParameterError(f"{self.policy} chose arm {arm}, of which none is left.")
         self._hand_out(number, arm, used)
         return number
-
-    def _has_room(self, more: int) -> bool:
-        return self.horizon is None or self.turns + more <= self.horizon
 
     def _hand_out(self, number: int, arm: int, used: int) -> None:
         now = self.now()
@@ -213,7 +197,7 @@ class Experiment:
         if self.log is not None:
             self.seq += 1
             detail = {"used": used} if used else None
-            self.log.append(_new(Event, (self.seq, now, ASKED, number, arm, None, detail)))
+            self.log.append(_new(Event, (self.seq, now, kinds.ASKED, number, arm, None, detail)))
 
     def _seated(self, seat: int) -> int:
         """Return the arm of a seat; where that arm is fresh, the first of `drawn_next` takes it."""
@@ -285,7 +269,7 @@ class Experiment:
         self.control.turns += 1
         pull, now = self.pending[number], self.now()
         pull.arm, pull.asked = CONTROL, now
-        self._note(ASKED, number, CONTROL, at=now)
+        self._note(kinds.ASKED, number, CONTROL, at=now)
         return number
 
     # Rewards
@@ -301,10 +285,10 @@ class Experiment:
         """Keep the reward of a pending pull until its window ends."""
         pull, now = self.pending[number], self.now()
         self.held[number] = reward
-        self._count_delay(now - pull.asked, reward)
-        self._note(HELD, number, pull.arm, reward, at=now)
+        count_delay(self.delays, now - pull.asked, reward)
+        self._note(kinds.HELD, number, pull.arm, reward, at=now)
 
-    def tell(self, number: int, reward: float, kind: str = TOLD) -> None:
+    def tell(self, number: int, reward: float, kind: str = kinds.TOLD) -> None:
         """Credit the reward of a pending pull."""
         pending, now = self.pending, self.now()
         pull = pending[number]
@@ -329,21 +313,15 @@ class Experiment:
             if self.changed is not None:
                 self.changed.add(arm)
         del pending[number]
-        if kind is TOLD and not (self.held and self.held.pop(number, None) is not None):
-            self._count_delay(now - pull.asked, reward)
+        if kind is kinds.TOLD and not (self.held and self.held.pop(number, None) is not None):
+            count_delay(self.delays, now - pull.asked, reward)
         if self.log is not None:
             self.seq += 1
             self.log.append(_new(Event, (self.seq, now, kind, number, arm, reward, None)))
 
-    def _count_delay(self, delay: float, reward: float) -> None:
-        seen = self.delays[bisect_right(DELAYS, delay)]
-        seen[0] += 1
-        seen[1] += reward
-        seen[2] += reward * reward
-
     def abandon(self, number: int) -> None:
         """End a pending pull without a reward."""
-        self._give_up(number, ABANDONED)
+        self._give_up(number, kinds.ABANDONED)
 
     def _give_up(self, number: int, kind: str) -> None:
         arm = self.pending[number].arm
@@ -365,9 +343,9 @@ class Experiment:
             return
         self.expired += 1
         if missing is None:
-            self._give_up(number, EXPIRED)
+            self._give_up(number, kinds.EXPIRED)
         else:
-            self.tell(number, missing, EXPIRED)
+            self.tell(number, missing, kinds.EXPIRED)
 
     def overdue(self, most: int | None = None) -> list[int]:
         """Return the pending pulls whose windows have ended, the oldest `most` of them."""
@@ -387,7 +365,7 @@ class Experiment:
             self._remember(arm, reward)
             tally.observed += 1
             tally.total += reward
-            self._note(OBSERVED, None, arm, reward)
+            self._note(kinds.OBSERVED, None, arm, reward)
         if self.changed is not None:
             self.changed.add(arm)
 
@@ -410,7 +388,7 @@ class Experiment:
             self.seats.add(self.n_all, count)
             self.n_all += count
             arrive(self.state, count)
-        self._note(ADDED, detail={"count": count})
+        self._note(kinds.ADDED, detail={"count": count})
 
     def begin_with(self, count: int) -> None:
         """Start the policy with the first arms of an experiment that had none."""
@@ -430,7 +408,7 @@ class Experiment:
         retire(self.state, self.seats.seat(arm))
         if self.changed is not None:
             self.changed.add(arm)
-        self._note(RETIRED, None, arm)
+        self._note(kinds.RETIRED, None, arm)
 
     def _pending_of(self, arm: int) -> list[int]:
         """Return the pending pulls of an arm that this season's policy asked for.
@@ -457,7 +435,7 @@ class Experiment:
             self.named.add(arm)
         if self.changed is not None:
             self.changed.add(arm)
-        self._note(RESTORED, None, arm)
+        self._note(kinds.RESTORED, None, arm)
 
     @property
     def known(self) -> int:
@@ -505,4 +483,4 @@ class Experiment:
             for arm, tally in self.tally.items()
             if tally.told + tally.observed and arm not in self.retired
         }
-        self._note(SEASON, detail=detail)
+        self._note(kinds.SEASON, detail=detail)

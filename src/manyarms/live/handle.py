@@ -218,15 +218,14 @@ class Live:
     def _warn_of_rewards(self) -> None:
         """Warn, once, if it looks as if only the best rewards are told."""
         with self._recorder.looking() as (experiment, _):
-            self._next_look = experiment.next + _LOOK_EVERY
             warning = only_best_reported(
                 experiment.reward_range,
                 pulls=experiment.pulls,
                 told=experiment.told,
                 earned=experiment.earned,
             )
+            self._next_look = math.inf if warning else experiment.next + _LOOK_EVERY
         if warning:
-            self._next_look = math.inf
             warnings.warn(warning, RewardWarning, stacklevel=3)
 
     def _tallies(self) -> Tallies:
@@ -607,15 +606,13 @@ class Live:
 
         One that was stopped stays stopped.
         """
-        with self._recorder.looking() as arena:
-            status, recording = arena.experiment.status, self._recorder.recording
-            if status.get("state", "running") == "running":
-                return
-            if status["state"] == "stopped":
-                calls.check_running(arena.experiment)
+        recording = self._recorder.recording
+
+        def keep(status: dict[str, Any]) -> None:
             if recording is not None:
-                recording.store.set_state(recording.record.id, status | {"state": "running"})
-            status["state"] = "running"
+                recording.store.set_state(recording.record.id, status)
+
+        self._recorder.do(calls.resume, keep)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the experiment to a file, without its history; `load` continues it.

@@ -15,8 +15,8 @@ import numpy as np
 
 from manyarms.errors import ManyarmsError, ParameterError, TurnError, UnknownArmError
 from manyarms.inference.estimates import ArmEstimate
-from manyarms.inference.late_rewards import DELAYS, late_rewards_warning
 from manyarms.inference.question import CONFIDENCE
+from manyarms.inference.reported import DELAYS, late_rewards_warning
 from manyarms.inference.uplift import check_confidence
 from manyarms.live.arms import ArmNames
 from manyarms.live.settings import Settings, settings_from

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from manyarms.core.files import FileLock, LockedError, check_single
+from manyarms.core.files import FileLock, LockedError, check_single, replaced_by
 from manyarms.errors import (
     ParameterError,
     PathNotFoundError,
@@ -291,7 +291,7 @@ def make_replaceable(path: Path) -> None:
     A process that was killed leaves a log, and SQLite would apply it to the new file. Its events
     are moved into the file, so that the old file is intact if it is not replaced after all.
     """
-    path = Path(os.path.realpath(path))
+    path = replaced_by(path)
     beside = [path.with_name(f"{path.name}{ending}") for ending in ("-wal", "-shm", "-journal")]
     if path.exists() and any(one.exists() for one in beside):
         link = sqlite3.connect(

@@ -19,7 +19,7 @@ from manyarms.store import reading, writing
 from manyarms.store.connection import Connection, Options
 from manyarms.store.event_store import EventStore
 from manyarms.store.records import ExperimentRecord, Snapshot, Token, digest_of, stored
-from manyarms.store.sqlite import SQLiteConnection
+from manyarms.store.sqlite import SQLiteConnection, make_replaceable
 
 _PAGE = 20_000  # rows of names and requests that are copied at once
 
@@ -167,6 +167,7 @@ def backup(store: EventStore, path: str | os.PathLike[str]) -> int:
                 with EventStore(lambda: SQLiteConnection(part, options)) as copied:
                     copy(store, copied)
         _sync(part)
+        make_replaceable(target)  # a log of a file that was removed
         os.link(part, target)  # unlike a rename, it replaces nothing
         _sync(target.parent)
     except OSError as error:
