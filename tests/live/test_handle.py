@@ -110,7 +110,7 @@ def test_memory_grows_with_the_arms_touched() -> None:
         ({"n_arms": 2.5, "horizon": 5}, "got 2.5"),
         ({"n_arms": 2**51, "horizon": 5}, "<= 1125899906842624"),
         ({"n_arms": 5, "horizon": 0}, "`horizon` must be an integer >= 1"),
-        ({"n_arms": 5}, "`horizon` must be given to moss: pass .* such as prospector"),
+        ({"n_arms": 5}, r"`horizon` must be given to moss, got None.*such as prospector"),
         ({"n_arms": 5, "horizon": 5, "seed": -1}, "`seed` must be an integer >= 0"),
         ({"n_arms": 5, "horizon": 5, "seed": 2**64}, "`seed` must be"),
         ({"n_arms": 5, "horizon": 5, "seed": "a"}, "`seed` must be"),

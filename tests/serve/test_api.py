@@ -283,7 +283,7 @@ def test_pages_of_events(served: InThread) -> None:
     [
         ({"policy": "mos"}, "Unknown policy 'mos'. Did you mean 'moss'?"),
         ({"policy": "moss++(betta=1)"}, "betta"),
-        ({"policy": "moss"}, "`horizon` must be given to moss: pass"),
+        ({"policy": "moss"}, "`horizon` must be given to moss, got null. Pass"),
         ({"horizon": 0}, "`horizon` must be an integer >= 1"),
         ({"reward_range": [1, 0]}, "reward_range"),
         ({"window": -1}, "`window` must be a number >= 0.1, got -1"),

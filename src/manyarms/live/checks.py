@@ -47,14 +47,14 @@ def check_horizon(policy: Policy, horizon: Any) -> int | None:
         return None
     if horizon is None:
         raise ParameterError(
-            f"`horizon` must be given to {policy}: pass the number of pulls there will be, or use "
-            f"an anytime policy such as prospector."
+            f"`horizon` must be given to {policy}, got None. Pass the number of pulls "
+            f"there will be, or use an anytime policy, such as prospector."
         )
     return check_int("horizon", horizon, at_least=1, at_most=ROOM)
 
 
 def check_first_draws(policy: Policy, n_arms: int, horizon: Any) -> None:
-    """Raise if a new game would draw more arms before its first pull than a call has time for."""
+    """Raise if a policy would draw more arms before its first pull than a call has time for."""
     pulls = check_horizon(policy, horizon) or ROOM
     draws = policy.first_draws(n_arms=n_arms, pulls=pulls)
     if draws > MOST_FIRST_DRAWS:
