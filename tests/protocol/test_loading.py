@@ -99,6 +99,6 @@ def test_a_recorded_experiment_imports_nothing(
     ma.policy("own_module:Mine").live(n_arms=3, horizon=9, store=folder / "shop.db").close()
     monkeypatch.delitem(registry._makers, "own_module:Mine")
     monkeypatch.delitem(sys.modules, "own_module")
-    with pytest.raises(ma.SavedFileError, match="Load the module that registers it"):
+    with pytest.raises(ma.SavedFileError, match="Register it first, or pass `policy`"):
         ma.load(folder / "shop.db")
     assert "own_module" not in sys.modules

@@ -261,7 +261,7 @@ def test_pages_of_events(served: InThread) -> None:
     ("spec", "message"),
     [
         ({"policy": "moss++(betta=1)"}, "betta"),
-        ({"policy": "moss"}, "`horizon` must be given to moss: pass"),
+        ({"policy": "moss"}, "`horizon` must be given to moss, got null. Pass"),
         (
             {"policy": "sequential-halving", "n_arms": 1 << 50, "horizon": 1 << 40},
             "`policy` must draw at most 65536 arms before the first pull",

@@ -47,8 +47,8 @@ def check_horizon(policy: Policy, horizon: Any) -> int | None:
         return None
     if horizon is None:
         raise ParameterError(
-            f"`horizon` must be given to {policy}: pass the number of pulls there will be, or use "
-            f"an anytime policy such as prospector."
+            f"`horizon` must be given to {policy}, got None. Pass the number of pulls "
+            f"there will be, or use an anytime policy, such as prospector."
         )
     return check_int("horizon", horizon, at_least=1, at_most=ROOM)
 

@@ -136,7 +136,7 @@ def recorded_policy(
     except ManyarmsError as error:
         raise SavedFileError(
             f"{what} needs the policy {described['label']}, which cannot be made here: {error} "
-            f"Load the module that registers it first, or pass `policy`."
+            f"Register it first, or pass `policy`."
         ) from error
     return made.with_reward_range(limits)
 
