@@ -5,6 +5,7 @@ CONTRIBUTING.md has the vocabulary: one word per thing.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -64,12 +65,17 @@ def retired_words(*folders: str) -> Iterator[str]:
     """Yield what should be replaced in some files or folders, a line for each occurrence."""
     for folder in folders:
         found = [ROOT / folder, *(ROOT / folder).rglob("*")]
-        for path in sorted(path for path in found if path.suffix in (".md", ".py")):
+        for path in sorted(path for path in found if path.suffix in (".md", ".py", ".ipynb")):
             name = path.relative_to(ROOT).as_posix()
             if folder == "docs" and path.suffix == ".py":
                 continue
             text = path.read_text(encoding="utf-8")
-            text = _prose(text) if path.suffix == ".md" else text
+            if path.suffix == ".ipynb":
+                cells = json.loads(text)["cells"]
+                text = "\n\n".join(
+                    "".join(c["source"]) for c in cells if c["cell_type"] == "markdown"
+                )
+            text = text if path.suffix == ".py" else _prose(text)
             for page, pattern in ALLOWED:
                 text = re.sub(pattern, "", text) if page == name else text
             for pattern, instead in RETIRED.items():
