@@ -119,7 +119,8 @@ def table(page: str) -> str:
         if about.page == page:
             own = measured[name]
             cells = [about.scaling, f"{own['live']:.0f}"]
-            rows.append([f"`{name}`", *cells, _size(own["memory"]), f"{own['words']:.2g}"])
+            words = float(f"{own['words']:.2g}")
+            rows.append([f"`{name}`", *cells, _size(own["memory"]), f"{words:g}"])
     return markdown_table(_HEAD, rows)
 
 
