@@ -12,8 +12,11 @@ ROOT = Path(__file__).parent
 # Fast tests and examples of these rooms say the same with the JIT as without it, so they run once:
 # without it, where nothing waits for the compiler, a wrong index raises, and coverage counts.
 ONCE = {"advice", "attack", "cli", "live", "project", "protocol", "client", "report", "serve"}
-ONCE |= {"advice.py", "benchmarks", "inference", "learn", "paper", "store", "test_players.py"}
-ONCE |= {"theory"}
+ONCE |= {"advice.py", "benchmarks", "inference", "learn", "paper", "store"}
+ONCE |= {"core", "field", "parts", "theory"}
+# Files of other rooms for which this holds, too: they play handles, or are about files and words.
+ONCE |= {"test_catalogue.py", "test_parameters.py", "test_prospector.py", "test_trials.py"}
+ONCE |= {"test_players.py", "test_run_folders.py", "test_sweep.py", "test_tables.py"}
 
 # Slipcover has a copy of a process write its lines to a file when it ends. The service's copies
 # close all files: their end would fail, and they would go on with the tests.

@@ -66,13 +66,11 @@ def _played(tmp_path: Path, code: str = ASK) -> list[str]:
 @pytest.mark.compiled
 def test_the_cache_serves_the_next_process_and_notices_edits(tmp_path: Path) -> None:
     source = tmp_path / "own.py"
-    source.write_text(OWN_POLICY.format(arm=0) + LOOP)
+    source.write_text(OWN_POLICY.format(arm=0))
     assert _played(tmp_path, PLAY) == ["10.0", "0"]
     assert _played(tmp_path, PLAY) == ["10.0", "1"]
-    assert _played(tmp_path) == ["0", "0"]
-    source.write_text(OWN_POLICY.format(arm=9) + LOOP)  # same length, another arm
+    source.write_text(OWN_POLICY.format(arm=9))  # same length, another arm
     assert _played(tmp_path, PLAY) == ["0.0", "0"]
-    assert _played(tmp_path) == ["9", "0"]
 
 
 @pytest.mark.slow

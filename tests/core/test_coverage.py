@@ -64,8 +64,8 @@ def _share_of_costly_runs(situation: Any) -> float:
     ("name", "runs", "at_most"),
     [
         ("MOSS Oracle, hardness 0.1", 100, 0.5),
-        ("SS-Greedy, hardness 0.25", 25, 0.2),
-        ("empMOSS++, hardness 0.4", 100, 0.92),
+        pytest.param("SS-Greedy, hardness 0.25", 25, 0.2, marks=pytest.mark.long),
+        pytest.param("empMOSS++, hardness 0.4", 100, 0.92, marks=pytest.mark.long),
     ],
 )
 def test_students_interval_would_not(name: str, runs: int, at_most: float) -> None:

@@ -64,6 +64,7 @@ def test_another_numba_compiles_in_its_usual_way(monkeypatch: pytest.MonkeyPatch
     assert loop_compiler.whole_options(jit.LOOP_OPTIONS) == {"nogil": True, **jit.CALLED}
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.compiled
 def test_a_numba_without_its_private_names_plays_the_same(tmp_path: Path) -> None:

@@ -125,6 +125,7 @@ def test_harm_is_held_below_the_steps_of_the_proof(rule: str) -> None:
     assert alone.max() > 0.4 * horizon
 
 
+@pytest.mark.long
 @pytest.mark.compiled
 @pytest.mark.slow
 @pytest.mark.parametrize("rule", RULES)

@@ -231,6 +231,7 @@ def sequence(state: Any, key: int, arms: Any, changes: Any) -> None:
         tell(state, note, 1.0 if unit(draw(key, 1000 * arm + time)) < arm % 40 / 100 else 0.0)
 
 
+@pytest.mark.long
 @pytest.mark.compiled
 @pytest.mark.slow
 def test_compiled_trials_pick_the_same_arms() -> None:

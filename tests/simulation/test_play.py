@@ -35,7 +35,7 @@ COUNTING: list[ma.Policy] = [
     ma.EmpMOSSPlusPlus(count_late=True),
 ]
 # Each compiles a kernel of its own: one for each way to credit a late reward, the rest every night.
-NOW = {"moss", "moss++", "parallel", "patience", "prospector"}
+NOW = {"moss++", "parallel", "patience", "prospector"}
 COMPILED = [
     pytest.param(policy, id=str(policy), marks=[] if policy.name in NOW else pytest.mark.long)
     for policy in ALL_POLICIES + COUNTING

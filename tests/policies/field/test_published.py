@@ -59,6 +59,7 @@ def test_published_regret(policy: ma.Policy) -> None:
     assert is_ordinary(PUBLISHED[policy], regret(policy)), regret(policy).mean()
 
 
+@pytest.mark.long
 def test_a_wrong_constant_or_size_would_be_seen() -> None:
     assert not is_ordinary(2450.23, regret(ma.MOSS(exploration=4.0)))
     assert not is_ordinary(2450.23, regret(ma.MOSS(exploration=0.5)))
