@@ -43,7 +43,6 @@ RETIRED = {
     r"\b[Tt]ime-outs?\b": "timeout",
     r"\b[Hh]orizon is over\b": "all pulls of the horizon are made",
     r"\bchanges? its mind\b": "what the policy does",
-    r"\bgo(?:es)? on\b": "continue",
     r"\banew\b": "again",
     r"\b(?:[Ii]ts|[Tt]he paper's) box\b": "algorithm, pseudocode",
     r"^\*For .* minutes\.\*": "After reading this page you can ...",
