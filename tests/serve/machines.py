@@ -9,6 +9,7 @@ import functools
 import http.client
 import json
 import os
+import secrets
 import shutil
 import signal
 import socket
@@ -103,10 +104,12 @@ def row_of(store: EventStore, name: str) -> ExperimentRecord:
 
 
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+    """A port below those that systems give to outgoing connections, which could take it first."""
+    while True:
+        port = 20_000 + secrets.randbelow(12_000)
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 def request(

@@ -19,7 +19,7 @@ from manyarms.errors import (
 from manyarms.inference.estimates import ArmEstimate, Progress
 from manyarms.inference.uplift import Uplift, nothing_to_compare
 from manyarms.inference.verdict import StopVerdict
-from manyarms.live.calls import ended_before
+from manyarms.live.calls import already_ended
 from manyarms.live.pulls import Pull
 
 T = TypeVar("T")
@@ -151,7 +151,7 @@ def refused_in(answer: Answer, verb: str, again: str) -> list[tuple[int, Manyarm
             found.append((place, error_of(Answer(result["status"], result))))
         elif again == "refuse":
             gone = code == "abandoned" or (verb == "abandon" and not code)
-            found.append((place, ended_before(verb, pull, gone=gone)))
+            found.append((place, already_ended(verb, pull, gone=gone)))
     return found
 
 

@@ -370,10 +370,10 @@ def _check_ended(experiment: Experiment, number: int, again: str, verb: str) -> 
         gone, window = number in experiment.abandoned, ""
         if experiment.window is not None and number not in experiment.held:
             window = f", or its window of {experiment.window:g} s has ended"
-        raise ended_before(verb, number, gone=gone, window=window)
+        raise already_ended(verb, number, gone=gone, window=window)
 
 
-def ended_before(verb: str, number: int, *, gone: bool, window: str = "") -> TurnError:
+def already_ended(verb: str, number: int, *, gone: bool, window: str = "") -> TurnError:
     """Return the error of a tell or an abandon of a pull that was told, or is gone."""
     done = "it was abandoned" if gone else "its reward was told already"
     return TurnError(
