@@ -229,3 +229,10 @@ def test_every_policy_can_observe_and_has_seasons(policy: ma.Policy) -> None:
     again = copied(live)
     assert again.verdict() == live.verdict()
     assert again.ask() == live.ask()
+
+
+def test_a_policy_that_cannot_begin_is_refused_before_anything_changes() -> None:
+    live = ma.Prospector().live(n_arms=50, seed=1)
+    with pytest.raises(ma.ParameterError, match="`best_mean` must be given to Parallel"):
+        live.season(policy=ma.Parallel(), horizon=100)
+    assert live.ask().id == 0

@@ -293,14 +293,14 @@ def season(arena: Arena, policy: Any, horizon: Any, seed: Any) -> Change[None]:
         horizon = check_int("horizon", horizon, at_least=1)
         total = horizon + experiment.known
     check_first_draws(chosen, experiment.n_all, total)
+    state = chosen.new_state(SPARSE, n_arms=experiment.n_all, pulls=total or ROOM)
     if experiment.retired:
-        _check_can_retire(chosen, experiment.n_all, total)
+        _check_can_retire(chosen, state)
     return partial(experiment.begin_season, chosen, horizon, word)
 
 
-def _check_can_retire(policy: Policy, n_arms: int, horizon: int | None) -> None:
+def _check_can_retire(policy: Policy, state: Any) -> None:
     try:
-        state = policy.new_state(SPARSE, n_arms=n_arms, pulls=horizon or ROOM)
         check_can(policy, state, retire_arm)
     except ParameterError as error:
         raise ParameterError(f"`policy` must be able to do without retired arms. {error}") from None

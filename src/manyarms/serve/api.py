@@ -60,13 +60,8 @@ def _settings(spec: m.Spec) -> Settings:
         "seed": secrets.randbits(48) if spec.seed is None else spec.seed,
     }
     settings = check_settings(policy(given.pop("policy")), **given)
-    _check_begins(settings.policy)
+    settings.policy.new_state(SPARSE, n_arms=1, pulls=1)  # it has all required parameters
     return settings
-
-
-def _check_begins(policy: Policy) -> None:
-    """Raise unless a policy has all parameters without which it cannot begin."""
-    policy.new_state(SPARSE, n_arms=1, pulls=1)
 
 
 def _create(service: Service, name: str, settings: Settings, spec: m.Spec) -> bool:
@@ -185,7 +180,6 @@ async def season(service: Service, request: Request) -> Response:
     with as_refusals():
         chosen = None if wanted.policy is None else policy(wanted.policy)
         if chosen is not None:
-            _check_begins(chosen)
     await service.apply(
         request.experiment,
         lambda one: one.do(calls.season, chosen, wanted.horizon, wanted.seed),
