@@ -17,7 +17,6 @@ from manyarms.inference.question import check_setting, check_target
 from manyarms.live import calls
 from manyarms.live.arms import ArmNumbers
 from manyarms.live.settings import Settings, check_settings, differences, settings_from
-from manyarms.protocol.policy import Policy
 from manyarms.protocol.registry import policy
 from manyarms.serve import messages as m
 from manyarms.serve import queries as q
@@ -179,7 +178,6 @@ async def season(service: Service, request: Request) -> Response:
     wanted: m.NewSeason = request.body
     with as_refusals():
         chosen = None if wanted.policy is None else policy(wanted.policy)
-        if chosen is not None:
     await service.apply(
         request.experiment,
         lambda one: one.do(calls.season, chosen, wanted.horizon, wanted.seed),
