@@ -164,7 +164,7 @@ def test_a_full_disk(store: EventStore) -> None:
     with store.writing() as link, store.reading() as side:
         (pages,) = link.first("PRAGMA page_count")
         for one in (link, side):
-            one.run(f"PRAGMA max_page_count = {pages + 40}")
+            one.run(f"PRAGMA max_page_count = {pages + 20}")
     with pytest.raises(StoreUnavailableError, match="The disk is full: make room"):
         _fill(store)
     last = store.last_seq(1)

@@ -23,8 +23,7 @@ from manyarms.store.connection import Connection, Options, UniqueError
 from manyarms.store.schema import FORMAT, TABLES, TYPES
 
 _APPLICATION = 0x6D616E79  # "many": tells our files from other SQLite files
-_PAGE = 2048  # bytes; a commit of one event writes a page, and takes a fifth longer with 4096
-_CHECKPOINT = 8000  # pages of the write-ahead log until they are moved into the file
+_CHECKPOINT = 4000  # pages of the write-ahead log until they are moved into the file
 _CACHE = 16_000  # KiB
 _creating = threading.Lock()
 _INSERTS = {
@@ -132,7 +131,6 @@ class SQLiteConnection(Connection):
         return False
 
     def _create_tables(self) -> None:
-        self._link.execute(f"PRAGMA page_size = {_PAGE}")
         with self.transaction():
             if self._is_ours():  # another process was faster
                 return
