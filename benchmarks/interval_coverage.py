@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 import manyarms as ma
 from manyarms.core.statistics import mean_limits, ratio_interval
-from manyarms.inference.confidence_sequences import spent_error, uniform_half_width, uniform_limits
+from manyarms.inference.confidence_sequences import spent_error, uniform_half_width, uniform_interval
 from manyarms.instances import Gaussian, Instance, planted
 
 Numbers = NDArray[np.float64]
@@ -165,7 +165,7 @@ def ever_wrong(mean: float, *, games: int = GAMES) -> tuple[float, float, float]
     for _ in range(games):
         totals = np.cumsum(rng.random((ARMS, LOOKS)) < mean, axis=1)
         means = totals / counts
-        low, high = uniform_limits(counts, totals, error=errors)
+        low, high = uniform_interval(counts, totals, error=errors)
         old, new = (np.abs(means - mean) > half), (mean < low) | (high < mean)
         wrong += (
             old[(means - half).argmax(axis=0), counts - 1].any(),

@@ -211,8 +211,8 @@ def test_verdicts_are_those_of_a_handle(url: str, question: dict[str, float]) ->
             assert str(remote.verdict(**question)) == early
     here, there = live.verdict(**question), remote.verdict(**question)
     assert str(there) == str(here)
-    assert dataclasses.replace(there, limit=0.0) == dataclasses.replace(here, limit=0.0)
-    assert there.limit == pytest.approx(here.limit, rel=1e-9)
+    assert dataclasses.replace(there, lower_bound=0.0) == dataclasses.replace(here, lower_bound=0.0)
+    assert there.lower_bound == pytest.approx(here.lower_bound, rel=1e-9)
     with pytest.raises(ma.ParameterError, match="`quantile` must be"):
         remote.verdict(quantile=2)
     with pytest.raises(ma.UnknownNameError, match="Unknown parameter of `verdict`: 'eps'"):

@@ -12,13 +12,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from manyarms.inference.confidence_sequences import spent_error, uniform_limits
-from manyarms.inference.sample import LEVELS, LIMITS, Sample, can_sample
+from manyarms.inference.confidence_sequences import spent_error, uniform_interval
+from manyarms.inference.sample import INTERVALS, LEVELS, Sample, can_sample
 from manyarms.live.checks import exchangeable
 from manyarms.live.experiment import Experiment
 from manyarms.live.facts import facts_of
 from manyarms.protocol.policy import recommend
-from manyarms.protocol.recommend import lower_limit, scale_of, sigma_of
+from manyarms.protocol.recommend import lower_confidence_bound, scale_of, sigma_of
 
 
 class Judged(NamedTuple):
@@ -44,7 +44,7 @@ def limits_of(game: Experiment, error: float = 0.05) -> dict[int, tuple[float, f
     """Return the limits of every arm of which a reward is known."""
     told = [(k, arm) for k, arm in enumerate(game.tally, 1) if _known(game, arm)[0] > 0]
     known = [_known(game, arm) for _, arm in told]
-    low, high = uniform_limits(
+    low, high = uniform_interval(
         [count for count, _ in known],
         [total for _, total in known],
         bounds=game.reward_range,
@@ -65,7 +65,7 @@ def kept(game: Experiment) -> int:
     for arm in game.tally:
         count, total = _known(game, arm)
         if count > 0 and arm not in game.retired:
-            limit = lower_limit(count, total, scale, highest)
+            limit = lower_confidence_bound(count, total, scale, highest)
             if limit > highest:
                 best, highest = arm, limit
     return best
@@ -102,7 +102,7 @@ def judged(game: Experiment, epsilon: float, quantile: float, confidence: float)
     """Return the verdict; a reward must be known."""
     error, facts = 1.0 - confidence, facts_of(game, int)
     sampled = can_sample(facts, quantile, error)
-    share = LIMITS * error if sampled else error
+    share = INTERVALS * error if sampled else error
     limits, arm = limits_of(game, share), kept(game)
     bar = limits[arm][0] + epsilon
     beaten = {a for a, (_, high) in limits.items() if high <= bar or a == arm}

@@ -7,18 +7,22 @@ import math
 import numpy as np
 import pytest
 
-from manyarms.inference.confidence_sequences import spent_error, uniform_half_width, uniform_limits
+from manyarms.inference.confidence_sequences import (
+    spent_error,
+    uniform_half_width,
+    uniform_interval,
+)
 
 
 def test_limits_by_hand() -> None:
     # one value of 1: B(3/2, 1/2) = pi/2, and 1 / (2 m) is below 1 / 0.05 from m = 0.025 on
-    low, high = uniform_limits(1, 1.0)
+    low, high = uniform_interval(1, 1.0)
     assert (float(low), float(high)) == pytest.approx((0.025, 1.0))
     # none of two: B(1/2, 5/2) = 3 pi / 8, and (3 / 8) / (1 - m)^2 is below 20
-    low, high = uniform_limits(2, 0.0)
+    low, high = uniform_interval(2, 0.0)
     assert (float(low), float(high)) == pytest.approx((0.0, 1.0 - math.sqrt(3 / 160)))
     # 3 of 7 in the bounds 10 and 20, with another error: both ends solve the equation
-    low, high = uniform_limits(7, 100.0, bounds=(10.0, 20.0), error=0.01)
+    low, high = uniform_interval(7, 100.0, bounds=(10.0, 20.0), error=0.01)
     log_beta = math.lgamma(3.5) + math.lgamma(4.5) - math.lgamma(8.0)
     for mean in ((float(low) - 10) / 10, (float(high) - 10) / 10):
         ratio = math.exp(log_beta) / math.pi / (mean**3 * (1 - mean) ** 4)
@@ -29,21 +33,21 @@ def test_without_bounds_by_hand() -> None:
     # (1/2) / 4 * sqrt((4 + 12.5) log((4 + 12.5) / (12.5 * 0.05^2)))
     half = 0.125 * math.sqrt(16.5 * math.log(528))
     assert float(uniform_half_width(4, 0.5)) == pytest.approx(half)
-    low, high = uniform_limits(4, 12.0, bounds=None, sigma=1.0)
+    low, high = uniform_interval(4, 12.0, bounds=None, sigma=1.0)
     assert (float(low), float(high)) == pytest.approx((3.0 - 2 * half, 3.0 + 2 * half))
 
 
 def test_limits_of_extreme_counts() -> None:
     counts = np.array([1, 10**9, 10**9, 10**9, 5])
     totals = np.array([1e-12, 0.0, 1e9, 3e7, 2.5])
-    low, high = uniform_limits(counts, totals, error=1e-12)
+    low, high = uniform_interval(counts, totals, error=1e-12)
     assert (
         (low >= 0.0) & (high <= 1.0) & (low <= totals / counts) & (totals / counts <= high)
     ).all()
     assert (high[1], 1 - low[2]) == pytest.approx((4e-8, 4e-8), rel=0.3)
     assert high[3] - low[3] < 1e-4
     # sums that rounding moved out of the range are taken for its ends
-    assert uniform_limits(10, 10 + 1e-9)[1] == 1.0
+    assert uniform_interval(10, 10 + 1e-9)[1] == 1.0
 
 
 def test_the_error_is_spent_and_no_more() -> None:
@@ -66,7 +70,7 @@ def test_sequences_hold_at_all_times_at_once() -> None:
         (0.9, rng.random((1000, 1000)) < 0.9),
         (0.25, rng.beta(0.5, 1.5, (1000, 1000))),
     ):
-        low, high = uniform_limits(counts, np.cumsum(values, axis=1))
+        low, high = uniform_interval(counts, np.cumsum(values, axis=1))
         wrong = int(((mean < low) | (high < mean)).any(axis=1).sum())
         assert wrong <= 95
         # and the interval is no idle one: a third as wide it fails for more
@@ -76,9 +80,9 @@ def test_sequences_hold_at_all_times_at_once() -> None:
 
 def test_near_0_it_is_narrower_than_the_mixture_for_any_variance() -> None:
     half = float(uniform_half_width(1000, 0.5))
-    low, high = uniform_limits(1000, 30.0)
+    low, high = uniform_interval(1000, 30.0)
     assert 0.014 < low < 0.03 < high < 0.055
     assert high - low < half
     # in the middle, where rewards vary most, it is little wider
-    low, high = uniform_limits(1000, 500.0)
+    low, high = uniform_interval(1000, 500.0)
     assert high - low < 1.15 * 2 * half

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import manyarms as ma
-from manyarms.inference.confidence_sequences import spent_error, uniform_limits
+from manyarms.inference.confidence_sequences import spent_error, uniform_interval
 from manyarms.inference.sample import LEVELS, Sample
 from manyarms.live.experiment import Experiment
 from tests.live.stores import copied
@@ -343,7 +343,7 @@ def _wrong_after_a_season(seed: int) -> set[str]:
     for pull in reversed(live.ask(40)):
         rewards = (luck.random(2000) < 0.5).astype(float)
         error = float(spent_error(0.05, 1))
-        low, _ = uniform_limits(counts, np.cumsum(rewards), error=error)
+        low, _ = uniform_interval(counts, np.cumsum(rewards), error=error)
         above = np.flatnonzero(low > 0.5)
         end = int(above[0]) + 1 if len(above) else 20
         live.tell(pull, rewards[0])

@@ -103,8 +103,8 @@ def test_many_arms_are_judged_in_blocks(shape: str) -> None:
     for asked in ((0.1, 0.05, 0.95), (0.1, 0.0, 0.95), (0.05, 0.6, 0.95)):
         _check_verdict(live, asked, 0)
         tallies, bar = live._tallies(), 0.3
-        places = np.flatnonzero(tallies.limits_at(np.arange(size), 0.05)[1] > bar)
-        highs = tallies.limits_at(places, 0.05)[1]
+        places = np.flatnonzero(tallies.intervals_at(np.arange(size), 0.05)[1] > bar)
+        highs = tallies.intervals_at(places, 0.05)[1]
         order = np.argsort(-highs, kind="stable")[:3]
         named = highest(tallies, places, bar, 0.05)
         assert [place for place, _ in named] == places[order].tolist()

@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 import manyarms as ma
-from manyarms.inference.confidence_sequences import log_evidence, spent_error, uniform_limits
+from manyarms.inference.confidence_sequences import log_evidence, spent_error, uniform_interval
 from manyarms.inference.facts import CONTROL
 from manyarms.inference.uplift import compare
 
@@ -108,8 +108,8 @@ def test_they_are_narrower_than_two_intervals(place: int, told: int, today: int)
     for mean, now in ((0.034, 0.03), (0.6, 0.5)):
         arm, control = (told, told * mean), (today, today * now)
         (low, high), _ = compare(arm, control, place=place, error=0.05, bounds=(0, 1), sigma=0.5)
-        own = uniform_limits(*arm, error=spent_error(0.025, place))
-        other = uniform_limits(*control, error=0.025)
+        own = uniform_interval(*arm, error=spent_error(0.025, place))
+        other = uniform_interval(*control, error=0.025)
         assert high - low < (own[1] - own[0]) + (other[1] - other[0])
 
 

@@ -11,9 +11,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import manyarms as ma
-from manyarms.inference.confidence_sequences import evidence_below, surely_below, uniform_limits
+from manyarms.inference.confidence_sequences import evidence_below, shown_below, uniform_interval
 from manyarms.live.checks import check_reward
-from manyarms.protocol.recommend import Scale, lower_limit
+from manyarms.protocol.recommend import Scale, lower_confidence_bound
 
 TINY = 5e-324
 RANGES = [
@@ -50,16 +50,16 @@ def test_limits_are_numbers(game: Any, times: int) -> None:
     rewards = [check_reward(reward, bounds) for reward in rewards] * times
     count, total = len(rewards), math.fsum(rewards)
     for error in (0.05, 1e-3, 1e-18):
-        low, high = (x.item() for x in uniform_limits(count, total, bounds=bounds, error=error))
+        low, high = (x.item() for x in uniform_interval(count, total, bounds=bounds, error=error))
         assert low <= high
         if bounds is not None:
             assert bounds[0] <= low
             assert high <= bounds[1]
         assert not math.isnan(evidence_below(count, total, low + 0.1, bounds=bounds).item())
-        asked = surely_below([count], [total], high, bounds=bounds, error=error)
+        asked = shown_below([count], [total], high, bounds=bounds, error=error)
         assert asked.tolist() == [True]
     scale = Scale(0.0, 0.0, 0.5) if bounds is None else Scale(bounds[0], bounds[1] - bounds[0], 0.5)
-    kept = lower_limit(count, total, scale, -math.inf)
+    kept = lower_confidence_bound(count, total, scale, -math.inf)
     assert math.isfinite(kept)
     assert bounds is None or bounds[0] <= kept <= bounds[1]
 

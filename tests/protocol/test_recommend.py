@@ -7,9 +7,9 @@ import math
 import pytest
 
 import manyarms as ma
-from manyarms.inference.confidence_sequences import uniform_half_width, uniform_limits
+from manyarms.inference.confidence_sequences import uniform_half_width, uniform_interval
 from manyarms.instances import from_means
-from manyarms.protocol.recommend import Scale, lower_limit
+from manyarms.protocol.recommend import Scale, lower_confidence_bound
 from tests.helpers import play_live
 from tests.reference.world import bernoulli, counted
 
@@ -21,15 +21,21 @@ def test_the_limit_is_that_of_all_intervals(count: int) -> None:
     unit, wide, open_ended = Scale(0.0, 1.0, 0.5), Scale(-1.0, 4.0, 0.5), Scale(0.0, 0.0, 2.0)
     for share in (0.0, 0.01, 0.4, 1.0):
         total = share * count
-        expected = float(uniform_limits([count], [total], error=0.001)[0][0])
-        assert lower_limit(count, total, unit, -math.inf) == pytest.approx(expected, abs=1e-9)
-        scaled = lower_limit(count, 4.0 * total - count, wide, -math.inf)
+        expected = float(uniform_interval([count], [total], error=0.001)[0][0])
+        assert lower_confidence_bound(count, total, unit, -math.inf) == pytest.approx(
+            expected, abs=1e-9
+        )
+        scaled = lower_confidence_bound(count, 4.0 * total - count, wide, -math.inf)
         assert scaled == pytest.approx(4.0 * expected - 1.0, abs=1e-9)
         half = float(uniform_half_width(count, 2.0, error=0.001))
-        assert lower_limit(count, total, open_ended, -math.inf) == pytest.approx(share - half)
+        assert lower_confidence_bound(count, total, open_ended, -math.inf) == pytest.approx(
+            share - half
+        )
         if expected > 0.0:  # what is not above a bound need not be computed
-            assert lower_limit(count, total, unit, expected - 1e-6) == pytest.approx(expected)
-            assert lower_limit(count, total, unit, expected + 1e-6) == -math.inf
+            assert lower_confidence_bound(count, total, unit, expected - 1e-6) == pytest.approx(
+                expected
+            )
+            assert lower_confidence_bound(count, total, unit, expected + 1e-6) == -math.inf
 
 
 @pytest.mark.parametrize("policy", [ma.MOSS(), ma.EmpMOSSPlusPlus(), ma.Prospector()])

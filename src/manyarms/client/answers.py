@@ -74,7 +74,7 @@ def read_progress(seen: dict[str, Any]) -> Progress:
 
 def read_verdict(seen: dict[str, Any]) -> StopVerdict:
     """Return a verdict."""
-    return _filled(StopVerdict, seen, limit=_or(seen["limit"], -math.inf))
+    return _filled(StopVerdict, seen, lower_bound=_or(seen["lower_bound"], -math.inf))
 
 
 def read_uplift(seen: dict[str, Any]) -> Uplift:

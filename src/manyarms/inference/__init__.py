@@ -1,16 +1,18 @@
 """Statistics of an experiment's arms that are valid at any time.
 
-    confidence_sequences   confidence intervals valid at any time, for all arms at once
-    facts, tallies         what is known: a few facts, and columns with a row for each arm tried
-    estimates              estimates of arms and progress, which print as sentences
-    question               what a verdict is asked
-    verdict                whether to stop; sample, outlook and missing are its parts
-    uplift                 how much better the recommended arm is than the control
-    lost_rewards           whether pulls without a reward could make a verdict wrong
-    uneven_losses          whether pulls of some arms are abandoned more often than others
-    reported               whether only the best rewards are told, or late ones differ
+    confidence_sequences   confidence intervals that hold at all times at once, for all arms
+    facts, tallies         facts about an experiment, and columns with a row for each arm tried
+    estimates              estimates of arms and progress, which print as text
+    question               the question of a verdict: target, tolerance and confidence
+    verdict                whether to stop, with the proof
+    judging, sample        the decision
+    explanation            its texts; missing, outlook and next_steps are parts of them
+    uplift                 comparison of the recommended arm with the control
+    lost_rewards           warning if missing rewards could make a verdict wrong
+    uneven_losses          arms whose pulls are abandoned more often than those of others
+    reported               warnings about the reported rewards
 
-Nothing here needs an experiment object: `live` and `serve` hand over columns and facts.
+Nothing here needs an experiment object: `live` and `serve` pass columns and facts.
 """
 
 from manyarms.inference.estimates import ArmEstimate, Progress

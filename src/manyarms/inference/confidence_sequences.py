@@ -1,4 +1,4 @@
-"""Confidence sequences: intervals that are valid at any time, and for all arms at once."""
+"""Confidence sequences: intervals that are valid at all times at once, and for all arms at once."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from numpy.typing import ArrayLike, NDArray
 
 Numbers = NDArray[np.float64]
 
-# smaller means that a doubted one is compared with, as fractions of it: the far ones show soon
+# alternatives in `evidence_below`, as fractions of the bar; small ones need few rewards
 _PARTS = np.array([1 / 4, 1 / 2, 3 / 4, 7 / 8, 15 / 16])
 _BLOCK = 1 << 14
-_TINY = 1e-300  # a smaller sum gives a bound of 0
-_NARROWEST = 12.5  # rho: relative to the best possible, the interval is narrowest at 100 samples
+_TINY = 1e-300  # for smaller sums the lower bound is 0
+_NARROWEST = 12.5  # rho; relative to the best possible, the interval is narrowest at 100 samples
 
 
 def uniform_half_width(count: ArrayLike, sigma: float, *, error: ArrayLike = 0.05) -> Numbers:
-    r"""Return the half width of an interval for a mean that holds for all counts at once.
+    r"""Return the half width of a confidence interval for a mean, valid for all counts at once.
 
     .. math:: \frac{\sigma}{N} \sqrt{(N + \rho) \log\frac{N + \rho}{\rho\,\delta^2}}
 
     Robbins' normal mixture for sigma-sub-Gaussian samples: with probability 1 - delta no interval
-    of the whole sequence is wrong, however often one looks and whenever one stops.
+    of the whole sequence is wrong, however often you look and whenever you stop.
 
     >>> uniform_half_width([1, 100, 10_000], 0.5).round(3).tolist()
     [4.526, 0.152, 0.018]
@@ -33,7 +33,7 @@ def uniform_half_width(count: ArrayLike, sigma: float, *, error: ArrayLike = 0.0
     return np.asarray(sigma / counts * np.sqrt(wide * np.log(wide / (_NARROWEST * squared))))
 
 
-def uniform_limits(
+def uniform_interval(
     count: ArrayLike,
     total: ArrayLike,
     *,
@@ -41,26 +41,26 @@ def uniform_limits(
     sigma: float = 0.5,
     error: ArrayLike = 0.05,
 ) -> tuple[Numbers, Numbers]:
-    r"""Return bounds of a mean that are valid for all counts at once.
+    r"""Return a confidence interval for a mean, valid for all counts at once.
 
-    For values in [0, 1], and after scaling within any other `bounds`, these are the ends of the set
-    of means :math:`\mu` with
+    For values in [0, 1], and after scaling for other bounds, the interval consists of the means
+    :math:`\mu` with
 
     .. math:: \frac{\mathrm{B}(S + 1/2,\, N - S + 1/2)}{\pi\,\mu^S (1 - \mu)^{N - S}}
         < \frac{1}{\delta}
 
-    for N values of sum S. On the left stands a mixture of likelihood ratios over Beta(1/2, 1/2).
-    It is a martingale for values 0 and 1, and a supermartingale for all others in between, because
-    a likelihood ratio is convex in the value. So with probability 1 - delta no interval of the
-    whole sequence is wrong, for any distribution. Near 0 and 1, where values vary less, it is
-    narrower. For values without bounds see `uniform_half_width`.
+    for N values of sum S. The left side is a mixture of likelihood ratios over Beta(1/2, 1/2). For
+    values 0 and 1 it is a martingale. For values in between it is a supermartingale, because a
+    likelihood ratio is convex in the value. So with probability 1 - delta no interval of the whole
+    sequence is wrong, for any distribution. Near 0 and 1, where values vary less, it is narrower.
+    For values without bounds, see `uniform_half_width`.
 
     Parameters
     ----------
     count, total
         N >= 1 and S, of one sequence or of many.
     bounds
-        The least and the largest value that is possible; None for values without bounds
+        The smallest and the largest possible value; None for values without bounds
         (default: 0 and 1).
     sigma
         Values without bounds are sigma-sub-Gaussian (default: 0.5).
@@ -69,7 +69,7 @@ def uniform_limits(
 
     Examples
     --------
-    >>> low, high = uniform_limits([1, 100, 10_000], [0.0, 3.0, 300.0])
+    >>> low, high = uniform_interval([1, 100, 10_000], [0.0, 3.0, 300.0])
     >>> low.round(3).tolist(), high.round(3).tolist()
     ([0.0, 0.002, 0.024], [0.975, 0.123, 0.037])
     """
@@ -95,11 +95,11 @@ def log_evidence(
     bounds: tuple[float, float] | None = (0.0, 1.0),
     sigma: float = 0.5,
 ) -> Numbers:
-    """Return the logarithm of what `uniform_limits` compares with 1 over the error, for each mean.
+    """Return the logarithm of the left side of the inequality in `uniform_interval`, for each mean.
 
-    For the true mean, it is that of a supermartingale which begins at 1.
+    For the true mean, it is the logarithm of a supermartingale that begins at 1.
 
-    >>> low, high = uniform_limits(100, 3.0)
+    >>> low, high = uniform_interval(100, 3.0)
     >>> log_evidence(100, 3.0, [low, high, 0.03]).round(3).tolist()
     [2.996, 2.996, -2.543]
     """
@@ -119,14 +119,14 @@ def log_evidence(
 
 
 def _scaled(counts: Numbers, totals: Numbers, bounds: tuple[float, float]) -> Numbers:
-    """Return the sums of values that are scaled to [0, 1]."""
+    """Return the sums of the values after scaling to [0, 1]."""
     lowest, width = bounds[0], bounds[1] - bounds[0]
     if bounds != (0.0, 1.0):
         totals = (totals - lowest * counts) / width
-    return np.minimum(np.maximum(totals, 0.0), counts)  # rounding
+    return np.minimum(np.maximum(totals, 0.0), counts)  # because of rounding
 
 
-def surely_below(
+def shown_below(
     count: ArrayLike,
     total: ArrayLike,
     bar: float,
@@ -135,13 +135,13 @@ def surely_below(
     sigma: float = 0.5,
     error: ArrayLike = 0.05,
 ) -> NDArray[np.bool_]:
-    """Return whether upper bounds are at most `bar`: those that `uniform_limits` returns.
+    """Return whether the upper bounds of `uniform_interval` are at most `bar`.
 
-    No limit is computed where it is clear on which side it is: for a million sequences this takes
-    milliseconds. An upper bound is below b only if the values speak against b by a factor of 1 over
-    the error, even with the likelihood of the best mean for them.
+    A bound is computed only if a quick test cannot decide: a million sequences take milliseconds.
+    An upper bound can be below b only if the values are likelier by a factor of 1 over the error
+    under their own mean than under b.
 
-    >>> surely_below([0, 10, 100], [0.0, 0.0, 3.0], 0.3)
+    >>> shown_below([0, 10, 100], [0.0, 0.0, 3.0], 0.3)
     array([False, False,  True])
     """
     counts, totals = np.asarray(count, np.float64), np.asarray(total, np.float64)
@@ -158,8 +158,8 @@ def surely_below(
     if bar >= lowest + width:
         return known
     near = known
-    if 0.0 < mean < 1.0 - 1e-12:  # elsewhere rounding decides
-        # even values of 0 alone speak against the mean by no more than this
+    if 0.0 < mean < 1.0 - 1e-12:  # near 0 and 1 rounding errors decide
+        # the evidence that values of 0 alone would need
         least = -np.log(errors.max(initial=0.0)) - 1e-6
         places = np.flatnonzero(counts * -math.log1p(-mean) >= least)
         ones = _scaled(counts[places], totals[places], bounds)
@@ -167,15 +167,15 @@ def surely_below(
         near = np.zeros(counts.shape, np.bool_)
         near[places] = strong & (ones <= mean * counts[places] * (1.0 + 1e-9))
     places = np.flatnonzero(near)
-    limits = uniform_limits(counts[places], totals[places], bounds=bounds, error=errors[places])
-    near[places] = limits[1] <= bar
+    _, high = uniform_interval(counts[places], totals[places], bounds=bounds, error=errors[places])
+    near[places] = high <= bar
     return near
 
 
 def divergence(count: ArrayLike, ones: ArrayLike, mean: float) -> Numbers:
-    r"""Return how much likelier N values of sum S in [0, 1] are by their own mean: its logarithm.
+    r"""Return the log-likelihood ratio of values in [0, 1] for their own mean against `mean`.
 
-    It is compared with a `mean` between 0 and 1.
+    For N values of sum S, and a `mean` :math:`\mu` between 0 and 1:
 
     .. math:: S \log\frac{S}{N \mu} + (N - S) \log\frac{N - S}{N (1 - \mu)}
 
@@ -192,7 +192,7 @@ def divergence(count: ArrayLike, ones: ArrayLike, mean: float) -> Numbers:
 def _lower_root(ones: Numbers, zeros: Numbers, allowed: Numbers) -> Numbers:
     """Return the smaller mu with -ones log(mu) - zeros log(1 - mu) = allowed; 0 for no ones.
 
-    Newton's method in log(mu): the left side is convex, so that from the left it only comes nearer.
+    Newton's method in log(mu): the left side is convex, so the iteration from the left is monotone.
     At first it halves the distance to the minimum; 20 steps are enough for a billion values.
     """
     there = ones > _TINY
@@ -216,23 +216,23 @@ def evidence_below(
     bounds: tuple[float, float] | None = (0.0, 1.0),
     sigma: float = 0.5,
 ) -> Numbers:
-    r"""Return how strongly values speak against a mean of `bar` or more.
+    r"""Return the evidence (an e-value) against a mean of `bar` or more.
 
-    The probability that this ever exceeds 1/a is at most a, for any such mean, whenever one looks.
-    It is a mean of likelihood ratios, of five smaller means against the bar b: for N values of sum
-    S in [0, 1]
+    If the mean is `bar` or more, the probability that the evidence ever exceeds 1/a is at most a.
+    The evidence is the average likelihood ratio of five smaller means against the bar b. For N
+    values of sum S in [0, 1] it is
 
     .. math:: \frac15 \sum_{f} f^S \Bigl(\frac{1 - f b}{1 - b}\Bigr)^{N - S}, \qquad
         f \in \{1/4, 1/2, 3/4, 7/8, 15/16\},
 
-    and for values without bounds of means that are (1 - f) sigma smaller. It grows with b.
+    and for values without bounds the five means are smaller by (1 - f) sigma. It grows with b.
 
     Parameters
     ----------
     count, total
         N >= 0 and S, of one sequence or of many.
     bar, bounds, sigma
-        The mean that is doubted; the others as for `uniform_limits`.
+        The mean to be excluded; the others as for `uniform_interval`.
 
     Examples
     --------
@@ -243,11 +243,13 @@ def evidence_below(
     evidence = np.zeros(counts.shape)
     if bounds is None:
         less = bar * counts - totals
-        for step in ((1.0 - _PARTS) / sigma).tolist():  # by which a mean is smaller, / sigma^2
+        for step in (
+            (1.0 - _PARTS) / sigma
+        ).tolist():  # difference of the means, divided by sigma^2
             evidence += _likelihood(step * less - counts * (step * sigma) ** 2 / 2.0)
         return evidence / len(_PARTS)
     mean = (bar - bounds[0]) / (bounds[1] - bounds[0])
-    if not 0.0 < mean < 1.0:  # below all values, or above: then there is no such mean
+    if not 0.0 < mean < 1.0:  # all means are at least the bar, or none is
         return np.full(counts.shape, 1.0 if mean <= 0.0 else np.inf)
     ones = _scaled(counts, totals, bounds)
     zeros = counts - ones
@@ -264,7 +266,7 @@ def _likelihood(logs: Numbers) -> Numbers:
 
 
 def in_blocks(size: int) -> Iterator[slice]:
-    """Yield slices that cover `size` places: columns are quickest in parts that fit into a cache.
+    """Yield slices that cover `size` places, so small that columns fit into a cache.
 
     >>> [(part.start, part.stop) for part in in_blocks(20_000)]
     [(0, 16384), (16384, 20000)]
@@ -274,11 +276,11 @@ def in_blocks(size: int) -> Iterator[slice]:
 
 
 def spent_error(error: float, number: ArrayLike) -> Numbers:
-    r"""Return the part of an error that falls to the `number`-th of endlessly many sequences.
+    r"""Return the share of an error for the `number`-th of infinitely many sequences.
 
     .. math:: \delta_k = \frac{6\,\delta}{\pi^2 k^2}, \qquad \sum_{k \ge 1} \delta_k = \delta
 
-    So all sequences hold at once, and so does that of the arm that was chosen for being best.
+    So all sequences are right at once, also that of an arm that was chosen because it looks best.
 
     >>> spent_error(0.05, [1, 2, 1000]).round(9).tolist()
     [0.030396355, 0.007599089, 3e-08]

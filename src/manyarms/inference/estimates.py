@@ -1,4 +1,4 @@
-"""Estimates of arms and the progress of an experiment, which also print as sentences."""
+"""Estimates of arms and the progress of an experiment; both print as text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from manyarms.core.tabular import Tabular, plain
 
 
 def promise(confidence: float) -> str:
-    """Return the guarantee of confidence intervals in words."""
+    """Return what a confidence means for the interval of an arm."""
     return f"{100 * confidence:g} % confidence, valid for all arms at once and at any time"
 
 
@@ -20,19 +20,19 @@ PROMISE = promise(0.95)
 
 @dataclass(frozen=True)
 class ArmEstimate(Tabular):
-    """What is known of an arm.
+    """Estimate of an arm's mean reward, with a confidence interval.
 
     Attributes
     ----------
     arm
         Its number or name.
     estimate
-        The mean of the rewards told; NaN before the first.
+        The mean of its rewards; NaN before the first.
     interval
         The confidence interval of the arm's mean. With probability 95 % no interval of any arm is
-        ever wrong, so you may look at any time, and choose the arm that looks best.
+        ever wrong. So you may look as often as you like, and choose the arm that looks best.
     pulls, told
-        Pulls asked for, and rewards told; those that were observed are among them.
+        The numbers of its pulls and of its rewards, including observed rewards.
     retired
         Whether the arm was retired.
     rate
@@ -60,20 +60,21 @@ class ArmEstimate(Tabular):
         return columns_of([self])
 
     def _caption(self) -> list[str]:
-        return [] if self.told == 0 else [f"interval of the mean: {PROMISE}"]
+        return [] if self.told == 0 else [f"confidence interval of the mean: {PROMISE}"]
 
     def __str__(self) -> str:
         retired = ", retired" if self.retired else ""
-        seen = f"{count(self.pulls, 'pull')}, {count(self.told, 'reward')} told{retired}"
+        pulls = count(self.pulls, "pull")
         if self.told == 0:
-            return f"arm {plain(repr(self.arm))}: nothing known ({seen})"
+            return f"arm {plain(repr(self.arm))}: no rewards yet ({pulls}{retired})"
+        seen = f"{pulls}, {count(self.told, 'reward')} told{retired}"
         mean, low, high = (mean_text(one, self.rate) for one in (self.estimate, *self.interval))
         known = f"{mean}, between {low} and {high}"
         return f"arm {plain(repr(self.arm))}: {known} ({seen}; {PROMISE})"
 
 
 def columns_of(arms: Sequence[ArmEstimate]) -> dict[str, list[Any]]:
-    """Return what is known of arms as columns; those of the interval are `low` and `high`."""
+    """Return estimates as columns; those of the interval are `low` and `high`."""
     columns = {"arm": [arm.arm for arm in arms], "estimate": [arm.estimate for arm in arms]}
     for end, name in enumerate(("low", "high")):
         columns[name] = [arm.interval[end] for arm in arms]
@@ -83,31 +84,32 @@ def columns_of(arms: Sequence[ArmEstimate]) -> dict[str, list[Any]]:
 
 @dataclass(frozen=True)
 class Progress(Tabular):
-    """How far an experiment has come.
+    """Progress of an experiment.
 
     Attributes
     ----------
     pulls, horizon
         The number of pulls asked for, and the total number (None without a horizon).
     told, pending, abandoned
-        The numbers of rewards told, of pending pulls and of abandoned pulls. Together they are all
+        The numbers of rewards told, of pending pulls and of abandoned pulls. They add up to all
         pulls.
     stage
-        Where the policy is, in its own words, such as "iteration 3 of 8".
+        What the policy is doing, as a text such as "iteration 3 of 8".
     arms_touched, n_arms
-        The number of arms that were tried, with retired ones, and of arms now, without them.
+        The number of arms that were tried, including retired ones; and the number of arms that can
+        be pulled now.
     reward, mean_reward
         The sum of the rewards told, and their mean (NaN before the first).
     observed
-        The number of observed rewards that no pull has used yet. Used ones count as told.
+        The number of observed rewards that no pull has used yet. Used ones are in `told`.
     reward_name, rate
-        What rewards are, such as "clicks"; empty if that was not said. Whether their mean is a
-        rate, which is shown in percent.
+        The name of rewards, such as "clicks" (may be empty); and whether their mean is a rate,
+        which is shown in percent.
     control, control_pulls, control_mean
         The control's name (None without one), the number of its pulls, which are not among the
         others, and the mean of its rewards (NaN before the first).
     warning
-        What looks wrong with the rewards, in words; else empty.
+        A text if the rewards look wrong; else empty.
 
     Examples
     --------
@@ -118,7 +120,7 @@ class Progress(Tabular):
     >>> print(live.progress())
     2 of 20000 pulls (0.01 %), iteration 1 of 6
     1 reward told, 1 pending, 0 abandoned; mean reward 0.5
-    2 arms tried; 1000000 to choose from
+    2 arms tried; 1000000 available
     """
 
     pulls: int
@@ -147,11 +149,11 @@ class Progress(Tabular):
         return str(self).split("\n")
 
     def __str__(self) -> str:
-        left = f"; {count(self.observed, 'observed reward')} left" if self.observed else ""
+        left = f"; {count(self.observed, 'observed reward')} not used yet" if self.observed else ""
         return (
             f"{self.made}\n{count(self.told, 'reward')} told, {self.pending} pending, "
             f"{self.abandoned} abandoned{self._mean()}\n"
-            f"{count(self.arms_touched, 'arm')} tried; {self.n_arms} to choose from{left}"
+            f"{count(self.arms_touched, 'arm')} tried; {self.n_arms} available{left}"
             f"{self._control()}{f'{chr(10)}{self.warning}' if self.warning else ''}"
         )
 
@@ -175,7 +177,7 @@ class Progress(Tabular):
 
     @property
     def made(self) -> str:
-        """The pulls made and the policy's stage, in words."""
+        """The number of pulls and the policy's stage, as a text."""
         pulls = count(self.pulls, "pull")
         if self.horizon is not None:
             pulls = f"{self.pulls} of {count(self.horizon, 'pull')} ({self.share:.3g} %)"
@@ -191,16 +193,16 @@ class Progress(Tabular):
 def is_rate(
     reward: str | None, reward_range: tuple[float, float] | None, *, zero_or_one: bool = False
 ) -> bool:
-    """Whether the mean of rewards is a rate, such as that of clicks.
+    """Whether the mean of rewards is a rate, such as a click rate.
 
-    Rewards must be from 0 to 1, and have a name, or be `zero_or_one` as far as they are known.
+    Rewards must be from 0 to 1. They must also have a name, or all be 0 or 1 (`zero_or_one`).
     """
     named = bool(reward) or zero_or_one
     return named and reward_range is not None and tuple(reward_range) == (0.0, 1.0)
 
 
 def summary(label: str, how: Progress, best: Sequence[ArmEstimate]) -> str:
-    """Describe an experiment: its policy, its progress and the best arms."""
+    """Describe an experiment: its policy, progress and best arms."""
     lines = [label, str(how)]
     if best:
         lines.append(f"best arms so far ({PROMISE}):")
@@ -217,14 +219,27 @@ def count(of: int, what: str) -> str:
 
 
 def rounded(value: float) -> str:
-    """Return a number in three digits, for people."""
+    """Return a number with three digits."""
     return f"{value:.3g}"
 
 
 def mean_text(mean: float, rate: bool) -> str:
-    """Return a mean of rewards for people: in percent if it is a rate.
+    """Return a mean as text: in percent if it is a rate.
 
     >>> mean_text(0.03125, rate=True), mean_text(0.03125, rate=False)
     ('3.12 %', '0.0312')
     """
     return f"{rounded(100.0 * mean)} %" if rate else rounded(mean)
+
+
+def difference_text(given: float | str, rate: bool) -> str:
+    """Return a difference of means as text: a share such as "10%", or a number.
+
+    >>> difference_text("10%", rate=True), difference_text(0.05, rate=True)
+    ('10 %', '5 percentage points')
+    >>> difference_text(0.05, rate=False)
+    '0.05'
+    """
+    if isinstance(given, str):
+        return given.replace("%", " %")
+    return f"{100.0 * given:g} percentage points" if rate else f"{given:g}"

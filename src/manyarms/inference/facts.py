@@ -1,4 +1,4 @@
-"""What estimates and verdicts need to know of an experiment beside the columns of its arms."""
+"""Facts about an experiment that estimates and verdicts need, apart from its arms."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from typing import Any
 
 from manyarms.protocol.recommend import Scale
 
-CONTROL = -1  # the control's number, where arms have theirs
-RECENT = 1000  # pulls whose arms are remembered
+CONTROL = -1  # stands for the control where a number names an arm
+RECENT = 1000  # number of last pulls whose arms are known
 
 
 @dataclass(frozen=True, kw_only=True)
 class ControlFacts:
-    """What is known of the control.
+    """Pulls and rewards of the control.
 
     Attributes
     ----------
     name
         Its name.
     asked, told, total
-        Its pulls, how many of them have a reward, and the sum of these.
+        The number of its pulls, and the number and the sum of their rewards.
     missing
-        How many of its pulls have no reward: they are pending, or were abandoned.
+        The number of its pulls without a reward: pending and abandoned ones.
     """
 
     name: str | int
@@ -35,7 +35,7 @@ class ControlFacts:
 
 @dataclass(frozen=True, kw_only=True)
 class Facts:
-    """An experiment as estimates and verdicts see it; valid until the next event.
+    """Facts about an experiment; valid until the next event.
 
     Attributes
     ----------
@@ -44,27 +44,27 @@ class Facts:
     scale, reward_range
         The range of rewards; the range is None if rewards have no bounds.
     n_arms, all_arms, first_arms
-        The number of arms now, of all arms that ever came, and of those at the beginning.
+        The numbers of arms now, of all arms ever added, and of initial arms.
     retired
         The arms that are retired.
     by_chance
         Whether the policy draws fresh arms at random.
     named, skipped
-        The arms that were not drawn at random; and how many of the first arms were retired before
-        anything was known of them.
+        The arms that were not drawn at random; and the number of initial arms that were retired
+        before they had a reward.
     chosen
-        The arm that the policy itself recommends; None if it names none.
+        The arm that the policy itself recommends; None if it recommends none.
     pulls, told, earned, pending, abandoned, horizon
-        The number of pulls asked for; those of them with a reward, and the sum of these; those
-        whose reward may still come; those given up; and the total number (None without a horizon).
+        The number of pulls; the number and the sum of their rewards; the numbers of pending and of
+        abandoned pulls; and the planned number of pulls (None without a horizon).
     recent
         The arms of the last pulls, at most `RECENT`.
     observed
-        The number of known rewards that the policy has not been told yet.
+        The number of observed rewards that no pull has used yet.
     reward
-        What rewards are called, such as "clicks"; may be empty.
+        The name of rewards, such as "clicks"; may be empty.
     epsilon
-        What verdicts ask unless they are given another; None for the default.
+        The `epsilon` of verdicts in this experiment; None for the default.
     control
         The control; None without one.
     delays, hold

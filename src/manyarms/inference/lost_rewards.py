@@ -1,4 +1,4 @@
-"""Pulls without a reward: whether a verdict could be wrong because of them."""
+"""Warn if missing rewards could make a verdict wrong."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from manyarms.inference.tallies import Tallies
 def lost_rewards_warning(
     tallies: Tallies, best: int, name: str, slack: float, question: Question
 ) -> str:
-    """Return how many pulls have no reward, if so many that the verdict could be wrong by `slack`.
+    """Return a warning if so many pulls have no reward that the verdict could be wrong.
 
-    If the share s of pulls has no reward, and all of these would have been as small as can be, the
-    mean is smaller by s times the range of rewards at most; that of a rival could be larger by as
-    much. Half of `slack` is worth a warning.
+    If a share s of the pulls has no reward, the mean of all rewards could be smaller by up to s
+    times their range, and that of a rival larger by as much. The warning is returned if this
+    reaches half of `slack`, the distance to the bar of the verdict.
     """
     facts, control = tallies.facts, tallies.facts.control
     scale = facts.scale
@@ -23,17 +23,17 @@ def lost_rewards_warning(
     rival = 0.0
     if question.rival == CONTROL and control is not None:
         rival = control.missing / max(1, control.asked)
-        if question.margin.relative:  # then so is `slack`
+        if question.margin.relative:  # then `slack` is a share, too
             slack *= control.total / control.told
     elif question.rival is not None:
         rival = _share_missing(tallies, tallies.place(question.rival))
     if max(own, rival, all_pulls) * (scale.width or 2.0 * scale.sigma) < slack / 2.0:
         return ""
-    beside = "" if question.rival is None else f", {100 * rival:.0f} % of those of its rival"
+    beside = "" if question.rival is None else f", {100 * rival:.0f} % of those of the target"
     return (
-        f"{100 * own:.0f} % of the pulls of arm {name}{beside}, and {100 * all_pulls:.0f} % of all "
-        f"pulls, have no reward: they were abandoned, or their rewards are still to come. The "
-        f"verdict holds only if that does not depend on the reward."
+        f"{100 * own:.0f} % of the pulls of arm {name}{beside} and {100 * all_pulls:.0f} % of all "
+        f"pulls have no reward: they are pending or were abandoned. If pulls that fail have no "
+        f"reward more often than others, this verdict can be wrong."
     )
 
 

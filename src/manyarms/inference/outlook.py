@@ -1,7 +1,7 @@
-"""What more pulls would show: whether a policy keeps to one arm, and how many pulls are missing.
+"""Estimate how many more pulls a verdict needs, and whether a policy has settled on one arm.
 
-The last pulls are taken to say how the next ones go: each arm gets its share of them, and its mean
-stays what it is so far. The verdict of such a future is computed as that of today.
+The forecast assumes that the next pulls are like the last ones: each arm keeps its share of them,
+and its mean stays what it is so far. The verdict of this future is computed like that of today.
 """
 
 from __future__ import annotations
@@ -17,17 +17,18 @@ from numpy.typing import NDArray
 from manyarms.inference.facts import RECENT
 from manyarms.inference.tallies import Tallies
 
-SETTLED = 0.9  # of the last pulls: then a policy keeps to one arm
-_ENOUGH = 200  # pulls, before anything is said of their shares
-_FAR = 10  # times as many pulls as there were; a longer forecast would be a guess
-_MOST_ARMS = 10_000  # tried, whose future is computed in a moment
+SETTLED = 0.9  # the share of the last pulls from which a policy has settled on an arm
+FORECAST = 10  # the forecast reaches at most this many times the pulls so far
+_ENOUGH = 200  # pulls before their shares are used
+_MOST_ARMS = 10_000  # tried arms whose future is computed in a moment
 _STEPS = 6  # of bisection
 
 
 def last_pulls(tallies: Tallies) -> tuple[int, NDArray[np.float64]]:
     """Return how many of the last pulls are known, and the share of them that each arm got.
 
-    Where too few are known, because the experiment was loaded from a file, all pulls count.
+    An experiment that was loaded from a file knows the pulls since then. Until these are enough,
+    all pulls are used.
     """
     facts = tallies.facts
     known = len(facts.recent)
@@ -40,20 +41,29 @@ def last_pulls(tallies: Tallies) -> tuple[int, NDArray[np.float64]]:
 
 
 def settled_share(tallies: Tallies, place: int) -> float:
-    """Return the share of the last pulls that an arm got, if the policy keeps to it; else 0."""
+    """Return the share of the last pulls of an arm on which the policy has settled; else 0."""
     of, shares = last_pulls(tallies)
     return float(shares[place]) if of >= _ENOUGH and shares[place] >= SETTLED else 0.0
 
 
-def pulls_missing(tallies: Tallies, stops: Callable[[Tallies], bool]) -> int | None:
-    """Return how many more pulls it takes until `stops` says so; None if that cannot be said."""
-    of, shares = last_pulls(tallies)
-    if of < _ENOUGH or tallies.size > _MOST_ARMS:
+def can_forecast(tallies: Tallies) -> bool:
+    """Whether there are enough pulls for a forecast."""
+    return last_pulls(tallies)[0] >= _ENOUGH
+
+
+def pulls_missing(tallies: Tallies, stops: Callable[[Tallies], bool]) -> float | None:
+    """Return how many more pulls are needed until `stops` returns True.
+
+    Infinity: more than the forecast reaches. None: there is no forecast, because there are too few
+    pulls or too many arms.
+    """
+    _, shares = last_pulls(tallies)
+    if not can_forecast(tallies) or tallies.size > _MOST_ARMS:
         return None
-    low, high = 0.0, float(_FAR * tallies.facts.pulls)
+    low, high = 0.0, float(FORECAST * tallies.facts.pulls)
     if not stops(_after(tallies, shares, high)):
-        return None
-    for _ in range(_STEPS):  # in steps that are the smaller the nearer it is
+        return math.inf
+    for _ in range(_STEPS):  # bisection in the logarithm
         middle = math.sqrt(max(low, 1.0) * high)
         if stops(_after(tallies, shares, middle)):
             high = middle
@@ -63,10 +73,10 @@ def pulls_missing(tallies: Tallies, stops: Callable[[Tallies], bool]) -> int | N
 
 
 def _after(tallies: Tallies, shares: NDArray[np.float64], pulls: float) -> Tallies:
-    """Return what will be known after so many more pulls."""
+    """Return the tallies after so many more pulls."""
     later = copy.copy(tallies)
     more = np.where(tallies.told > 0, shares * pulls, 0.0)
-    later.told = tallies.told + more  # parts of pulls, too
+    later.told = tallies.told + more  # not rounded
     later.total = tallies.total + more * tallies.total / np.maximum(tallies.told, 1)
     return later
 

@@ -1,4 +1,4 @@
-"""What a verdict is asked: how good is good enough, compared with what, at what confidence."""
+"""The question of a verdict: target, tolerance and confidence."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from manyarms.core.checks import check_number, shown
 from manyarms.errors import ParameterError
 from manyarms.inference.facts import CONTROL, Facts
 
-QUANTILE, CONFIDENCE = 0.05, 0.95  # what is asked unless one says otherwise
-_SHARE = 0.1  # of the best mean that the arm may be worse by: or of the range of rewards
+QUANTILE, CONFIDENCE = 0.05, 0.95  # defaults
+_SHARE = 0.1  # default tolerance, as a share of the best mean or of the range of rewards
 _PERCENT = re.compile(r"\s*((?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*%\s*")
 
 
@@ -27,16 +27,16 @@ class Slack(NamedTuple):
     relative: bool
 
     def best(self, mean: float) -> float:
-        """Return the largest mean that a given one is still within this of."""
+        """Return the largest mean of a best arm for which `mean` is still good enough."""
         return mean / (1.0 - self.amount) if self.relative else mean + self.amount
 
     def more(self, mean: float) -> float:
-        """Return a mean that is larger by this."""
+        """Return the mean that is larger than `mean` by this difference."""
         return mean * (1.0 + self.amount) if self.relative else mean + self.amount
 
     @property
     def given(self) -> float | str:
-        """As one would write it: 0.1, or "10%"."""
+        """The argument that gives this difference: 0.1, or "10%"."""
         return f"{100 * self.amount:.15g}%" if self.relative else self.amount
 
     def __str__(self) -> str:
@@ -44,7 +44,7 @@ class Slack(NamedTuple):
 
 
 class Question(NamedTuple):
-    """What is asked. With a `target`, `epsilon` and `quantile` do not matter.
+    """Question of a verdict. With a `target`, `epsilon` and `quantile` have no effect.
 
     `rival` is the number of the arm that `target` names, or `CONTROL`.
     """
@@ -67,20 +67,19 @@ def asked(
     margin: Any = None,
     rival: int | None = None,
 ) -> Question:
-    """Return a question, or raise. What is None is not asked for: defaults hold.
+    """Return a question, or raise. None stands for the default.
 
     If `target` is the name of an arm, `rival` is its number.
     """
     for name, value in (("epsilon", epsilon), ("quantile", quantile)):
         if target is not None and value is not None:
             raise ParameterError(
-                f"`{name}` must be left out where `target` is given, got {value!r}: the arm is "
-                f"compared with the target alone."
+                f"`{name}` cannot be combined with `target`, got {value!r}. Leave out one of them."
             )
     if margin is not None and not isinstance(target, str):
         raise ParameterError(
-            f"`margin` must be left out unless `target` names an arm, got {margin!r}. To be above "
-            f"a number by a margin, add them up."
+            f"`margin` needs a `target` that names an arm or the control, got {margin!r}. If the "
+            f"target is a number, add the margin to it."
         )
     if isinstance(target, str):
         if rival is None and names_control(facts, target):
@@ -109,8 +108,10 @@ def check_target(target: Any, reward_range: tuple[float, float] | None) -> float
     number = check_number("target", target)
     if low <= number <= high:
         return number
+    percent = (low, high) == (0.0, 1.0) and 1.0 < number <= 100.0
+    hint = f" For {number:g} %, pass {number / 100:g}." if percent else ""
     raise ParameterError(
-        f"`target` must be between {low:g} and {high:g}, as means of rewards are, got {number:g}."
+        f"`target` is a mean reward and must be between {low:g} and {high:g}, got {number:g}.{hint}"
     )
 
 
@@ -125,8 +126,16 @@ def is_percentage(text: str) -> bool:
 
 
 def check_epsilon(epsilon: Any, reward_range: tuple[float, float] | None) -> Slack:
-    """Return how much worse an arm may be, or raise."""
+    """Return how much worse than the best arm is good enough, or raise."""
     slack = _slack("epsilon", epsilon, reward_range)
+    low, high = reward_range or (-math.inf, math.inf)
+    if not slack.relative and slack.amount >= high - low:
+        hint = f" For {slack.amount:g} %, pass '{slack.amount:g}%'."
+        raise ParameterError(
+            f"`epsilon` must be smaller than the range of rewards, which is {high - low:g}, got "
+            f"{slack.amount:g}: every arm would be good enough."
+            f"{hint if 1.0 < slack.amount < 100.0 and low >= 0.0 else ''}"
+        )
     if slack.amount > 0.0 and not (slack.relative and slack.amount >= 1.0):
         return slack
     raise ParameterError(
@@ -145,8 +154,8 @@ def _slack(name: str, given: Any, reward_range: tuple[float, float] | None) -> S
     if found is not None:
         if reward_range is None or reward_range[0] < 0.0:
             raise ParameterError(
-                f"`{name}` must be a number where rewards may be negative, got {given!r}: a share "
-                f"of a mean makes sense only if no mean is below 0."
+                f"`{name}` must be a number if rewards can be negative, got {given!r}. A "
+                f"percentage of a negative mean has no meaning."
             )
         return Slack(float(found[1]) / 100.0, relative=True)
     if not isinstance(given, numbers.Real):
@@ -157,10 +166,10 @@ def _slack(name: str, given: Any, reward_range: tuple[float, float] | None) -> S
 
 
 def _default(facts: Facts) -> Slack:
-    """Return 10 %; where rewards may be negative, a tenth of their range, or of two sigma."""
-    limits = facts.reward_range
-    if limits is None:
+    """Return 10 %; if rewards can be negative, a tenth of their range, or of two sigma."""
+    if facts.reward_range is None:
         return Slack(_SHARE * 2.0 * facts.scale.sigma, relative=False)
-    if limits[0] < 0.0:
-        return Slack(_SHARE * (limits[1] - limits[0]), relative=False)
+    low, high = facts.reward_range
+    if low < 0.0:
+        return Slack(_SHARE * (high - low), relative=False)
     return Slack(_SHARE, relative=True)

@@ -1,4 +1,4 @@
-"""What can be wrong with reported rewards: only the best are told, or late ones differ."""
+"""Warn if the reported rewards look incomplete or biased."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from manyarms.inference.facts import Facts
 
 DELAYS = (1.0, 10.0, 60.0, 600.0, 3600.0, 6 * 3600.0, 24 * 3600.0)  # ends of bins (seconds)
-_ENOUGH = 30  # rewards (of a bin), before anything is said
-_SURELY = 4.0  # standard deviations; one may look often, so chance rarely reaches it
+_ENOUGH = 30  # rewards, in total or of a bin, before a warning
+_ALARM = 4.0  # standard deviations; so large because you may look often
 _NEARLY_ALL = 0.99
 
 
 def no_delays() -> list[list[float]]:
-    """Return the number, the sum and the sum of squares of the rewards of each bin: none yet."""
+    """Return empty bins: the number, the sum and the sum of squares of the rewards of each."""
     return [[0, 0.0, 0.0] for _ in range(len(DELAYS) + 1)]
 
 
@@ -28,7 +28,7 @@ def count_delay(delays: list[list[float]], delay: float, reward: float) -> None:
 
 
 def reward_warnings(facts: Facts) -> str:
-    """Return what looks wrong with the rewards that are reported; empty if nothing does."""
+    """Return warnings about the reported rewards; empty if nothing looks wrong."""
     late = late_rewards_warning(facts.delays, hold=facts.hold)
     best = only_best_reported(
         facts.reward_range,
@@ -46,7 +46,7 @@ def only_best_reported(
     told: int,
     earned: float,
 ) -> str:
-    """Return a warning if nearly all rewards are the largest there can be, and most are missing.
+    """Return a warning if nearly all rewards are the largest possible, and most are missing.
 
     This happens if only clicks are reported. Then no arm can look better than another. A pull whose
     window ended without a reward counts as missing, and so does one that was abandoned.
@@ -58,19 +58,19 @@ def only_best_reported(
     if earned - low * told < _NEARLY_ALL * (high - low) * told:
         return ""
     return (
-        f"Nearly all {told} rewards told are {high:g}, the largest there can be, and "
-        f"{missing} of {pulls} pulls have no reward. If these earned nothing, tell a "
-        f"reward of {low:g} for them, or set `window` and `missing={low:g}`; else no arm can look "
+        f"Nearly all {told} rewards told are {high:g}, the largest possible, and {missing} of "
+        f"{pulls} pulls have no reward. If these failed, report a reward of {low:g} for each, or "
+        f"start an experiment with `window` and `missing={low:g}`. Otherwise no arm can look "
         f"better than another."
     )
 
 
 def late_rewards_warning(delays: Sequence[Sequence[float]], *, hold: bool) -> str:
-    """Return a warning if the mean reward depends on the delay beyond chance; else "".
+    """Return a warning if the mean reward depends on the delay by more than chance; else "".
 
     `delays` has the number, the sum and the sum of squares of the rewards reported within each
-    delay. Rewards that a window filled in are not among them. With `hold`, every reward counts when
-    its window ends, so early ones cannot mislead, and there is nothing to warn of.
+    delay, without rewards that were filled in at the end of a window. With `hold`, every reward
+    counts when its window ends, so there is no warning.
 
     >>> late_rewards_warning([(1000, 900, 900), (1000, 100, 100)], hold=True)
     ''
@@ -89,9 +89,10 @@ def late_rewards_warning(delays: Sequence[Sequence[float]], *, hold: bool) -> st
     degrees = len(seen) - 1
     # the chance of a chi-square as large, by Wilson and Hilferty
     z = ((between / degrees) ** (1 / 3) - (1 - 2 / (9 * degrees))) / math.sqrt(2 / (9 * degrees))
-    if z < _SURELY:
+    if z < _ALARM:
         return ""
     return (
-        "The mean reward depends on the delay: arms look better or worse while their late rewards "
-        "are missing. Set `window` and `hold`."
+        "The mean reward depends on the delay, so arms look better or worse than they are while "
+        "their late rewards are missing. Start the next experiment with `window` and `hold`: then "
+        "early and late rewards count at the same time."
     )

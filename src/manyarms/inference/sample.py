@@ -1,4 +1,4 @@
-"""The arms that a policy drew at random: if few of them can be good, there are few good ones.
+r"""Test on the arms drawn at random: if few of them can be good, few of all arms are good.
 
 The docstring of `inference.verdict` has the argument.
 """
@@ -16,15 +16,15 @@ from manyarms.inference.confidence_sequences import evidence_below, in_blocks, s
 from manyarms.inference.facts import Facts
 from manyarms.inference.tallies import Tallies
 
-LEVELS = (0.5, 0.75)  # the error of what is said of a single arm: a few pulls are enough
-LIMITS = 0.2  # of the error, for the intervals of arms; the rest is for the sample
-_STEP = 1.5  # from one size of the sample that is looked at to the next
-_FIRST = 0.9  # of the rest, for u = 0; then a tenth of that for each doubling
-_DIGITS = 40.0  # the logarithm of how much smaller a term is that does not count
+LEVELS = (0.5, 0.75)  # errors for a single arm, so large that a few pulls are enough
+INTERVALS = 0.2  # share of the error for confidence intervals; the rest is for the sample
+_STEP = 1.5  # ratio of successive sample sizes that are tested
+_FIRST = 0.9  # share of the sample's error for u = 0; a tenth of that for each doubling of u
+_DIGITS = 40.0  # terms that are smaller than the largest by e^40 are left out
 
 
 def met_by_chance(tallies: Tallies) -> NDArray[np.int64]:
-    """Return the places of the arms that were met by chance, in this order."""
+    """Return the places of the arms that were drawn at random, in the order of the draws."""
     facts = tallies.facts
     if not facts.by_chance:
         return np.zeros(0, np.int64)
@@ -34,7 +34,7 @@ def met_by_chance(tallies: Tallies) -> NDArray[np.int64]:
 
 
 def evidence_against(tallies: Tallies, met: NDArray[np.int64], bar: float) -> NDArray[np.float64]:
-    """Return how strongly its rewards speak against a mean of `bar`, of each arm met by chance."""
+    """Return the evidence of each randomly drawn arm against a mean of `bar`."""
     against = np.ones(len(met))
     told, total = tallies.told[met], tallies.total[met]
     for part in in_blocks(len(met)):
@@ -49,11 +49,11 @@ def evidence_against(tallies: Tallies, met: NDArray[np.int64], bar: float) -> ND
 
 
 def can_sample(facts: Facts, quantile: float, error: float) -> bool:
-    """Whether a random sample of the first arms can ever be enough. This never changes."""
+    """Whether a random sample of the initial arms can ever be enough. This never changes."""
     if quantile == 0.0 or not facts.by_chance or facts.first_arms == 0:
         return False
     arms = facts.first_arms
-    spent = (1.0 - LIMITS) * error / len(LEVELS) * _FIRST
+    spent = (1.0 - INTERVALS) * error / len(LEVELS) * _FIRST
     return _least(LEVELS[0], math.floor(quantile * arms) + 1, arms, spent) <= arms
 
 
@@ -64,15 +64,15 @@ def _least(level: float, top: int, arms: int, error: float) -> int:
 
 
 def not_met_by_chance(facts: Facts) -> int:
-    """Return how many of the first arms could not be met by chance."""
+    """Return how many initial arms could not be drawn at random."""
     return facts.skipped + sum(arm < facts.first_arms for arm in facts.named)
 
 
 def excess_of_newcomers(tallies: Tallies, beaten: NDArray[np.bool_], quantile: float) -> int:
-    """Return how many fewer of the first arms may be better because arms came or went.
+    """Return by how much added arms reduce the number of initial arms that may be better.
 
-    All arms in play that came later and are not beaten count as better. `quantile` is that of the
-    arms in play.
+    All arms in play that were added later and are not beaten count as better. `quantile` refers to
+    the arms in play.
     """
     facts = tallies.facts
     gone = sum(arm >= facts.first_arms for arm in facts.retired)
@@ -83,9 +83,9 @@ def excess_of_newcomers(tallies: Tallies, beaten: NDArray[np.bool_], quantile: f
 
 
 class Sample:
-    """The arms that were met by chance, in this order, and which of them are open.
+    """The arms that were drawn at random, in the order of the draws, and which of them are open.
 
-    `others` arms, none of them among the first, count as better than the arm that is judged.
+    `others` added arms count as better than the recommended arm.
     """
 
     def __init__(
@@ -104,7 +104,7 @@ class Sample:
         self.arms = facts.first_arms
 
     def sizes(self) -> Iterator[tuple[int, float]]:
-        """Yield the sizes that are looked at, and what is spent on each."""
+        """Yield the sizes that are tested, and the error spent on each."""
         if self.top < 1:
             return
         j, size = 1, self.least()
@@ -121,13 +121,13 @@ class Sample:
         return max(0, self.least() - len(self.open)) if self.top >= 1 else math.inf
 
     def allowed(self, size: int, error: float) -> int:
-        """Return how many arms of `size` may be open; -1 if even none is too many."""
+        """Return how many of `size` arms may be open; -1 if even 0 is too many."""
         return bisect_right(range(size), error, key=lambda few: self.likely(few, size)) - 1
 
     def likely(self, few: int, size: int) -> float:
-        """Return at most how likely so few open arms are, if the arm is not good enough."""
+        """Bound the probability of so few open arms if the recommended arm is not good enough."""
         chance = (1.0 - self.level) * (self.top - few) / self.arms
-        if few >= chance * size:  # it may well be
+        if few >= chance * size:  # not an unlikely number
             return 1.0
         last = (  # the logarithm of the largest term, of a binomial distribution
             math.lgamma(size + 1)
@@ -144,10 +144,10 @@ class Sample:
         return math.exp(last) * (1.0 + float(rest))
 
     def small_enough(self) -> bool:
-        """Whether so few arms are open that the best ones cannot be many."""
+        """Whether so few arms are open that the recommended arm is good enough."""
         opened = np.cumsum(self.open)
         return any(self.likely(int(opened[size - 1]), size) <= e for size, e in self.sizes())
 
     def excess(self, size: int, error: float) -> float:
-        """Return how far a size is from being enough, in parts of it."""
+        """Return how many open arms are too many, as a share of `size`."""
         return float(self.open[:size].sum() - self.allowed(size, error)) / size

@@ -1,7 +1,7 @@
-"""Estimates of all arms that were tried, in columns of numbers.
+"""Statistics of all tried arms, as columns.
 
 With a million arms tried, a Python loop over all of them would be too slow. `Tallies.update` is
-given the arms that have changed, and only these are looked at.
+given the arms that have changed, and processes only these.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from manyarms.inference.confidence_sequences import (
     in_blocks,
     spent_error,
     uniform_half_width,
-    uniform_limits,
+    uniform_interval,
 )
 from manyarms.inference.estimates import ArmEstimate, Progress, is_rate
 from manyarms.inference.facts import Facts
 from manyarms.inference.reported import reward_warnings
-from manyarms.protocol.recommend import KEEP_ERROR, lower_limit
+from manyarms.protocol.recommend import KEEP_ERROR, lower_confidence_bound
 
 ERROR = 0.05  # of all intervals together
 _GIVEN = {"asked": np.int64, "told": np.int64, "total": np.float64, "missing": np.int64,
@@ -33,7 +33,7 @@ _COLUMNS = {"arm": np.int64, **_GIVEN, "_low": np.float64, "_high": np.float64,
 
 
 class Tallies:
-    """The arms of an experiment that were tried, in the order in which they were met.
+    """The arms of an experiment that were tried, in the order of their first pulls or rewards.
 
     An arm's place in this order decides its share of the error (`spent_error`), so it never
     changes.
@@ -41,9 +41,9 @@ class Tallies:
     Attributes
     ----------
     facts
-        What is known of the experiment beside its arms.
+        Facts about the experiment apart from its arms.
     size
-        How many arms there are.
+        The number of arms tried.
     arm, asked, told, total, missing, retired
         Columns: the arm's number, its pulls, its rewards (observed ones too) and their sum, its
         pulls without a reward, and whether it is retired.
@@ -57,15 +57,15 @@ class Tallies:
     retired: NDArray[np.bool_]
     _low: NDArray[np.float64]
     _high: NDArray[np.float64]
-    _stale: NDArray[np.bool_]  # whether the bounds must be computed again
+    _stale: NDArray[np.bool_]  # whether the interval must be computed again
 
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
         self.size = 0
         self._places: dict[int, int] = {}
-        self._limits_due = self._highest_due = True
+        self._intervals_due = self._highest_due = True
         self._highest: int | None = None
-        self._zero_or_one = True  # whether all sums of rewards that were seen are whole numbers
+        self._zero_or_one = True  # whether all sums of rewards are whole numbers
         self._scale = facts.scale
         self._room: dict[str, NDArray[np.generic]] = {
             name: np.zeros(0, kind) for name, kind in _COLUMNS.items()
@@ -75,7 +75,7 @@ class Tallies:
     def update(
         self, facts: Facts, arms: Sequence[int], columns: Mapping[str, Iterable[Any]]
     ) -> None:
-        """Take over what is known now of some arms; new ones get the next places."""
+        """Set the columns of some arms; new arms get the next places."""
         self.facts = facts
         if facts.control is not None and not facts.control.total.is_integer():
             self._zero_or_one = False
@@ -88,7 +88,7 @@ class Tallies:
         if self._zero_or_one:
             total = self.total[places]
             self._zero_or_one = bool((total == np.floor(total)).all())
-        self._stale[places] = self._limits_due = self._highest_due = True
+        self._stale[places] = self._intervals_due = self._highest_due = True
 
     def _grow(self, fresh: list[int]) -> None:
         begin, end = self.size, self.size + len(fresh)
@@ -106,30 +106,30 @@ class Tallies:
     # Queries
 
     def places(self, arms: Collection[int]) -> list[int]:
-        """Return where arms are, of those that were tried."""
+        """Return the places of those arms that were tried."""
         return [self._places[arm] for arm in arms if arm in self._places]
 
     def place(self, arm: int) -> int | None:
-        """Return where an arm is; None if it was never tried."""
+        """Return the place of an arm; None if it was never tried."""
         return self._places.get(arm)
 
-    def limits(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def intervals(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the columns of lower and upper bounds, valid for all arms at once and at any time.
 
         The error is spent over the arms in the order of their first pulls, because the arm that
         looks best was chosen among all of them.
         """
-        if self._limits_due:
+        if self._intervals_due:
             places = np.flatnonzero(self._stale & (self.told > 0))
-            self._low[places], self._high[places] = self.limits_at(places, ERROR)
-            self._stale[places] = self._limits_due = False
+            self._low[places], self._high[places] = self.intervals_at(places, ERROR)
+            self._stale[places] = self._intervals_due = False
         return self._low, self._high
 
-    def limits_at(
+    def intervals_at(
         self, places: NDArray[np.int64], error: float
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the bounds of arms with a known reward, for an error of all together."""
-        return uniform_limits(
+        """Return the intervals of arms with rewards, for an error of all arms together."""
+        return uniform_interval(
             self.told[places],
             self.total[places],
             bounds=self.facts.reward_range,
@@ -138,8 +138,8 @@ class Tallies:
         )
 
     def at(self, place: int) -> ArmEstimate:
-        """Return what is known of the arm at a place."""
-        low, high = self.limits()
+        """Return the estimate of the arm at a place."""
+        low, high = self.intervals()
         told = int(self.told[place])
         return ArmEstimate(
             arm=self.facts.name_of(int(self.arm[place])),
@@ -152,11 +152,11 @@ class Tallies:
         )
 
     def all(self) -> list[ArmEstimate]:
-        """Return what is known of all arms that were tried."""
+        """Return the estimates of all arms that were tried."""
         return [self.at(place) for place in range(self.size)]
 
     def top(self, k: int) -> list[ArmEstimate]:
-        """Return the arm to keep, and others in the order of their lower bounds; `k` in all."""
+        """Return the recommended arm and the next best by lower bound; `k` in all."""
         return [self.at(place) for place in self.best(k)]
 
     @property
@@ -167,11 +167,11 @@ class Tallies:
 
     @property
     def present(self) -> NDArray[np.bool_]:
-        """Whether each arm is in play, and a reward is known of it."""
+        """Whether each arm is in play and has a reward."""
         return (self.told > 0) & ~self.retired
 
     def kept(self) -> int | None:
-        """Return the place of the arm to keep, as simulations do; None if no reward is known."""
+        """Return the place of the recommended arm; None if no arm in play has a reward."""
         chosen = self.facts.chosen
         own = None if chosen is None else self.place(chosen)
         if own is not None and self.told[own] > 0 and not self.retired[own]:
@@ -185,20 +185,22 @@ class Tallies:
         present = self.present
         best, highest = None, -math.inf
         for place in self._worth_a_look(present) if present.any() else ():
-            limit = lower_limit(
+            lower = lower_confidence_bound(
                 int(self.told[place]), float(self.total[place]), self._scale, highest
             )
-            if limit > highest:
-                best, highest = place, limit
+            if lower > highest:
+                best, highest = place, lower
         return best
 
     def _worth_a_look(self, present: NDArray[np.bool_]) -> list[int]:
-        """Return the places that can have the largest lower bound, of equal tallies the first."""
+        """Return the places that can have the largest lower bound; of equal arms, the first."""
         scale, told, total = self._scale, self.told, self.total
         reward = total - scale.low * told if scale.low else total
         good = {int(np.argmax(np.where(present, column, -math.inf))) for column in (reward, told)}
-        bar = max(lower_limit(int(told[k]), float(total[k]), scale, -math.inf) for k in good)
-        # if the rewards of all arms are as small as can be, the first arm is kept
+        bar = max(
+            lower_confidence_bound(int(told[k]), float(total[k]), scale, -math.inf) for k in good
+        )
+        # if all rewards are the smallest possible, the first arm is recommended
         near = np.append(int(np.argmax(present)), self._may_exceed(present, bar))
         order = np.lexsort((total[near], told[near]))  # equal ones stay in their order
         pairs = np.column_stack((told[near], total[near]))[order]
@@ -209,21 +211,23 @@ class Tallies:
     def _may_exceed(self, present: NDArray[np.bool_], bar: float) -> NDArray[np.int64]:
         """Return the places that can have a lower bound of `bar` or more, and some others.
 
-        A bound above a mean takes rewards that speak against this mean by a factor of 1 over the
-        error, even with the likelihood of the best mean for them.
+        If the lower bound is above `bar`, the rewards are likelier by a factor of 1 over the error
+        under their own mean than under `bar`.
         """
         scale, least = self._scale, -math.log(KEEP_ERROR) - 1e-6
         mean = (bar - scale.low) / scale.width if scale.width else 0.0
         enough = 1
         if 0.0 < mean < 1.0:
-            enough = math.ceil(least / -math.log(mean))  # with fewer, even rewards of 1 are not
+            enough = math.ceil(
+                least / -math.log(mean)
+            )  # with fewer, not even rewards of 1 are enough
         near = []
         for part in in_blocks(self.size):
             places = part.start + np.flatnonzero(present[part] & (self.told[part] >= enough))
             told, total = self.told[places], self.total[places]
             if scale.width == 0.0:
-                limits = total / told - uniform_half_width(told, scale.sigma, error=KEEP_ERROR)
-                places = places[limits >= bar - 1e-9 * (1.0 + abs(bar))]
+                lower = total / told - uniform_half_width(told, scale.sigma, error=KEEP_ERROR)
+                places = places[lower >= bar - 1e-9 * (1.0 + abs(bar))]
             elif 0.0 < mean < 1.0:
                 ones = np.minimum((total - scale.low * told) / scale.width, told)
                 above = ones >= mean * told * (1.0 - 1e-9)
@@ -232,7 +236,7 @@ class Tallies:
         return np.concatenate(near)
 
     def best(self, k: int) -> list[int]:
-        """Return `k` places: that of the arm to keep, and others by their lower bounds."""
+        """Return the places of the arms that `top` returns."""
         kept = self.kept()
         if kept is None:
             return []
@@ -240,11 +244,11 @@ class Tallies:
         return [kept, *others][:k]
 
     def _leaders(self, k: int) -> list[int]:
-        """Return the places of the `k` largest lower bounds; ties fall to the arm met first.
+        """Return the places of the `k` largest lower bounds; of equal ones, the arm tried first.
 
-        Arms are met in random order, so this does not favour any of them.
+        Arms are tried in random order, so this favours none.
         """
-        lows = np.where(self.present, self.limits()[0], -math.inf)
+        lows = np.where(self.present, self.intervals()[0], -math.inf)
         there = min(k, int(self.present.sum()))
         least = np.partition(lows, self.size - there)[self.size - there]
         among = np.flatnonzero(lows >= least)
@@ -252,10 +256,10 @@ class Tallies:
         return order
 
     def order(self, sort: str) -> NDArray[np.int64]:
-        """Return all places, the largest first; what nothing is known of comes last."""
+        """Return all places, the largest first; arms without rewards come last."""
         known = self.told > 0
         if sort == "low":
-            keys = np.where(known, self.limits()[0], -math.inf)
+            keys = np.where(known, self.intervals()[0], -math.inf)
         elif sort == "estimate":
             keys = np.where(known, self.total / np.maximum(self.told, 1), -math.inf)
         else:
@@ -263,12 +267,12 @@ class Tallies:
         return np.argsort(-keys, kind="stable")
 
     def rivals(self, place: int) -> int:
-        """Return how many others have an upper bound above an arm's lower one."""
-        low, high = self.limits()
+        """Return how many other arms have an upper bound above the lower bound of this one."""
+        low, high = self.intervals()
         return int((high[self.present] > low[place]).sum()) - 1
 
     def progress(self, stage: str) -> Progress:
-        """Return how far the experiment is; `stage` is where the policy is, in its own words."""
+        """Return the progress of the experiment; `stage` is the policy's text about its stage."""
         facts, control, reward = self.facts, self.facts.control, self.facts.earned
         return Progress(
             pulls=facts.pulls,

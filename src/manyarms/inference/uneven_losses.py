@@ -1,18 +1,18 @@
-r"""Arms whose pulls are abandoned more or less often than those of all others.
+r"""Find arms whose pulls are abandoned more or less often than those of all others.
 
-A verdict holds if whether a reward is told does not depend on the reward. That cannot be seen, but
-one sign of it can: that the share of abandoned pulls differs by arm. If it is p for every pull of
-every arm, then for each arm
+A verdict is valid only if the loss of a reward does not depend on the reward. This cannot be
+observed, but one sign of a problem can: the share of abandoned pulls differs between arms. If the
+share is p for every pull of every arm, then for each arm
 
 .. math::
     E = \frac{\int q^{A} (1 - q)^{N - A} \, d\pi(q) \int r^{B} (1 - r)^{R - B} \, d\pi(r)}
              {\max_p \; p^{A + B} (1 - p)^{N + R - A - B}}
 
-is at most a martingale that begins with 1. Here A of the arm's N pulls were abandoned, and B of the
-R others; the two integrals are over Jeffreys' Beta(1/2, 1/2). By Ville's inequality E exceeds 1/e
-with probability e at most, at any time and for any policy. The error is shared among
-the arms as that of their intervals is (`spent_error`). A pending pull may end in both ways; what
-counts is the way that makes E smallest.
+is at most a martingale that begins at 1. Here A of the arm's N pulls were abandoned, and B of the R
+pulls of other arms. Both integrals are over Jeffreys' Beta(1/2, 1/2). By Ville's inequality E
+exceeds 1/e at any time with probability e at most, whatever the policy does. The error is shared
+among the arms like that of their intervals (`spent_error`). A pending pull can still be abandoned
+or get a reward; the case that makes E smallest is used.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ Numbers = NDArray[Any]
 
 
 class Loss(NamedTuple):
-    """An arm of whose pulls another share was abandoned than of all others."""
+    """An arm whose share of abandoned pulls differs from that of all other arms."""
 
     arm: int
     abandoned: int
     pulls: int
-    others: float  # the share of all others
+    others: float  # the share of all other arms
 
 
 class _Counts(NamedTuple):
@@ -52,7 +52,7 @@ class _Counts(NamedTuple):
 
 
 def uneven_losses(tallies: Tallies, pending: Mapping[int, int]) -> list[Loss]:
-    """Return the arms whose share of abandoned pulls cannot be chance, the clearest first.
+    """Return the arms whose share of abandoned pulls differs by more than chance, clearest first.
 
     Each is compared with the arms that come after it. `pending` has the number of pending pulls of
     each arm.
@@ -71,7 +71,7 @@ def uneven_losses(tallies: Tallies, pending: Mapping[int, int]) -> list[Loss]:
 
 
 def _clearest(counts: _Counts) -> int | None:
-    """Return the place of the arm that differs most from the others, if that is significant."""
+    """Return the place of the arm that differs most from the others; None if it could be chance."""
     least, most = counts.gone, counts.gone + counts.pending
     others = counts.pulls.sum() - counts.pulls
     fewest, largest = least.sum() - least, most.sum() - most  # of the others
@@ -85,7 +85,7 @@ def _clearest(counts: _Counts) -> int | None:
     needed = -np.log(spent_error(ERROR, here + 1))
     pooled = _most_likely(lost + lost_there, pulls + pulls_there)
     bound = _most_likely(lost, pulls) + _most_likely(lost_there, pulls_there) - pooled
-    # the integrals are smaller than what is largest in them
+    # an integral is at most the maximum of its integrand
     able = np.flatnonzero((more | less) & (bound >= needed))
     mixed = _mixed(lost[able], pulls[able]) + _mixed(lost_there[able], pulls_there[able])
     beyond = mixed - pooled[able] - needed[able]
@@ -102,7 +102,7 @@ def _worth_a_look(
     largest: Numbers,
     others: Numbers,
 ) -> Numbers:
-    """Return the places of arms that have enough pulls, without a logarithm of each.
+    """Return the places of arms with enough pulls for an alarm, without computing a logarithm each.
 
     With the share r of the others, log E is at most A log(1/r) + (N - A) log(1/(1 - r)).
     """
@@ -117,7 +117,7 @@ def _worth_a_look(
 
 
 def _counts(tallies: Tallies, pending: Mapping[int, int]) -> _Counts:
-    """Return what became of the pulls of each arm; a control comes first."""
+    """Return the pulls of each arm by their outcome; a control comes first."""
     arm, pulls = tallies.arm.copy(), tallies.asked.copy()
     waiting = np.zeros(tallies.size, np.int64)
     known = {number: count for number, count in pending.items() if number != CONTROL}
@@ -133,12 +133,12 @@ def _counts(tallies: Tallies, pending: Mapping[int, int]) -> _Counts:
 
 
 def _most_likely(lost: Numbers, pulls: Numbers) -> Numbers:
-    """Return the largest log-likelihood that a share can give."""
+    """Return the log-likelihood at the most likely share."""
     return _x_log_x(lost) + _x_log_x(pulls - lost) - _x_log_x(pulls)
 
 
 def _x_log_x(x: Numbers) -> Numbers:
-    return np.asarray(x * np.log(np.maximum(x, 1.0)))  # of whole numbers: 0 for 0
+    return np.asarray(x * np.log(np.maximum(x, 1.0)))  # 0 at 0, for integers
 
 
 def _mixed(lost: Numbers, pulls: Numbers) -> Numbers:

@@ -1,21 +1,21 @@
-"""How much better the recommended arm is than the control, with intervals valid at any time.
+"""Compare the recommended arm with the control: confidence intervals that are valid at any time.
 
 Let C be the mixture of likelihood ratios of the control's rewards at its true mean, and A_k that of
-the k-th arm in the order of first pulls (`uniform_limits` has the formula). Each is a
-supermartingale that begins at 1, for any policy; a reward moves one of them only. So
+the k-th arm in the order of first pulls (`uniform_interval` has the formula). Each is a
+supermartingale that begins at 1, whatever the policy does; a reward changes one of them only. So
 
     C / 2 + (1 + C) / 4 sum_k w_k A_k,   w_k = 6 / (pi k)^2,
 
-is one, too. With probability 1 - delta it always stays below 1/delta. All terms are positive. So
-for every arm k and at any time
+is a supermartingale, too. With probability 1 - delta it stays below 1/delta for ever. All terms are
+positive. So for every arm k and at all times
 
     C / 2 + (1 + C) / 4 w_k A_k < 1/delta,
 
-also for an arm that was chosen because it looks best. The intervals hold the differences and the
-ratios of all pairs of means for which this is true. The
-terms with C or A_k alone keep each mean near its own rewards, and the control's however many arms
-there are. The product rules out that both means are at their worst ends at once. So an interval is
-narrower than the difference of two intervals.
+also for the arm that was chosen because it looks best. The intervals consist of all differences,
+and of all ratios, of pairs of means for which this holds. The terms with C or A_k alone keep each
+mean near its own rewards; the one with C does so for any number of arms. The product rules out that
+both means are at their worst ends at once. So the intervals are narrower than those obtained by
+subtracting one confidence interval from another.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ from manyarms.inference.confidence_sequences import (
     Numbers,
     log_evidence,
     spent_error,
-    uniform_limits,
+    uniform_interval,
 )
 from manyarms.inference.estimates import count, mean_text
 from manyarms.inference.facts import Facts
 from manyarms.inference.tallies import Tallies
 
-_GRID = 128  # means of the arm that are looked at, then again around the best of them
+_GRID = 128  # means of the arm in a search, which is then refined around the best one
 _ROUNDS = 6
 
 
@@ -54,20 +54,21 @@ class Uplift(Tabular):
     mean, control_mean
         The means of their rewards.
     difference, interval
-        Their difference, and a confidence interval for that of the true means. It is valid at any
-        time, and although the arm was chosen because it looks best.
+        The difference of these, and the confidence interval for that of the true means. With
+        probability `confidence`, all intervals that are ever shown are right, however often you
+        look, and although the arm was chosen because it looks best.
     ratio, ratio_interval
-        `mean / control_mean`, with a confidence interval that holds together with the other one.
-        It is NaN without an interval if the control has earned nothing, or if rewards may be
-        negative.
+        `mean / control_mean`, and its confidence interval; both intervals hold together. The ratio
+        is NaN if the control has earned nothing. If rewards can be negative, there is neither.
     told, control_told
         The numbers of their rewards.
     confidence
-        The probability.
+        The probability that all intervals are right.
     rate
         Whether means are rates, which are shown in percent.
     missing
-        Why there is nothing to compare yet, in words; else empty. Then numbers are NaN or infinite.
+        A text that says why there is nothing to compare yet; else empty. Then numbers are NaN or
+        infinite.
 
     Examples
     --------
@@ -76,9 +77,10 @@ class Uplift(Tabular):
     >>> for pull in live.ask(3000):
     ...     live.tell(pull, reward=float(pull.arm != "current" or pull.id % 2 == 0))
     >>> print(live.uplift())
-    +109 % [84.1, 141] over current (47.8 % after 894 rewards; 95 % confidence, valid at any time)
+    +109 % over current, with 95 % confidence from +84.1 % to +141 % (valid at any time; current:
+    47.8 % after 894 rewards)
     >>> print(ma.Prospector().live(n_arms=9).uplift())
-    Nothing to compare yet: there is no control. Set `control` when the experiment begins.
+    Nothing to compare yet: this experiment has no control. Set `control` in a new experiment.
     """
 
     arm: Any
@@ -97,15 +99,15 @@ class Uplift(Tabular):
 
     @property
     def better(self) -> bool | None:
-        """Whether the arm is better than the control; None if neither is shown."""
+        """Whether the arm is shown to be better or worse than the control; None if neither is."""
         low, high = self.interval
         return True if low > 0.0 else False if high < 0.0 else None
 
     def _columns(self) -> dict[str, list[Any]]:
         words = ("interval", "ratio_interval", "rate", "missing")
         named = {name: [value] for name, value in vars(self).items() if name not in words}
-        for name, limits in (("", self.interval), ("ratio_", self.ratio_interval)):
-            named |= {f"{name}low": [limits[0]], f"{name}high": [limits[1]]}
+        for name, (low, high) in (("", self.interval), ("ratio_", self.ratio_interval)):
+            named |= {f"{name}low": [low], f"{name}high": [high]}
         return named
 
     def _caption(self) -> list[str]:
@@ -114,54 +116,78 @@ class Uplift(Tabular):
     def __str__(self) -> str:
         if self.missing:
             return f"Nothing to compare yet: {self.missing}"
+        control = plain(str(self.control), at_most=60)
         if self.arm == self.control:
-            return f"The recommended arm is the control, {plain(str(self.control), at_most=60)}"
-        today = (
-            f"{mean_text(self.control_mean, self.rate)} after {count(self.control_told, 'reward')}"
+            return f"The recommended arm is the control itself, {control}"
+        today = mean_text(self.control_mean, self.rate)
+        return (
+            f"{self.amount} over {control}, with {100 * self.confidence:g} % confidence "
+            f"{self.bounds} (valid at any time; {control}: {today} after "
+            f"{count(self.control_told, 'reward')})"
         )
-        sure = f"{100 * self.confidence:g} % confidence, valid at any time"
-        return f"{self.amount} over {plain(str(self.control), at_most=60)} ({today}; {sure})"
 
     @property
     def amount(self) -> str:
-        """The uplift in percent with its interval; if there is no ratio, the difference."""
-        if math.isnan(self.ratio):
-            low, high = map(signed, self.interval)
-            return f"{signed(self.difference, plus=True)} [{low}, {high}]"
-        low, high = (signed(100.0 * (limit - 1.0)) for limit in self.ratio_interval)
-        return f"{signed(100.0 * (self.ratio - 1.0), plus=True)} % [{low}, {high}]"
+        """The uplift in percent, or the difference of the means if there is no ratio."""
+        if not math.isnan(self.ratio):
+            return f"{signed(100.0 * (self.ratio - 1.0))} %"
+        scale, unit = self._unit
+        return f"{signed(scale * self.difference)}{unit or ' in mean reward'}"
+
+    @property
+    def bounds(self) -> str:
+        """The confidence interval of `amount`."""
+        low, high, unit = *self.interval, ""
+        if not math.isnan(self.ratio):
+            low, high = (100.0 * (bound - 1.0) for bound in self.ratio_interval)
+            unit = " %"
+        else:
+            scale, unit = self._unit
+            low, high = scale * low, scale * high
+        if math.isinf(high):
+            return f"at least {signed(low)}{unit}"
+        return f"from {signed(low)}{unit} to {signed(high)}{unit}"
+
+    @property
+    def _unit(self) -> tuple[float, str]:
+        return (100.0, " percentage points") if self.rate else (1.0, "")
 
 
-def signed(value: float, *, plus: bool = False) -> str:
-    """Return a number in three digits, with a proper minus.
+def signed(value: float) -> str:
+    """Return a number with three digits and its sign.
 
-    >>> signed(12.44, plus=True), signed(-0.5), signed(float("inf"))
-    ('+12.4', '−0.5', '∞')
+    >>> signed(12.44), signed(-0.5), signed(0.0)
+    ('+12.4', '−0.5', '0')
     """
-    if math.isinf(value):
-        return "∞" if value > 0 else "−∞"
     text = f"{value:.0f}" if abs(value) >= 1000 else f"{value:.3g}"
-    return (f"+{text}" if plus and value > 0 else text).replace("-", "−")
+    return (f"+{text}" if value > 0 else text).replace("-", "−")
 
 
 def check_confidence(confidence: Any) -> float:
-    """Return a probability, or raise."""
+    """Return `confidence` as a probability, or raise."""
     return check_number("confidence", confidence, above=0.0, below=1.0)
 
 
 def why_no_uplift(facts: Facts, best: int | None) -> str:
     """Return why the recommended arm cannot be compared with the control; empty if it can."""
     if facts.control is None:
-        return "there is no control. Set `control` when the experiment begins."
+        return "this experiment has no control. Set `control` in a new experiment."
     if best is None:
-        return "no reward has been told yet for any arm in play."
+        return no_rewards(facts)
     if facts.control.told == 0:
-        return f"no reward of the control {facts.control.name!r} has been told yet."
+        return f"no rewards of the control {facts.control.name!r} have been reported yet."
     return ""
 
 
+def no_rewards(facts: Facts) -> str:
+    """Return why no arm can be recommended."""
+    if facts.told or facts.observed:
+        return "every arm with a reward is retired."
+    return "no rewards have been reported yet."
+
+
 def uplift_of(tallies: Tallies, confidence: float) -> Uplift:
-    """Compare the recommended arm with the control; if that is not possible, say why."""
+    """Compare the recommended arm with the control; `missing` says why if that is not possible."""
     facts, best = tallies.facts, tallies.kept()
     if missing := why_no_uplift(facts, best):
         control = facts.control
@@ -201,7 +227,7 @@ def uplift_of(tallies: Tallies, confidence: float) -> Uplift:
 def nothing_to_compare(
     control: str | int | None, control_told: int, confidence: float, missing: str
 ) -> Uplift:
-    """Return the answer where there is nothing to compare."""
+    """Return an uplift without a comparison."""
     anything = (-math.inf, math.inf)
     return Uplift(
         arm=None,
@@ -230,21 +256,21 @@ def compare(
 ) -> tuple[tuple[float, float], tuple[float, float]]:
     """Return confidence intervals for the difference and for the ratio of two means.
 
-    `arm` and `control` are the number and the sum of their rewards, and the arm is number `place`,
-    from 1, in the order of first pulls.
+    `arm` and `control` are the number and the sum of their rewards. `place` is the arm's number in
+    the order of first pulls, from 1.
 
-    >>> limits = compare((800, 240.0), (100, 20.0), place=1, error=0.05, bounds=(0, 1), sigma=0.5)
-    >>> [tuple(round(limit, 3) for limit in some) for some in limits]
+    >>> found = compare((800, 240.0), (100, 20.0), place=1, error=0.05, bounds=(0, 1), sigma=0.5)
+    >>> [tuple(round(end, 3) for end in interval) for interval in found]
     [(-0.1, 0.261), (0.716, 3.917)]
     """
     weight, most = float(spent_error(1.0, place)), 4.0 / error
     own = log_evidence(*control, control[1] / control[0], bounds=bounds, sigma=sigma)
-    least = math.exp(float(own))  # what C is at least
+    least = math.exp(float(own))  # the smallest value of C
 
     def todays(means: Numbers) -> tuple[Numbers, Numbers]:
-        """Return the ends of the control's means that go with means of the arm, if there are any.
+        """Return the range of the control's means that are possible for each mean of the arm.
 
-        Where there is none, the lower end is infinite, and the upper one minus infinite.
+        Where there are none, the range is from infinity to minus infinity.
         """
         evidence = log_evidence(*arm, means, bounds=bounds, sigma=sigma)
         weighed = weight * np.exp(np.minimum(evidence, 700.0))
@@ -252,15 +278,15 @@ def compare(
         there = left > least
         count, total = (np.full(means.shape, float(number)) for number in control)
         errors = 1.0 / np.where(there, left, most)
-        low, high = uniform_limits(count, total, bounds=bounds, sigma=sigma, error=errors)
+        low, high = uniform_interval(count, total, bounds=bounds, sigma=sigma, error=errors)
         return np.where(there, low, np.inf), np.where(there, high, -np.inf)
 
-    # the means of the arm that go with the control's own mean: no others go with any
+    # means of the arm that are possible if the control has its observed mean; no others ever are
     widest = weight * (1.0 + least) / (most - 2.0 * least)
-    ends = uniform_limits(*arm, bounds=bounds, sigma=sigma, error=widest)
+    ends = uniform_interval(*arm, bounds=bounds, sigma=sigma, error=widest)
 
     def largest(value: Callable[[Numbers, Numbers, Numbers], Numbers]) -> float:
-        """Return the largest value of what has a single peak, looking ever closer."""
+        """Return the maximum of a function with a single peak, on finer and finer grids."""
         begin, end, found = float(ends[0]), float(ends[1]), -math.inf
         for _ in range(_ROUNDS):
             means = np.linspace(begin, end, _GRID)

@@ -14,7 +14,7 @@ from manyarms.core.jit import kernel, rare
 from manyarms.core.memory import NO_ROOM, Memory, Record, Records, Word
 from manyarms.core.rng import draw
 from manyarms.instances.world import World, mean_of, reward_of
-from manyarms.protocol.recommend import Scale, lower_limit
+from manyarms.protocol.recommend import Scale, lower_confidence_bound
 
 _NOBODY = -(1 << 62)  # no arm
 NO_ARM = -1
@@ -127,9 +127,9 @@ def best_record(tape: Tape, scale: Scale) -> int:
     best, highest = 0, -math.inf
     for number in range(tape.number.filled[0]):
         record = tape.record[number]
-        limit = lower_limit(record.pulls, record.total, scale, highest)
-        if limit > highest:  # of equal ones the arm met first: arms are met in random order
-            best, highest = number, limit
+        lower = lower_confidence_bound(record.pulls, record.total, scale, highest)
+        if lower > highest:  # of equal ones the arm met first: arms are met in random order
+            best, highest = number, lower
     return best
 
 

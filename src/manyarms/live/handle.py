@@ -497,8 +497,8 @@ class Live:
     def uplift(self, *, confidence: float = CONFIDENCE) -> Uplift:
         """Return how much better the recommended arm is than the control.
 
-        `print` it for "+12.4 % [8.1, 16.9] over current (3.1 % after 5210 rewards; 95 %
-        confidence, valid at any time)".
+        `print` it for "+12.4 % over current, with 95 % confidence from +8.1 % to +16.9 % (valid at
+        any time; current: 3.1 % after 5210 rewards)".
 
         Parameters
         ----------

@@ -1,7 +1,7 @@
 r"""The recommended arm: the one to keep when the pulls are over.
 
 A policy that is made for finding says itself which arm that is: it has a function `recommend`. For
-all others there is one rule, the same live and in simulation: the arm of the largest lower limit of
+all others there is one rule, the same live and in simulation: the arm of the largest lower bound of
 its mean, at 99.9 %. It is chosen among thousands, so an arm that was lucky a few times must not
 win. Measured with five policies, one of them pulling at random, on nine problems from planted means
 to click rates: this rule is never more than 0.007 below the best of seventeen rules. The arm pulled
@@ -16,10 +16,10 @@ from typing import NamedTuple
 from manyarms.core.jit import kernel, rare
 from manyarms.protocol.policy import Policy, layers
 
-KEEP_ERROR = 0.001  # that a limit is wrong, of one arm
+KEEP_ERROR = 0.001  # probability that the lower bound of an arm is wrong
 _LOG_ERROR = math.log(math.pi) - math.log(KEEP_ERROR)
 _NARROWEST = 12.5  # as in `inference.confidence_sequences`
-_TINY = 1e-300  # as there, too: the limit of so small a sum is 0
+_TINY = 1e-300  # as there; for smaller sums the lower bound is 0
 _STEPS = 20  # enough for a billion rewards
 
 
@@ -50,18 +50,18 @@ def sigma_of(policy: Policy) -> float:
 
 
 @kernel
-def lower_limit(count: int, total: float, scale: Scale, at_least: float) -> float:
-    """Return the lower limit of a mean of `count` rewards, or -inf if it is not above `at_least`.
+def lower_confidence_bound(count: int, total: float, scale: Scale, at_least: float) -> float:
+    """Return the lower bound of a mean of `count` rewards, or -inf if it is not above `at_least`.
 
-    It is that of `inference.confidence_sequences.uniform_limits`, for one arm.
+    It is that of `inference.confidence_sequences.uniform_interval`, for one arm.
     """
-    if total / count <= at_least:  # most arms: a limit is below the mean
+    if total / count <= at_least:  # most arms: the bound is below the mean
         return -math.inf
     if scale.width == 0.0:
         wide = count + _NARROWEST
         half = math.sqrt(wide * math.log(wide / (_NARROWEST * KEEP_ERROR * KEEP_ERROR))) / count
-        limit = total / count - scale.sigma * half
-        return limit if limit > at_least else -math.inf
+        lower = total / count - scale.sigma * half
+        return lower if lower > at_least else -math.inf
     ones = min(max((total - scale.low * count) / scale.width, 0.0), float(count))
     if ones <= _TINY:
         return scale.low if scale.low > at_least else -math.inf

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from manyarms.errors import ParameterError, UnknownArmError
 from manyarms.inference.estimates import ArmEstimate, Progress
+from manyarms.inference.next_steps import SERVICE
 from manyarms.inference.tallies import Tallies
 from manyarms.inference.uneven_losses import Loss, uneven_losses
 from manyarms.inference.uplift import Uplift, uplift_of
@@ -87,7 +88,7 @@ class Look:
         except UnknownArmError as error:
             raise ParameterError(f"`target` must name an arm. {error}") from error
         stopped = self.one.state == "stopped"
-        return give_verdict(self.tallies, question, stopped=stopped)
+        return give_verdict(self.tallies, question, stopped=stopped, steps=SERVICE)
 
     def uplift(self, confidence: float) -> Uplift:
         """Return how much better the recommended arm is than the control, or why nobody knows."""

@@ -241,7 +241,7 @@ class ExperimentSummary(Struct, kw_only=True):
     control_pulls: int = 0
     control_mean: float | None = None  # None: no reward of the control is known
     recommended: ArmView | None = None
-    rivals: int = 0  # tried arms whose upper limit is above the recommended arm's lower one
+    rivals: int = 0  # tried arms whose upper bound is above the recommended arm's lower one
     untried: int = 0
     may_stop: bool | None = None  # None: not decided
     outcome: str = ""  # as `Live.verdict` says: "stop", "go on", …
@@ -259,7 +259,7 @@ class Listing(Struct):
 
 
 class Leaders(Struct):
-    """The best arms: the recommended one first, then by the lower limit of their intervals."""
+    """The best arms: the recommended one first, then by lower bound."""
 
     arms: list[ArmView]
     seq: int
@@ -276,22 +276,22 @@ class VerdictView(Struct):
     confidence: float
     target: float | str | None
     margin: float | str
-    limit: float | None  # the lower limit of the arm's mean; None: none is known
+    lower_bound: float | None  # of the arm's mean; None: no reward is known
     tried: int
     beaten: int
     met: int
     unsettled: int
     n_arms: int
     at_first: bool
-    more: int | None  # about how many pulls it takes; None: that cannot be said
-    outlook: str  # in words: what more pulls bring,
+    more: int | None  # about how many more pulls are needed; None: no estimate
+    outlook: str  # texts: what more pulls will do,
     missing: str  # what is missing,
-    advice: str  # what helps,
-    known: str  # and what is known
-    warning: str  # set if so many pulls have no reward that `stop` could be wrong
+    advice: str  # what to do next,
+    known: str  # and what is known about the arm's mean
+    warning: str  # set if rewards look wrong
     rate: bool  # whether means are rates, which are shown in percent
-    headline: str  # what to do, in a line
-    why: str  # all that is said about it
+    headline: str  # whether to stop, and with which arm
+    why: str  # the other texts, joined
     seq: int
 
 
@@ -311,7 +311,7 @@ class UpliftView(Struct, kw_only=True):
     high: float | None = None
     ratio: float | None = None  # null: rewards may be negative, or the control has earned nothing
     ratio_low: float | None = None
-    ratio_high: float | None = None  # null: no limit
+    ratio_high: float | None = None  # null: no bound
     told: int = 0
     control_told: int = 0
     better: bool | None = None  # null: not sure

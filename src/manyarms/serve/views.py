@@ -104,8 +104,9 @@ def verdict(look: Look, **question: Any) -> m.VerdictView:
     if look.experiment.n_all == 0:
         raise TurnError("There are no arms yet. Add some first.", reason="no arms")
     said = look.judged(**question)
-    words = {"headline": said.headline, "why": said.why, "seq": look.experiment.seq}
-    return m.VerdictView(**dataclasses.asdict(said) | {"limit": number_or_none(said.limit)} | words)
+    words: dict[str, Any] = {"headline": said.headline, "why": said.why, "seq": look.experiment.seq}
+    words["lower_bound"] = number_or_none(said.lower_bound)
+    return m.VerdictView(**dataclasses.asdict(said) | words)
 
 
 def uplift(look: Look, confidence: float = CONFIDENCE) -> m.UpliftView:

@@ -273,13 +273,12 @@ def uplift_in_words(uplift: m.UpliftView) -> Judgement | None:
         return None
     if uplift.missing:
         return Judgement("open", "Not compared yet:", uplift.missing)
-    amount, over, _ = uplift.text.partition(" over ")
+    amount, over, rest = uplift.text.partition(" over ")
     if not over:
         return Judgement("open", uplift.text, "")
     kind = "good" if uplift.better else "open" if uplift.better is None else "bad"
-    unsure = "" if uplift.better is not None else " It may be better or worse."
-    sure = f"{100 * uplift.confidence:g} % confidence, valid at any time"
-    return Judgement(kind, amount, f"over {arm_name(uplift.control, 60)}, {sure}.{unsure}")
+    unsure = "" if uplift.better is not None else " It could be better or worse."
+    return Judgement(kind, amount, f"over {rest}.{unsure}")
 
 
 def losses_in_words(pending: m.PendingView) -> str:

@@ -1,0 +1,212 @@
+"""Explain a verdict: its outcome, what is missing, and one piece of advice."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from manyarms.core.tabular import plain
+from manyarms.inference.estimates import count, mean_text, promise
+from manyarms.inference.facts import CONTROL, Facts
+from manyarms.inference.judging import Judged, judge, lower_bound_of
+from manyarms.inference.lost_rewards import lost_rewards_warning
+from manyarms.inference.missing import (
+    is_target,
+    least_quantile,
+    margin_is_possible,
+    missing_for_target,
+    missing_in_sample,
+    missing_of_arms,
+    nothing_earned,
+)
+from manyarms.inference.next_steps import NextSteps
+from manyarms.inference.outlook import (
+    FORECAST,
+    can_forecast,
+    fresh_rate,
+    last_pulls,
+    pulls_missing,
+    settled_share,
+)
+from manyarms.inference.question import QUANTILE, Question
+from manyarms.inference.reported import reward_warnings
+from manyarms.inference.tallies import Tallies
+
+STOP, GO_ON, SETTLED = "stop", "go on", "settled"
+TOO_EARLY, OUT_OF_PULLS, STOPPED = "too early to say", "out of pulls", "stopped"
+NOTHING_EARNED = "nothing earned"
+
+_ALIKE = 100  # arms, at most, that it is sensible to pull equally often
+_SEASON = 1000  # pulls of a season that is advised, at least
+
+
+class _Outlook(NamedTuple):
+    outcome: str
+    more: int | None
+    words: str
+    helps: bool = False  # whether the advice is to go on, without more
+
+
+def no_recommendation(why: str) -> dict[str, Any]:
+    """Return the explanation if no arm can be recommended."""
+    known = {"lower_bound": -math.inf, "more": None, "outlook": "", "advice": "", "known": ""}
+    return known | {"outcome": TOO_EARLY, "missing": why}
+
+
+def explain(
+    tallies: Tallies,
+    best: int,
+    question: Question,
+    judged: Judged,
+    *,
+    stopped: bool,
+    steps: NextSteps,
+) -> dict[str, Any]:
+    """Return the outcome and the texts of a verdict."""
+    facts = tallies.facts
+    lower = lower_bound_of(tallies, best, 1.0 - question.confidence)
+
+    def called(place: int) -> str:
+        return plain(repr(facts.name_of(int(tallies.arm[place]))), at_most=24)
+
+    at_least = f"at least {mean_text(lower, tallies.rate)}"
+    sure = promise(question.confidence)
+    said = no_recommendation("") | {
+        "lower_bound": lower,
+        "known": f"Its mean is {at_least} ({sure}).",
+    }
+    said["warning"] = reward_warnings(facts)
+    if judged.stop:
+        lost = lost_rewards_warning(tallies, best, called(best), judged.slack, question)
+        return said | {"outcome": STOP, "warning": f"{lost} {said['warning']}".strip()}
+    missing, step = _missing(tallies, best, question, judged, called)
+    if nothing := nothing_earned(tallies, called, question.confidence):
+        said["known"] = nothing
+    seen = int(tallies.told[best])
+    mean = float(tallies.total[best]) / seen
+    pulls = max(_SEASON, facts.pulls)
+    if stopped or facts.pulls == facts.horizon:
+        outcome, step = (STOPPED, "stopped") if stopped else (OUT_OF_PULLS, "extend")
+    elif nothing:
+        outcome, step, missing = NOTHING_EARNED, "", ""
+    elif _too_early(tallies, mean, lower):
+        outcome, step = TOO_EARLY, step if step == "wider" else ""
+        so_far = f"{mean_text(mean, tallies.rate)} so far, after {count(seen, 'reward')}"
+        said["known"] = f"Its mean is {so_far}, and {at_least} ({sure})."
+    else:
+        outlook = _outlook(tallies, best, question, judged)
+        outcome, said["outlook"] = outlook.outcome, outlook.words
+        said["more"] = outlook.more
+        if outlook.more is not None and outlook.more > _left(facts):
+            step, pulls = "extend", outlook.more
+        elif outlook.helps:
+            step = ""
+    advice = ""
+    if step:
+        quantile = least_quantile(tallies) if step == "wider" else question.quantile or QUANTILE
+        advice = getattr(steps, step).format(
+            pulls=_rounded_up(pulls), mean=f"{float(f'{mean:.1g}'):g}", quantile=f"{quantile:g}"
+        )
+    if outcome == OUT_OF_PULLS and facts.pending:
+        advice = f"First report the {count(facts.pending, 'pending reward')}. {advice}"
+    return said | {"outcome": outcome, "missing": missing, "advice": advice}
+
+
+def _missing(
+    tallies: Tallies,
+    best: int,
+    question: Question,
+    judged: Judged,
+    called: Callable[[int], str],
+) -> tuple[str, str]:
+    """Return what is missing, and the name of the step that helps (a field of `NextSteps`)."""
+    few = tallies.facts.n_arms <= _ALIKE
+    if question.target is not None:
+        missing = missing_for_target(tallies, best, question, judged.bar)
+        if is_target(tallies, best, question):
+            return missing, "itself"
+        if question.rival in (None, CONTROL):
+            return missing, "search" if tallies.size < tallies.facts.n_arms else "easier"
+        if not margin_is_possible(tallies, question):
+            return missing, ""  # it says what to do
+        return missing, "few" if few else "easier"
+    if judged.samples and int(tallies.present.sum()) < tallies.facts.n_arms:
+        missing = missing_in_sample(tallies, judged.met, judged.samples, question)
+        if judged.samples[0].top < 1:
+            return missing, "wider" if least_quantile(tallies) < 1.0 else "easier"
+        draws = all(sample.draws_missing() for sample in judged.samples)
+        return missing, "search" if draws else "easier"
+    return missing_of_arms(tallies, called, judged, question), "few" if few else "easier"
+
+
+def _too_early(tallies: Tallies, mean: float, lower: float) -> bool:
+    """Whether the true mean could be half of the observed mean."""
+    scale = tallies.facts.scale
+    if scale.width == 0.0:
+        return mean - lower > scale.sigma
+    return lower - scale.low <= (mean - scale.low) / 2.0
+
+
+def _outlook(tallies: Tallies, best: int, question: Question, judged: Judged) -> _Outlook:
+    """Return whether to go on, and for about how many pulls."""
+    facts = tallies.facts
+    of, _ = last_pulls(tallies)
+    itself = is_target(tallies, best, question)
+    if question.rival == CONTROL and not itself:  # it gets its share whatever the policy does
+        words = "More pulls will make this more precise: the control keeps its share of them."
+        return _Outlook(GO_ON, None, words, helps=True)
+    more = None if itself else _pulls_missing(tallies, best, question, judged)
+    share = settled_share(tallies, best)
+    if (more is None or math.isinf(more)) and share:
+        words = (
+            f"The policy, {facts.policy}, gave it {100 * share:.0f} % of the last {of} pulls. "
+            f"If this continues, more pulls will not lead to “stop”."
+        )
+        return _Outlook(SETTLED, None, words)
+    if itself:
+        return _Outlook(GO_ON, None, "")
+    if more is None:
+        words = "There is no estimate yet of how many more pulls this will take."
+        return _Outlook(GO_ON, None, words, helps=not can_forecast(tallies))
+    if math.isinf(more):
+        words = (
+            f"Not even {FORECAST} times as many pulls would be enough, if they were like the last "
+            f"{of}."
+        )
+        return _Outlook(GO_ON, None, words)
+    draws = _draws_missing(judged)
+    words = (
+        f"This will take {'at least' if draws else 'about'} {float(f'{more:.1g}'):.0f} more pulls, "
+        f"if they are like the last {of}"
+    )
+    left = _left(facts)
+    words = f"{words}, but only {left} are left." if more > left else f"{words}."
+    return _Outlook(GO_ON, math.ceil(more), words, helps=True)
+
+
+def _pulls_missing(tallies: Tallies, best: int, question: Question, judged: Judged) -> float | None:
+    """Return how many more pulls are needed; infinity if too many, None without an estimate."""
+    draws = _draws_missing(judged)
+    if not draws:
+        return pulls_missing(tallies, lambda later: judge(later, best, question).stop)
+    rate = fresh_rate(tallies)
+    return math.ceil(draws / rate) if rate and math.isfinite(draws) else None
+
+
+def _draws_missing(judged: Judged) -> float:
+    return min((sample.draws_missing() for sample in judged.samples), default=0)
+
+
+def _left(facts: Facts) -> float:
+    return math.inf if facts.horizon is None else facts.horizon - facts.pulls
+
+
+def _rounded_up(pulls: float) -> int:
+    """Return a number with one digit that is not zero, at least as large.
+
+    >>> _rounded_up(1001), _rounded_up(3000)
+    (2000, 3000)
+    """
+    unit = int(10 ** (len(str(math.ceil(pulls))) - 1))
+    return math.ceil(pulls / unit) * unit
