@@ -26,7 +26,7 @@ class Judged(NamedTuple):
 
     arm: int
     stop: bool
-    limit: float
+    lower_bound: float
     tried: int
     beaten: int
     met: int
@@ -40,8 +40,8 @@ def _known(game: Experiment, arm: int) -> tuple[int, float]:
     return (0, 0.0) if tally is None else (tally.known, tally.total)
 
 
-def limits_of(game: Experiment, error: float = 0.05) -> dict[int, tuple[float, float]]:
-    """Return the limits of every arm of which a reward is known."""
+def intervals_of(game: Experiment, error: float = 0.05) -> dict[int, tuple[float, float]]:
+    """Return the interval of every arm with a reward."""
     told = [(k, arm) for k, arm in enumerate(game.tally, 1) if _known(game, arm)[0] > 0]
     known = [_known(game, arm) for _, arm in told]
     low, high = uniform_interval(
@@ -52,7 +52,7 @@ def limits_of(game: Experiment, error: float = 0.05) -> dict[int, tuple[float, f
         error=spent_error(error, [k for k, _ in told]),
     )
     ends = zip(low.tolist(), high.tolist(), strict=True)
-    return {arm: limits for (_, arm), limits in zip(told, ends, strict=True)}
+    return {arm: intervals for (_, arm), intervals in zip(told, ends, strict=True)}
 
 
 def kept(game: Experiment) -> int:
@@ -65,17 +65,17 @@ def kept(game: Experiment) -> int:
     for arm in game.tally:
         count, total = _known(game, arm)
         if count > 0 and arm not in game.retired:
-            limit = lower_confidence_bound(count, total, scale, highest)
-            if limit > highest:
-                best, highest = arm, limit
+            lower_bound = lower_confidence_bound(count, total, scale, highest)
+            if lower_bound > highest:
+                best, highest = arm, lower_bound
     return best
 
 
 def top(game: Experiment, k: int) -> list[int]:
     """Return the arm to keep, and others by their lower bounds."""
-    own, limits = kept(game), limits_of(game)
-    others = [arm for arm in limits if arm not in game.retired and arm != own]
-    return [own, *heapq.nlargest(k - 1, others, key=lambda arm: limits[arm][0])]
+    own, intervals = kept(game), intervals_of(game)
+    others = [arm for arm in intervals if arm not in game.retired and arm != own]
+    return [own, *heapq.nlargest(k - 1, others, key=lambda arm: intervals[arm][0])]
 
 
 def evidence(count: int, total: float, bar: float, game: Experiment) -> float:
@@ -103,9 +103,9 @@ def judged(game: Experiment, epsilon: float, quantile: float, confidence: float)
     error, facts = 1.0 - confidence, facts_of(game, int)
     sampled = can_sample(facts, quantile, error)
     share = INTERVALS * error if sampled else error
-    limits, arm = limits_of(game, share), kept(game)
-    bar = limits[arm][0] + epsilon
-    beaten = {a for a, (_, high) in limits.items() if high <= bar or a == arm}
+    intervals, arm = intervals_of(game, share), kept(game)
+    bar = intervals[arm][0] + epsilon
+    beaten = {a for a, (_, high) in intervals.items() if high <= bar or a == arm}
     better = game.n_arms - len(beaten - game.retired)
     met = [a for a in game.tally if a < game.first_arms and a not in game.named]
     met = met if exchangeable(game.policy) else []
@@ -120,15 +120,15 @@ def judged(game: Experiment, epsilon: float, quantile: float, confidence: float)
         a for a, x in zip(met, against, strict=True)
         if a not in beaten and (x <= 1.0 / LEVELS[0] or not sampled)
     ]  # fmt: skip
-    left: Any = [a for a in limits if a not in beaten and a not in game.retired]
-    highest = heapq.nlargest(3, left, key=lambda a: limits[a][1])
+    left: Any = [a for a in intervals if a not in beaten and a not in game.retired]
+    highest = heapq.nlargest(3, left, key=lambda a: intervals[a][1])
     return Judged(
         arm=arm,
         stop=better <= math.floor(quantile * game.n_arms) or few,
-        limit=limits_of(game, error)[arm][0],
-        tried=len(limits),
+        lower_bound=intervals_of(game, error)[arm][0],
+        tried=len(intervals),
         beaten=len(beaten),
         met=len(met),
         unsettled=len(unsettled),
-        highest=[(a, limits[a][1]) for a in highest],
+        highest=[(a, intervals[a][1]) for a in highest],
     )

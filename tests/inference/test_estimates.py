@@ -43,7 +43,7 @@ def test_estimates_are_those_computed_by_hand() -> None:
     assert live.recommend() == a
 
 
-def test_limits_are_scaled_to_the_range() -> None:
+def test_intervals_are_scaled_to_the_range() -> None:
     rewards = [float(k % 2) for k in range(400)]
     narrow, wide = (
         _told({"a": [scale * reward - shift for reward in rewards]}, reward_range=limits)
@@ -118,7 +118,7 @@ def test_words() -> None:
     live = ma.MOSSPlusPlus().live(arms=["a", "b\nc"], horizon=64, seed=1)
     assert str(live) == (
         "moss++\n0 of 64 pulls (0 %)\n0 rewards told, 0 pending, 0 abandoned\n"
-        "0 arms tried; 2 to choose from"
+        "0 arms tried; 2 available"
     )
     for pull in live.ask(2):
         live.tell(pull, 0.25)
@@ -127,7 +127,7 @@ def test_words() -> None:
     assert str(live.progress()) == (
         "3 of 64 pulls (4.69 %), iteration 1 of 3\n"
         "2 rewards told, 1 pending, 0 abandoned; mean reward 0.25\n"
-        "2 arms tried; 1 to choose from"
+        "2 arms tried; 1 available"
     )
     low, high = live.recommend().interval
     assert str(live).splitlines()[-2:] == [
@@ -145,7 +145,7 @@ def test_words() -> None:
     asked = next(pull for pull in live.ask(60) if pull.arm[0] == "x")
     long = next(arm for arm in live.arms() if arm.arm == asked.arm)
     assert str(long).startswith("arm 'xxxxx")
-    assert "…: nothing known (" in str(long)
+    assert "…: no rewards yet (" in str(long)
     assert len(str(long)) < 120
 
 
@@ -195,15 +195,15 @@ def test_means_are_in_percent_where_they_are_rates() -> None:
     assert str(live.recommend()).startswith(f"arm 'a': 25 %, between {low} and {high} (")
     assert "mean reward 25 %" in str(live.progress())
     assert f"25 % in [{low}, {high}]" in str(live)
-    assert live.verdict(target=0.9).goal == "above 90 %"
-    assert "mean is 25 %, so another arm" in live.verdict(target=0.9).missing
+    assert live.verdict(target=0.9).goal == "its mean is above 90 %"
+    assert "mean is 25 %, which" in live.verdict(target=0.9).missing
     html = live._repr_html_()
     assert ">25 % <" in html
     assert ">100 %</text>" in html
     for mean in ("0.3", "0.333"):  # two halves are a whole number, and no reward of 0 or 1
         live.tell(live.ask(), 0.5)
         assert f"mean reward {mean}\n" in str(live.progress())
-        assert live.verdict(target=0.9).goal == "above 0.9"
+        assert live.verdict(target=0.9).goal == "its mean is above 0.9"
     loaded = copied(live)
     loaded.tell(loaded.ask(), 0.5)
     assert "mean reward 0.357\n" in str(loaded.progress())

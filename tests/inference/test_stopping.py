@@ -51,7 +51,7 @@ def test_targets_are_seldom_reached_by_chance(game: Any) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("game", "error"), [(ALIKE, 0.05), (RIVAL, 0.9)], ids=["number", "arm"])
-def test_limits_of_each_arm_alone_would_be_wrong(
+def test_intervals_of_each_arm_alone_would_be_wrong(
     game: Any, error: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Else the test above could not fail."""
@@ -59,7 +59,7 @@ def test_limits_of_each_arm_alone_would_be_wrong(
     assert stops(24, **game) > WRONG
 
 
-def test_a_target_is_reached_when_the_limit_is_above_it() -> None:
+def test_a_target_is_reached_when_the_lower_bound_is_above_it() -> None:
     live = new(n_arms=3)
     live.observe(0, [1.0, 0.0] * 100)
     live.observe(1, [1.0] * 200)
@@ -67,8 +67,7 @@ def test_a_target_is_reached_when_the_limit_is_above_it() -> None:
     assert live.verdict(target=limit - 1e-9).stop
     above = live.verdict(target=limit)
     assert not above.stop
-    assert above.headline.startswith("Go on: arm 1 is the best so far, and not yet shown to be ab")
-    assert (above.target, above.limit) == (limit, limit)
+    assert (above.target, above.lower_bound) == (limit, limit)
     high = live.arms()[0].interval[1]
     gap = limit - high
     for margin in (gap - 1e-9, f"{100 * (limit / high - 1) - 1e-6:.9f}%"):
@@ -76,10 +75,6 @@ def test_a_target_is_reached_when_the_limit_is_above_it() -> None:
     for margin in (gap + 1e-9, f"{100 * (limit / high - 1) + 1e-6:.9f}%"):
         said = live.verdict(target="0", margin=margin)
         assert not said.stop
-        assert "the upper bound of '0' and the margin." in said.missing
-    assert "No reward of '2' is known" in live.verdict(target="2").missing
-    assert "It is the arm" in live.verdict(target="1").missing
-    assert "another arm must be found" in live.verdict(target=1.0).missing
     named = ma.MOSS().live(arms=[3, 7], horizon=9, seed=1)
     named.observe(7, 1.0)
     assert not named.verdict(target="7").stop
@@ -92,18 +87,18 @@ def test_a_target_is_reached_when_the_limit_is_above_it() -> None:
         live.verdict(target="70 %")
     odd = ma.MOSS().live(arms=["70%", "b"], horizon=9, seed=1)
     assert odd.verdict(target="70%").target == "70%"  # which is an arm
-    with pytest.raises(ma.ParameterError, match="`epsilon` must be left out where `target` is"):
+    with pytest.raises(ma.ParameterError, match="`epsilon` cannot be combined with `target`"):
         live.verdict(target=0.5, epsilon=0.1)
-    with pytest.raises(ma.ParameterError, match="`margin` must be left out unless"):
+    with pytest.raises(ma.ParameterError, match="`margin` needs a `target` that names"):
         live.verdict(target=0.5, margin=0.1)
 
 
-def test_a_share_is_a_difference_of_the_limit() -> None:
+def test_a_share_is_a_difference_of_the_lower_bound() -> None:
     """Within 20 % of c is within L / 4 of it, if L is 80 % of c."""
     live = new(n_arms=3)
     for arm, ones in enumerate((150, 138, 10)):
         live.observe(arm, [1.0] * ones + [0.0] * (200 - ones))
-    limit = live.verdict().limit
+    limit = live.verdict().lower_bound
     for percent in (5, 20, 30, 40, 60):
         share = percent / 100
         here = live.verdict(epsilon=f"{percent}%")
@@ -128,7 +123,7 @@ def test_epsilon_is_a_setting(tmp_path: Any) -> None:
     free = ma.MOSS(sigma=2.0).live(n_arms=3, horizon=9, reward_range=None)
     assert free.verdict().epsilon == pytest.approx(0.4)
     for asked in (free, below):
-        with pytest.raises(ma.ParameterError, match="`epsilon` must be a number where rewards may"):
+        with pytest.raises(ma.ParameterError, match="`epsilon` must be a number if rewards can"):
             asked.verdict(epsilon="10%")
     with pytest.raises(ma.ParameterError, match="`epsilon` must be a number"):
         ma.MOSS().live(n_arms=3, horizon=9, epsilon=0)
@@ -145,26 +140,13 @@ def test_a_policy_that_keeps_to_one_arm_has_settled() -> None:
     live = Fixed(arm=3).live(n_arms=9, seed=1)
     _played(live, 199, [0.5] * 9)
     assert live.verdict().outcome == "go on"
-    assert "cannot be said yet" in live.verdict().outlook
     _played(live, 1, [0.5] * 9)
     said = live.verdict()
     assert (said.outcome, said.stop, said.more) == ("settled", False, None)
-    assert said.headline == (
-        "Go on with another policy, or deploy arm 3 without a guarantee: this policy pulls almost "
-        "only that arm."
-    )
-    assert said.outlook == (
-        "The policy, fixed(arm=3), gave it 100 % of the last 200 pulls. If it goes on like this, "
-        "no stop will come."
-    )
-    assert "the policy uniform" in said.advice
     assert copied(live).verdict() == said
-    for arm in range(9):  # the way out that it names
-        live.observe(arm, [0.0] * 500)
-    live.observe(3, [1.0] * 500)
+    follow(live, said.advice)
+    _played(live, 1000, [float(arm == 3) for arm in range(9)])
     assert live.verdict().stop
-    asked = live.verdict(target=0.99)
-    assert (asked.outcome, asked.more) == ("settled", None)
 
 
 def test_it_has_not_settled_while_others_are_pulled() -> None:
@@ -198,15 +180,18 @@ def test_few_pulls_are_left() -> None:
     _played(live, 300, [0.3, 0.6, 0.5])
     said = live.verdict()
     assert said.more is not None
-    assert re.fullmatch(
-        r"It takes about \d+ more pulls, if they go as the last 300 did, and 10 are left\.",
-        said.outlook,
-    )
-    assert "season" in said.advice
+    follow(live, said.advice)
+    _played(live, said.more, [0.3, 0.6, 0.5])
     sample = ma.Prospector().live(n_arms=50_000, seed=1)
     _played(sample, 210, np.full(50_000, 0.9))
     drawn = sample.verdict()
-    assert "were drawn at random so far" in drawn.missing
+    assert drawn.missing.startswith("Only ")
+
+
+def follow(live: ma.Live, advice: str) -> Any:
+    """Carry out the call in an advice, as someone who pastes it."""
+    (call,) = re.findall(r"live\.\w+\(.*\)", advice)
+    return eval(call, {"live": live, "ma": ma})
 
 
 def test_a_season_tries_the_arms_that_are_missing() -> None:
@@ -216,8 +201,7 @@ def test_a_season_tries_the_arms_that_are_missing() -> None:
     _played(live, 3000, means, seed=2)
     said = live.verdict(epsilon="20%")
     assert (said.outcome, said.met < 168) == ("settled", True)
-    assert "A season with the policy empmoss++ helps" in said.advice
-    live.season(policy=ma.EmpMOSSPlusPlus(), horizon=3000, seed=2)
+    follow(live, said.advice)
     _played(live, 3000, means, seed=3)
     assert live.verdict(epsilon="20%").stop
 
@@ -226,7 +210,7 @@ def test_a_control_is_a_target() -> None:
     """The limits are those of `uplift`, of which tests of its own say how often they are wrong."""
     live = ma.MOSS().live(n_arms=3, horizon=3000, seed=1, control="today", share=0.4)
     luck = np.random.default_rng(1)
-    assert live.verdict(target="control").headline.startswith("Too early to say: no reward")
+    assert live.verdict(target="control").headline.startswith("Too early to say: no rewards")
     while live.pulls < 1500:
         pull = live.ask()
         live.tell(pull, float(luck.random() < (0.5 if pull.arm == "today" else 0.8)))
@@ -236,7 +220,6 @@ def test_a_control_is_a_target() -> None:
         for name in ("control", "today"):
             said = live.verdict(target=name, margin=margin)
             assert said.stop
-            assert "it is better than 'today' by more than" in said.headline
             assert not live.verdict(target=name, margin=above).stop
     asked = live.verdict(target="control", margin=0.9)
     assert (asked.outcome, asked.missing) == ("go on", f"So far: {live.uplift()}.")
@@ -260,7 +243,14 @@ def test_a_share_is_saved_as_it_was_given(epsilon: str) -> None:
 
 def test_targets_that_cannot_be() -> None:
     live = ma.MOSS().live(n_arms=3, horizon=9, seed=1)
-    for wrong in (70, -0.1, "9" * 5000):
+    for wrong, hint in (
+        (70, "For 70 %, pass 0.7"),
+        (-0.1, "between 0 and 1, got -0.1"),
+        (101, "1"),
+    ):
+        with pytest.raises(ma.ParameterError, match=hint):
+            live.verdict(target=wrong)
+    for wrong in ("9" * 5000, "x"):
         with pytest.raises((ma.ParameterError, ma.UnknownArmError)):
             live.verdict(target=wrong)
 
@@ -271,8 +261,8 @@ def test_the_control_is_called_by_its_name() -> None:
         pull = live.ask()
         live.tell(pull, float(pull.arm == "cur" and pull.id % 2 == 0))
     verdict = live.verdict(target="control")
-    assert (verdict.arm, verdict.target, verdict.goal) == ("cur", "cur", "better than 'cur'")
-    assert verdict.missing == "So far: The recommended arm is the control, cur."
+    assert (verdict.arm, verdict.target, verdict.goal) == ("cur", "cur", "it is better than 'cur'")
+    assert verdict.headline == "Settled on arm 'cur': it is itself the target."
 
 
 @pytest.mark.parametrize("policy", [ma.MOSS(), ma.Prospector()], ids=str)
@@ -287,21 +277,19 @@ def test_if_nothing_is_ever_earned_that_is_said(policy: ma.Policy) -> None:
     assert (verdict.outcome, verdict.stop) == ("nothing earned", False)
     assert verdict.headline.startswith("Nothing earned so far: ")
     arms = {arm.arm: arm for arm in live.arms()}
-    said = r"All 501 rewards of (\d+) arms in play are 0, the smallest there can be\. The mean of "
+    said = r"All 501 rewards of (\d+) arms are 0, the smallest possible\. The mean of "
     found = re.search(
         said + r"arm (\d+), which has the most rewards, is at most (\S+) % \(", str(verdict)
     )
     assert found is not None
     assert int(found[1]) <= len(arms)
     assert 100 * arms[int(found[2])].interval[1] <= float(found[3]) < 100
-    assert live.verdict().outcome == "out of tries"
+    assert live.verdict().outcome == "out of pulls"
     assert "All 600 rewards" in str(live.verdict())
     below = policy.live(n_arms=2, horizon=600, seed=1, reward_range=(-2.0, 1.0))
     for _ in range(150):
         below.tell(below.ask(), -2.0)
-    assert "All 150 rewards of 2 arms in play are -2, the smallest" in str(
-        below.verdict(epsilon=0.01)
-    )
+    assert "All 150 rewards of 2 arms are -2, the smallest" in str(below.verdict(epsilon=0.01))
     below.tell(below.ask(), -1.5)
     assert below.verdict(epsilon=0.01).outcome != "nothing earned"
 
@@ -313,8 +301,6 @@ def test_retired_arms_that_hold_the_verdict_up_are_counted() -> None:
     good = [arm.arm for arm in live.arms() if arm.estimate == 1.0]
     assert "retired" not in live.verdict().missing
     live.retire(good[:150])
-    found = re.search(
-        r"Of these, (\d+) were retired, and no pull will tell", live.verdict().missing
-    )
+    found = re.search(r"Of these, (\d+) are retired", live.verdict().missing)
     assert found is not None
     assert 0 < int(found[1]) <= 150

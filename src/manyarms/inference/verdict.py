@@ -184,9 +184,12 @@ class StopVerdict:
             return f"Too early to say: go on. The best so far is {name}."
         if self.outcome == NOTHING_EARNED:
             return "Nothing earned so far: check that successes are reported, then go on."
+        itself = self.target == str(self.arm)
         if self.outcome == SETTLED:
+            if itself:
+                return f"Settled on {name}: {self._doubt}."
             return f"Settled on {name} without a guarantee: {self._doubt}."
-        link = "and" if self.target == str(self.arm) else "but"
+        link = "and" if itself else "but"
         if self.outcome == GO_ON:
             return f"Go on: {name} is the best so far, {link} {self._doubt}."
         return f"{self.outcome.capitalize()}. Best so far: {name}, {link} {self._doubt}."
@@ -239,10 +242,13 @@ class StopVerdict:
     def _compared(self) -> str:
         """How the other arms compare, if the verdict is "stop"."""
         if self._all_arms or self.met == 0:
-            rest, tried = self.tried - self.beaten, count(self.tried, "arm")
+            rest = self.tried - self.beaten
             if rest:
-                return f"Only {rest} of the {tried} tried could be better by more than that."
-            return f"None of the {tried} tried can be better by more than that."
+                return (
+                    f"Only {rest} of the {self.tried} arms tried could be better by more than that."
+                )
+            more = f"None of the {self.tried} arms tried can be better by more than that."
+            return more if self.tried > 1 else ""
         all_but = f"all but {self.unsettled}" if self.unsettled else "each"
         return (
             f"For {all_but} of the {count(self.met, 'arm')} tried at random, the rewards speak "
@@ -257,7 +263,9 @@ class StopVerdict:
     @property
     def _rivals(self) -> str:
         """The arms that the arm is compared with."""
-        arms = count(self.n_arms, "initial arm" if self.at_first else "arm")
+        if self.n_arms == 1:
+            return "the only arm"
+        arms = f"{self.n_arms} {'initial ' if self.at_first else ''}arms"
         if self._all_arms:
             return f"the best of all {arms}"
         return f"the best arm, leaving aside the top {100 * self.quantile:g} % of the {arms}"
