@@ -115,7 +115,7 @@ def plays(
     arrive, retire
         For arms that come and go; without them, handles refuse to add or retire arms.
     recommend
-        The arm to keep, where the policy knows better than the largest lower limit.
+        The arm to recommend, if not the one of the largest lower bound.
     """
     needed: tuple[Any, ...] = (reset, ask, tell)
     others: tuple[Any, ...] = (count_late, generation, arrive, retire, recommend)
