@@ -23,7 +23,11 @@ from numpy.typing import NDArray
 
 import manyarms as ma
 from manyarms.core.statistics import mean_limits, ratio_interval
-from manyarms.inference.confidence_sequences import spent_error, uniform_half_width, uniform_interval
+from manyarms.inference.confidence_sequences import (
+    spent_error,
+    uniform_half_width,
+    uniform_interval,
+)
 from manyarms.instances import Gaussian, Instance, planted
 
 Numbers = NDArray[np.float64]

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 import manyarms as ma
-from manyarms.inference.late_rewards import late_rewards_warning
 from manyarms.inference.next_steps import HANDLE, SERVICE
 from manyarms.inference.question import asked
+from manyarms.inference.reported import late_rewards_warning
 from manyarms.inference.verdict import give_verdict
 from tests.fixed import Fixed
 from tests.inference.games import new
