@@ -226,4 +226,4 @@ def test_missing_rewards_of_the_control_are_told() -> None:
     for margin in (None, "5%"):
         said = live.verdict(target="control", margin=margin)
         assert said.stop
-        assert "of its rival" in said.warning
+        assert "of those of the target" in said.warning

@@ -116,8 +116,8 @@ def test_only_clicks_are_told_and_a_warning_says_so(clock: Clock) -> None:
     with pytest.warns(RewardWarning, match="tell a reward of 0 for them, or set `window`"):
         live.ask()
     live.ask(256)  # it warns once
-    assert "the largest there can be" in live.progress().warning
-    assert "the largest there can be" in str(live.verdict())
+    assert "the largest possible" in live.progress().warning
+    assert "the largest possible" in str(live.verdict())
     assert live.progress().warning in str(live.progress())
 
 
