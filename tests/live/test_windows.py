@@ -113,7 +113,9 @@ def test_only_clicks_are_told_and_a_warning_says_so(clock: Clock) -> None:
     for k, pull in enumerate(live.ask(255)):
         if k % 5 == 0:
             live.tell(pull, 1.0)
-    with pytest.warns(RewardWarning, match="report a reward of 0 for each, or start an experiment with `window`"):
+    with pytest.warns(
+        RewardWarning, match="report a reward of 0 for each, or start an experiment with `window`"
+    ):
         live.ask()
     live.ask(256)  # it warns once
     assert "the largest possible" in live.progress().warning
