@@ -148,8 +148,7 @@ def test_what_is_said() -> None:
     assert str(uplift) == (
         f"+{100 * (uplift.ratio - 1):.3g} % over current, with 95 % confidence from {low} to "
         f"{high} (valid at any time; current: {100 * uplift.control_mean:.3g} % after "
-        f"{control.told} "
-        f"rewards)"
+        f"{control.told} rewards)"
     )
     wider = live.uplift(confidence=0.999)
     assert wider.interval[0] < uplift.interval[0]

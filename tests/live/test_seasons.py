@@ -161,7 +161,7 @@ def test_observed_arms_come_first_and_their_rewards_are_used() -> None:
     assert pull.arm not in (77, 999_999)  # rewards of these were used
     assert (pull.id, live.pulls, live.horizon) == (0, 1, 998)
     assert live.progress().observed == 1
-    assert "1 observed reward left" in str(live.progress())
+    assert "1 observed reward not used yet" in str(live.progress())
 
 
 def test_no_pull_is_refused_halfway_because_rewards_were_observed() -> None:

@@ -113,11 +113,13 @@ def test_only_clicks_are_told_and_a_warning_says_so(clock: Clock) -> None:
     for k, pull in enumerate(live.ask(255)):
         if k % 5 == 0:
             live.tell(pull, 1.0)
-    with pytest.warns(RewardWarning, match="tell a reward of 0 for them, or set `window`"):
+    with pytest.warns(
+        RewardWarning, match="report a reward of 0 for each, or start an experiment with `window`"
+    ):
         live.ask()
     live.ask(256)  # it warns once
-    assert "the largest there can be" in live.progress().warning
-    assert "the largest there can be" in str(live.verdict())
+    assert "the largest possible" in live.progress().warning
+    assert "the largest possible" in str(live.verdict())
     assert live.progress().warning in str(live.progress())
 
 

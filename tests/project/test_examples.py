@@ -115,7 +115,7 @@ def test_new_arms(run: Run) -> None:
 def test_seasons(run: Run) -> None:
     output = run("seasons")
     assert "Stop and deploy arm" in output
-    assert "of 20000 arms (95 % confidence)." in output
+    assert "of the 20000 arms (95 % confidence)." in output
     shares = re.findall(r"(\S+) % are better", output)
     assert len(shares) == 2
     assert max(map(float, shares)) < 5.0

@@ -97,26 +97,26 @@ def test_what_uplift_says(served: InThread) -> None:
     status, said = call(served.port, "GET", f"{path}/uplift")
     assert (status, said["missing"], said["control"]) == (
         200,
-        "no reward has been told yet for any arm in play.",
+        "no rewards have been reported yet.",
         "current",
     )
     assert call(served.port, "GET", f"{path}/uplift?confidence=1")[0] == 422
     call(served.port, "POST", f"{path}/arms", {"names": ["a", "b"]})
     name = path.rsplit("/", 1)[1]
     with remote_of(served, name) as remote:
-        assert "no reward has been told" in remote.uplift().missing
+        assert "no rewards have been reported" in remote.uplift().missing
         for pull in remote.ask(200):
             remote.tell(pull, float(pull.arm == "a"))
         uplift = remote.uplift(confidence=0.9)
         assert (uplift.arm, uplift.control_mean, uplift.better) == ("a", 0.0, True)
         assert uplift.ratio_interval[1] == float("inf")
         said = call(served.port, "GET", f"{path}/uplift?confidence=0.9")[1]
-        assert " rewards; 90 % confidence, valid at any time)" in said["text"]
+        assert "+100 percentage points over current, with 90 % confidence from +" in said["text"]
         assert said["ratio"] is None  # nothing was earned
     plain = path_of(new_name())
     assert call(served.port, "PUT", plain, {"n_arms": 3})[0] == 201
     missing = call(served.port, "GET", f"{plain}/uplift")[1]["missing"]
-    assert missing == "there is no control. Set `control` when the experiment begins."
+    assert missing == "this experiment has no control. Set `control` in a new experiment."
 
 
 @pytest.mark.parametrize(
@@ -158,7 +158,7 @@ def test_the_page_says_it_right_under_the_arm(
     amount = said.split(" over ", maxsplit=1)[0]
     place = shown.index('id="uplift"')
     assert amount in shown[place : place + 200]
-    assert "over now &amp; then, 95 % confidence, valid at any time." in shown
+    assert "over now &amp; then, with 95 % confidence from " in shown
     table = shown.partition('id="today"')[2].partition("</table>")[0].replace("\u00a0", " ")
     for number in (f"{100 * best.estimate:.3g} %", f"{best.pulls:,}", "now &amp; then", "Clicks"):
         assert number in table

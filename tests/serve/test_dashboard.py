@@ -134,7 +134,7 @@ def test_the_page_says_what_a_person_needs(gallery: InThread) -> None:
     assert order == sorted(order)
     for words_of in (
         "May I stop?",
-        "arms drawn may still be better by more than 10 %; to stop, at most",
+        "arms tried at random; to stop, this must be ruled out for all",
         "caption 0",
     ):
         assert words_of in page
@@ -193,7 +193,7 @@ def test_words_for_verdicts() -> None:
     about |= {"state": "running", "recommended": arm}
     words: dict[str, Any] = {"headline": "Do it.", "advice": "Why."}
     for outcome, kind, title in (("stop", "good", "Stop"), ("go on", "open", "Go on"),
-                                 ("out of tries", "part", "Out of tries")):  # fmt: skip
+                                 ("out of pulls", "part", "Out of pulls")):  # fmt: skip
         told = m.ExperimentSummary(**about, **words, outcome=outcome)
         assert verdict(told) == (kind, title, "Why.", "Do it.")
     kept = m.ExperimentSummary(**about)  # not loaded since it was created

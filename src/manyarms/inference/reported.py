@@ -15,7 +15,7 @@ _NEARLY_ALL = 0.99
 
 
 def no_delays() -> list[list[float]]:
-    """Return the number, the sum and the sum of squares of the rewards of each bin: none yet."""
+    """Return empty bins: the number, the sum and the sum of squares of the rewards of each."""
     return [[0, 0.0, 0.0] for _ in range(len(DELAYS) + 1)]
 
 

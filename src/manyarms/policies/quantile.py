@@ -120,7 +120,7 @@ class Quantile(IndexPolicy):
     >>> print(live.progress())
     100 pulls, round 6
     100 rewards told, 0 pending, 0 abandoned; mean reward 0 %
-    5 arms tried; 1000000 to choose from
+    5 arms tried; 1000000 available
     """
 
     name = "quantile"
