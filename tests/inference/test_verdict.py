@@ -245,7 +245,7 @@ def test_arms_that_chance_could_not_bring_are_taken_off() -> None:
     assert live.verdict().missing.startswith(
         "63 of the 1000 initial arms could not be drawn at random: "
     )
-    assert live.verdict().advice.endswith(" live.verdict(quantile=0.063).")
+    assert live.verdict().advice.endswith(" live.verdict(epsilon='10%', quantile=0.063).")
     assert "could not be drawn" not in live.verdict(quantile=0.063).missing
     assert live.verdict().met == 0  # the observed one was not met by chance
     live.restore(1)

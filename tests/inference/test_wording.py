@@ -117,7 +117,7 @@ def test_what_a_verdict_prints(
 
 def test_advice_of_a_handle_can_be_pasted() -> None:
     for text in HANDLE[:-1]:
-        advice = text.format(pulls=1000, mean=0.5, quantile=0.05)
+        advice = text.format(pulls=1000, mean=0.5, epsilon="'10%'", quantile=0.05)
         live = settled()
         (call,) = re.findall(r"live\.\w+\(.*\)", advice)
         eval(call, {"live": live, "ma": ma})

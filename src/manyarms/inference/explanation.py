@@ -106,7 +106,10 @@ def explain(
     if step:
         quantile = least_quantile(tallies) if step == "wider" else question.quantile or QUANTILE
         advice = getattr(steps, step).format(
-            pulls=_rounded_up(pulls), mean=f"{float(f'{mean:.1g}'):g}", quantile=f"{quantile:g}"
+            pulls=_rounded_up(pulls),
+            mean=f"{float(f'{mean:.1g}'):g}",
+            epsilon=repr(question.epsilon.given),
+            quantile=f"{quantile:g}",
         )
     if outcome == OUT_OF_PULLS and facts.pending:
         advice = f"First report the {count(facts.pending, 'pending reward')}. {advice}"

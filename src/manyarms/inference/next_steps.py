@@ -8,7 +8,7 @@ from typing import NamedTuple
 class NextSteps(NamedTuple):
     """Texts for each situation. Those of a handle contain a call that can be pasted.
 
-    They are formatted with `pulls` (a horizon), `mean` (a target) and `quantile`.
+    They are formatted with `pulls` (a horizon), `mean` (a target), `epsilon` and `quantile`.
     """
 
     few: str  # every arm counts, and some have too few rewards
@@ -25,7 +25,7 @@ HANDLE = NextSteps(
     'live.season(policy=ma.policy("uniform"), horizon={pulls}).',
     easier="Say which mean is good enough, for example live.verdict(target={mean}).",
     search="To search among more arms: live.season(policy=ma.EmpMOSSPlusPlus(), horizon={pulls}).",
-    wider="Leave aside more of the best arms: live.verdict(quantile={quantile}).",
+    wider="Leave aside more of the top arms: live.verdict(epsilon={epsilon}, quantile={quantile}).",
     itself="To compare it with the best arm instead: live.verdict(quantile={quantile}).",
     extend="To continue after the last pull: live.season(horizon={pulls}).",
     stopped="A stopped experiment cannot be resumed. To continue, create a new one.",

@@ -1,7 +1,7 @@
 r"""Decide whether an experiment can stop, with a guarantee that holds at any time.
 
-*A target.* The k-th arm tried is chosen before any of its rewards is known. So its own confidence
-interval is ever wrong with probability delta_k at most. The delta_k sum to delta. So with
+*A target.* The k-th arm tried is chosen before any of its rewards is known. So the probability that
+its own confidence interval is ever wrong is at most delta_k. The delta_k sum to delta. So with
 probability 1 - delta no interval of any arm is ever wrong, not even that of an arm that was chosen
 for its interval. If the lower bound of x is above a number, so is its mean. If the lower bound of x
 is above the upper bound of another arm, then the mean of x is above the mean of that arm. For a
@@ -41,11 +41,11 @@ is too many, the statement is about the initial arms.
 *Any time.* Intervals and evidence hold at all times at once. The sample is tested at the sizes k_0,
 1.5 k_0, … only. Its error is spent over these sizes, and over u, rounded up to 0, 1, 3, 7, ….
 
-*Without a sample.* If all arms in play but floor(q N) have an upper bound of at most c, then x is
-good enough, however the arms were chosen. The upper bounds are those that hold for all arms at
-once. This is the only way if no sample of N arms can be large enough for q and delta, or if the
-policy is not known to draw arms at random. Then all of delta is spent on intervals. Whether this is
-so does not change during an experiment.
+*Without a sample.* If all but floor(q n) of the n arms in play have an upper bound of at most c,
+then x is good enough, however the arms were chosen. The upper bounds are those that hold for all
+arms at once. This is the only way if no sample of N arms can be large enough for q and delta, or if
+the policy is not known to draw arms at random. Then all of delta is spent on intervals. Whether
+this is so does not change during an experiment.
 """
 
 from __future__ import annotations
