@@ -13,7 +13,7 @@ import pytest
 
 from manyarms.errors import StoreUnavailableError
 from manyarms.live.experiment import Experiment
-from manyarms.serve import leader
+from manyarms.serve import leader, loading
 from manyarms.store import EventStore
 from tests.serve.machines import InThread, call, in_thread, new_name, opened, path_of, row_of, wait
 
@@ -47,7 +47,7 @@ def beat_goes_on(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
 def test_the_heart_beats_while_many_experiments_are_loaded(
     store: str, monkeypatch: pytest.MonkeyPatch, beat_goes_on: Callable[[], None]
 ) -> None:
-    names, go, load = [new_name() for _ in range(30)], threading.Event(), leader._load
+    names, go, load = [new_name() for _ in range(30)], threading.Event(), loading.read
     with opened(store) as other:
         for name in names:
             other.create(name, {})
@@ -56,7 +56,7 @@ def test_the_heart_beats_while_many_experiments_are_loaded(
         assert go.wait(60)
         return load(store, name)
 
-    monkeypatch.setattr(leader, "_load", slowly)
+    monkeypatch.setattr(loading, "read", slowly)
     with in_thread(store) as one, ThreadPoolExecutor(30) as pool:
         try:
             asked = [pool.submit(call, one.port, "GET", path_of(name)) for name in names]

@@ -13,7 +13,7 @@ import pytest
 import manyarms as ma
 from manyarms.live import recorder
 from manyarms.live.opening import replayed
-from manyarms.serve import clock, experiment, leader, snapshots
+from manyarms.serve import clock, experiment, loading
 from manyarms.store import EventStore
 from tests.serve.machines import TOKEN, call, in_thread, new_name, opened, path_of, row_of, wait
 
@@ -64,13 +64,13 @@ def test_many_windows_that_end_together_end_in_pieces(
 def test_loading_one_does_not_hold_up_another(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    go, load = threading.Event(), leader._load
+    go, load = threading.Event(), loading.read
 
     def slowly(store: Any, name: str) -> Any:
         assert name != "slow" or go.wait(60)
         return load(store, name)
 
-    monkeypatch.setattr(leader, "_load", slowly)
+    monkeypatch.setattr(loading, "read", slowly)
     with in_thread(f"sqlite:///{tmp_path}/x.db") as one, ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(call, one.port, "PUT", path_of("slow"), {"n_arms": 9}, timeout=60)
         try:
@@ -153,7 +153,7 @@ def test_keys_that_are_not_in_memory_are_found_in_the_store(
     store: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(experiment, "MOST_KEYS", 3)
-    monkeypatch.setattr(leader, "MOST_KEYS", 3)
+    monkeypatch.setattr(loading, "MOST_KEYS", 3)
     path = path_of(new_name())
     for turn in range(2):
         with in_thread(store) as one:
@@ -171,7 +171,7 @@ def test_keys_that_are_not_in_memory_are_found_in_the_store(
 def test_a_service_that_ends_kills_the_process_that_makes_a_snapshot(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(snapshots, "SNAPSHOT_EVERY", 20)
+    monkeypatch.setattr(recorder, "SNAPSHOT_EVERY", 20)
     begun, slow = tmp_path / "begun", tmp_path / "slow"
     slow.write_text(f"#!/bin/sh\ntouch {begun}\nexec sleep 600\n")
     slow.chmod(0o700)

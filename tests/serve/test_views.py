@@ -161,7 +161,7 @@ def test_rewards_that_a_window_fills_in_are_no_late_rewards(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("late", [False, True])
 def test_all_warn_of_the_same_rewards(tmp_path: Path, late: bool) -> None:
-    """Whoever reports clicks only, or zeros late, is told by handle, client, API, list and page."""
+    """Handle, client, API, list and page warn if only clicks are reported, or zeros come late."""
     at = 1_000_000.0
     path = tmp_path / "clicks.db"
     with ma.Prospector().live(n_arms=50, seed=1, store=path, name="clicks", now=lambda: at) as live:
@@ -173,7 +173,7 @@ def test_all_warn_of_the_same_rewards(tmp_path: Path, late: bool) -> None:
         for pull in pulls[100:] if late else ():
             live.tell(pull, 0.0)
         said = live.progress().warning
-        assert ("Set `window` and `hold`" in said) == late
+        assert ("with `window` and `hold`" in said) == late
         assert ("Nearly all 100 rewards told are 1" in said) == (not late)
     with in_thread(f"sqlite:///{path}") as one:
         url = f"http://127.0.0.1:{one.port}"

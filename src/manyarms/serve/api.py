@@ -113,7 +113,7 @@ async def change(service: Service, request: Request) -> Response:
     """Change when an arm is good enough to stop."""
     given = msgspec.structs.asdict(request.body)
     changes = {name: value for name, value in given.items() if value is not UNSET}
-    settings = (await service.leader.find(request.experiment)).experiment.settings
+    settings = (await service.leader.loader.find(request.experiment)).experiment.settings
     with as_refusals():
         if "epsilon" in changes:
             check_setting(changes["epsilon"], settings.reward_range)
@@ -127,7 +127,7 @@ async def delete(service: Service, request: Request) -> Response:
     """Delete a stopped experiment. Its rows are deleted later, some at a time."""
     name, leader = request.experiment, service.leader
     try:
-        one: ServedExperiment | None = await leader.find(name)
+        one: ServedExperiment | None = await leader.loader.find(name)
     except RefusedError as error:
         if error.failure.code != "replay":
             raise
@@ -189,7 +189,7 @@ async def season(service: Service, request: Request) -> Response:
 async def events(service: Service, request: Request) -> Response:
     """Return a page of events: those after the number `after`, at most `limit`."""
     query: q.EventsQuery = request.query
-    one = await service.leader.find(request.experiment)
+    one = await service.leader.loader.find(request.experiment)
     if query.after >= one.committed:
         return answered(m.EventPage([], None))
     control = one.experiment.settings.control

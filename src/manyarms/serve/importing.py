@@ -120,7 +120,7 @@ def _check_same(same: ServedExperiment, one: ServedExperiment) -> None:
 @contextlib.asynccontextmanager
 async def _importing(service: Service, name: str) -> AsyncIterator[ServedExperiment]:
     """Allow one request at a time to change the names of arms."""
-    one = await service.leader.find(name)
+    one = await service.leader.loader.find(name)
     if one.importing.locked():
         raise refuse(409, "importing", f"Arms are being added to {name}. Wait until that is done.")
     async with one.importing:

@@ -10,17 +10,15 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
-import gc
 import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
-from manyarms.errors import ManyarmsError, StoreError, StoreUnavailableError
-from manyarms.live.opening import continue_experiment
+from manyarms.errors import StoreError
 from manyarms.serve import clock
 from manyarms.serve.errors import (
     BrokenError,
@@ -28,10 +26,10 @@ from manyarms.serve.errors import (
     RefusedError,
     unavailable,
     unknown,
-    unknown_experiment,
     unreachable,
 )
-from manyarms.serve.experiment import MOST_ENDED, MOST_KEYS, Batch, ServedExperiment
+from manyarms.serve.experiment import Batch, ServedExperiment
+from manyarms.serve.loading import Loader
 from manyarms.serve.messages import Failure
 from manyarms.serve.snapshots import Snapshots
 from manyarms.store import EventStore
@@ -43,10 +41,8 @@ _SAID_EVERY = 4.0  # seconds between two looks at who leads
 _JOINING = 0.002  # seconds that requests may still join a group
 _TIDIED_EVERY = 600.0  # seconds between two deletions of rows that are no longer needed
 _KEYS_KEPT = 48 * 3600.0  # seconds that idempotency keys are kept
-_RETRY = 10.0  # seconds until an experiment that cannot be loaded is tried again
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 0.05, 5.0  # seconds between two looks at windows
 _ENDING = 5.0  # seconds that a process which ends waits for its last commits
-_LOADERS = 3  # threads that load experiments: one for windows, one for the list, one for requests
 _logger = logging.getLogger("manyarms.serve")
 
 
@@ -67,7 +63,7 @@ class Leader:
 
     def __init__(self, store: EventStore, url: str) -> None:
         self.store, self.url = store, url
-        self.snapshots = Snapshots(self)
+        self.snapshots, self.loader = Snapshots(self), Loader(self)
         self.experiments: dict[str, ServedExperiment] = {}
         self.leads = self.closing = False
         self.why_not = "this process is starting"
@@ -75,10 +71,6 @@ class Leader:
         self.seconds: deque[float] = deque(maxlen=1000)  # that commits took
         self.events = self.terms = 0
         self._committer = ThreadPoolExecutor(1, "commits")
-        self._loaders = ThreadPoolExecutor(_LOADERS, "loads")
-        self._load_in_turn = asyncio.Lock()
-        self._loading: dict[str, asyncio.Task[ServedExperiment]] = {}
-        self._broken: dict[str, tuple[float, Failure]] = {}
         self._deleting: set[str] = set()
         self._dirty: dict[ServedExperiment, None] = {}  # in the order of their requests
         self._group: list[Batch] = []
@@ -132,7 +124,7 @@ class Leader:
         self._lost.clear()
         self.leads, self.why_not = True, ""
         self.terms += 1
-        self.in_background(self._load_those_with_windows())
+        self.in_background(self.loader.load_those_with_windows())
         _logger.info("leads")
         self.settled.set()
 
@@ -168,8 +160,7 @@ class Leader:
         self.leads = False
         dropped = dict.fromkeys(self.experiments.values()) | self._dirty
         self.experiments, self._dirty, self._busy = {}, {}, False
-        self._loading.clear()
-        self._broken.clear()
+        self.loader.reset()
         error = LostError(self.why_not)
         for one in dropped:
             one.drop(error)
@@ -238,94 +229,34 @@ class Leader:
     @contextlib.contextmanager
     def deleting(self, name: str) -> Iterator[None]:
         """Refuse requests for an experiment while it is deleted."""
-        self._check_stays(name)
+        self.check_stays(name)
         self._deleting.add(name)
         try:
             yield
         finally:
             self._deleting.discard(name)
 
-    def _check_stays(self, name: str) -> None:
+    def check_stays(self, name: str) -> None:
+        """Refuse a request for an experiment that is being deleted."""
         if name in self._deleting:
             raise unavailable(f"{name!r} is being deleted. Nothing was done.")
 
     def deleted(self, name: str) -> None:
         """Begin to delete the rows of an experiment that was deleted."""
-        self._broken.pop(name, None)
+        self.loader.forget(name)
         self.in_background(self._tidy())
 
-    # Loading
+    # Experiments
 
     def loaded(self, name: str) -> ServedExperiment | None:
         """Return an experiment if it is loaded."""
         return self.experiments.get(name) if self.leads and name not in self._deleting else None
 
-    async def find(self, name: str) -> ServedExperiment:
-        """Return an experiment; load it if necessary."""
-        one = self.loaded(name)
-        if one is not None:
-            return one
-        self.check_leads()
-        self._check_stays(name)
-        until, failure = self._broken.get(name, (0.0, None))
-        if failure is not None and until > time.monotonic():
-            raise RefusedError(failure)
-        task = self._loading.get(name)
-        if task is None:
-            task = self._loading[name] = self.in_background(self._load(name))
-        return await asyncio.shield(task)
-
-    def trouble(self, name: str) -> str:
-        """Return why the last attempt to load an experiment failed; empty if it did not."""
-        failure = self._broken.get(name, (0.0, None))[1]
-        return "" if failure is None else failure.message
-
-    async def _load(self, name: str) -> ServedExperiment:
-        term = self.terms
-
-        def load() -> ServedExperiment:
-            self.check_leads()  # it may have waited for its turn through the end of a term
-            return _load(self.store, name)
-
-        try:
-            one = await asyncio.get_running_loop().run_in_executor(self._loaders, load)
-        except StoreUnavailableError as error:
-            raise unreachable(error) from error
-        except RefusedError:
-            raise
-        except Exception as error:  # it concerns this experiment only
-            _logger.error("%s", error, exc_info=not isinstance(error, ManyarmsError))
-            failure = Failure("replay", f"{name} cannot be loaded: {error}", 503)
-            self._broken[name] = time.monotonic() + _RETRY, failure
-            raise RefusedError(failure) from error
-        finally:
-            if term == self.terms:
-                self._loading.pop(name, None)
-        if term != self.terms or not self.leads:
-            raise unavailable("Another process leads. Send it again.")
-        self._check_stays(name)
+    def play(self, one: ServedExperiment) -> None:
+        """Play an experiment that was loaded."""
         one.wake = self._wake
-        self.experiments[name] = one
-        self._broken.pop(name, None)
+        self.experiments[one.name] = one
         self._watch(one)
-        if gc.get_freeze_count():  # as `server.run` does in a process of its own
-            gc.freeze()
-        return one
-
-    async def _load_those_with_windows(self) -> None:
-        """Load the experiments whose windows must be watched."""
-        records = await self.read(self.store.experiments)
-        await self._load_each(one.name for one in records if one.spec.get("window") is not None)
-
-    async def load_in_turn(self, names: Iterable[str]) -> None:
-        """Load experiments one by one, however many pages of the list ask for some."""
-        async with self._load_in_turn:
-            await self._load_each(names)
-
-    async def _load_each(self, names: Iterable[str]) -> None:
-        for name in names:
-            with contextlib.suppress(RefusedError):
-                await self.find(name)
 
     def drop(self, one: ServedExperiment, why: str = "the experiment was loaded again") -> None:
         """Drop one experiment from memory, with what was not committed yet."""
@@ -441,25 +372,10 @@ class Leader:
             for task in list(self._tasks):
                 task.cancel()
         self._committer.shutdown()
-        self._loaders.shutdown(wait=False, cancel_futures=True)
+        self.loader.close()
         await asyncio.to_thread(self._leave)
 
     def _leave(self) -> None:
         with contextlib.suppress(StoreError):
             self.store.resign()
         self.store.close()
-
-
-def _load(store: EventStore, name: str) -> ServedExperiment:
-    """Load an experiment with the answers to its last asks, and how its last pulls ended."""
-    if store.find(name) is None:
-        raise unknown_experiment(name)
-    arena, recording = continue_experiment(store, name, None, clock.now)
-    one = ServedExperiment(arena, recording.record, saved=recording.saved)
-    for request in store.last_requests(one.id, MOST_KEYS):
-        one.keys[request.key] = request.digest, request.answer.encode()
-    one.all_keys = len(one.keys) < MOST_KEYS
-    for event in store.events(one.id, max(0, one.experiment.seq - MOST_ENDED)):
-        one.learn(event)
-    one.look.refresh()  # here and not in the event loop: there may be a million arms
-    return one

@@ -43,7 +43,7 @@ def _key_in(headers: Headers) -> str | None:
 
 async def _asked_before(service: Service, name: str, key: str, k: int) -> bytes | None:
     """Return the stored answer to an ask with this key, if not all keys are in memory."""
-    one = service.leader.loaded(name) or await service.leader.find(name)
+    one = service.leader.loaded(name) or await service.leader.loader.find(name)
     if one.all_keys or key in one.keys:
         return None
     found = await service.leader.read(service.leader.store.request, one.id, key)

@@ -145,7 +145,7 @@ class Service:
 
         A refusal also waits for the commit: it may follow from a change that is not committed yet.
         """
-        one = self.leader.loaded(name) or await self.leader.find(name)
+        one = self.leader.loaded(name) or await self.leader.loader.find(name)
         refusal: RefusedError | None = None
         try:
             try:
@@ -163,7 +163,7 @@ class Service:
 
     async def set_status(self, name: str, **changes: Any) -> ServedExperiment:
         """Change what the store keeps beside the events, one request after the other."""
-        one = await self.leader.find(name)
+        one = await self.leader.loader.find(name)
         async with one.changing:
             if one.gone:
                 raise unavailable(f"{name!r} was loaded again. Nothing was done: send it again.")
@@ -175,7 +175,7 @@ class Service:
 
     async def view(self, what: str, name: str, **chosen: Any) -> Any:
         """Return a view of an experiment: a type of `messages`."""
-        return self._view(await self.leader.find(name), what, **chosen)
+        return self._view(await self.leader.loader.find(name), what, **chosen)
 
     def _view(self, one: ServedExperiment, what: str, **chosen: Any) -> Any:
         try:
@@ -198,7 +198,7 @@ class Service:
         names = [record.name for record in page]
         new = [name for name in names if self.leader.loaded(name) is None]
         if new:
-            loading = self.leader.in_background(self.leader.load_in_turn(new))
+            loading = self.leader.in_background(self.leader.loader.load_in_turn(new))
             await asyncio.wait({loading}, timeout=_LOADING)
         found = []
         for record in page:
@@ -207,7 +207,7 @@ class Service:
                 if one is not None:
                     found.append(self._view(one, "summary"))
                 else:
-                    found.append(unloaded(record, self.leader.trouble(record.name)))
+                    found.append(unloaded(record, self.leader.loader.trouble(record.name)))
         return m.Listing(found, names[-1] if more else None)
 
     def note(self, caller: Caller | None, experiment: str, action: str) -> None:
