@@ -113,7 +113,7 @@ def reproduce(names: Sequence[str], work: Work, plan: Sequence[Sweep], full: boo
         work.doing("deciding the claims")
         claims = paper_claims(played)
         sections.append(report.claims_section(claims))
-        lead.append(report.tally(claims))
+        lead.append(report.overall(claims))
         work.wrote("Claims", report.claims_csv(work.out / "claims.csv", claims), begun)
         lines = ["", *report.last_lines(claims, None if full else _minutes(plan, work))]
     begun = time.perf_counter()

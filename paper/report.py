@@ -144,10 +144,10 @@ def claims_section(claims: Sequence[Claim]) -> Section:
     return Section("The claims", [how], tables=[TextTable(head, rows)])
 
 
-def tally(claims: Sequence[Claim]) -> str:
+def overall(claims: Sequence[Claim]) -> str:
     """Count the verdicts in a sentence.
 
-    >>> tally([Claim(1, "", "", ()), Claim(2, "", "", (), stand_in=True)])
+    >>> overall([Claim(1, "", "", ()), Claim(2, "", "", (), stand_in=True)])
     'Of 2 claims, 0 hold, 0 fail, 1 is undecided. 1 was not checked.'
     """
     checked = [claim for claim in claims if not claim.stand_in]
@@ -174,7 +174,7 @@ def last_lines(claims: Sequence[Claim], minutes: float | None) -> list[str]:
         for claim in group:
             counts = f" ({claim.counts})" if claim.counts else ""
             lines.append(f"  {claim.number:>2}  {claim.text}{counts}")
-    lines += ["", tally(claims)]
+    lines += ["", overall(claims)]
     if any(claim.stand_in for claim in claims):
         lines.append(STAND_IN)
     if any(claim.said == Verdict.OPEN for claim in claims):

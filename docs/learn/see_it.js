@@ -83,7 +83,7 @@
   }
 
   // By phase: how often each member was chosen until t, and how often that was a best arm.
-  function tallies(game, end) {
+  function pullsUntil(game, end) {
     const chosen = game.phases.map(() => new Map());
     for (let t = 0; t < end; t++) {
       const member = game.members[t], phase = chosen[game.phase[t]];
@@ -131,7 +131,7 @@
   }
 
   function drawRows(game, t) {
-    const rows = byId("rows"), said = [], until = tallies(game, t), lengths = game.phases.map(() => 0);
+    const rows = byId("rows"), said = [], until = pullsUntil(game, t), lengths = game.phases.map(() => 0);
     for (const k of game.phase) lengths[k]++;
     rows.replaceChildren();
     game.phases.forEach((phase, k) => {

@@ -117,7 +117,7 @@ class UnknownArmError(ManyarmsError, KeyError):
 
 
 class TurnError(ManyarmsError, RuntimeError):
-    """A call that the game does not allow now; nothing was changed.
+    """A call that the experiment does not allow now; nothing was changed.
 
     Attributes
     ----------

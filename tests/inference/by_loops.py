@@ -36,13 +36,13 @@ class Judged(NamedTuple):
 
 def _known(game: Experiment, arm: int) -> tuple[int, float]:
     """Return the number and the sum of an arm's known rewards."""
-    tally = game.tally.get(arm)
-    return (0, 0.0) if tally is None else (tally.known, tally.total)
+    counts = game.counts.get(arm)
+    return (0, 0.0) if counts is None else (counts.known, counts.total)
 
 
 def intervals_of(game: Experiment, error: float = 0.05) -> dict[int, tuple[float, float]]:
     """Return the interval of every arm with a reward."""
-    told = [(k, arm) for k, arm in enumerate(game.tally, 1) if _known(game, arm)[0] > 0]
+    told = [(k, arm) for k, arm in enumerate(game.counts, 1) if _known(game, arm)[0] > 0]
     known = [_known(game, arm) for _, arm in told]
     low, high = uniform_interval(
         [count for count, _ in known],
@@ -62,7 +62,7 @@ def kept(game: Experiment) -> int:
     if own >= 0 and own not in game.retired and _known(game, own)[0] > 0:
         return own
     best, highest, scale = -1, -math.inf, scale_of(game.policy, game.reward_range)
-    for arm in game.tally:
+    for arm in game.counts:
         count, total = _known(game, arm)
         if count > 0 and arm not in game.retired:
             lower_bound = lower_confidence_bound(count, total, scale, highest)
@@ -107,7 +107,7 @@ def judged(game: Experiment, epsilon: float, quantile: float, confidence: float)
     bar = intervals[arm][0] + epsilon
     beaten = {a for a, (_, high) in intervals.items() if high <= bar or a == arm}
     better = game.n_arms - len(beaten - game.retired)
-    met = [a for a in game.tally if a < game.first_arms and a not in game.named]
+    met = [a for a in game.counts if a < game.first_arms and a not in game.named]
     met = met if exchangeable(game.policy) else []
     against = [evidence(*_known(game, a), bar, game) for a in met]
     samples = [

@@ -28,7 +28,7 @@ def in_turn(live: ma.Live, pulls: int) -> None:
 def counts(live: ma.Live) -> tuple[int, ...]:
     """Everything that an event changes, counted."""
     game = live._experiment
-    told = sum(tally.told for tally in list(game.tally.values()))  # a signal may come
+    told = sum(counts.told for counts in list(game.counts.values()))  # a signal may come
     return game.pulls, told, len(game.abandoned), game.n_all, len(game.retired)
 
 
@@ -49,7 +49,7 @@ def step(live: ma.Live) -> None:
         live.add_arms([f"new {arms}"] if named else 1)
     elif 0.55 <= luck < 0.56 and arms - retired > 3:
         known = chance.random() < 0.5
-        number = chance.choice(list(live._experiment.tally)) if known else chance.randrange(arms)
+        number = chance.choice(list(live._experiment.counts)) if known else chance.randrange(arms)
         while number in live._experiment.retired:
             number = chance.randrange(arms)
         live.retire(live._arena.arms.name(number))

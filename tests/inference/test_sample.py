@@ -128,7 +128,7 @@ def _observed_first(world: World) -> None:
 def _observed_in_between(world: World) -> None:
     """What was drawn is observed, too: the poor arms ten times as often."""
     world.play(200, silent=world.best[::2])
-    for arm in list(world.live._experiment.tally):
+    for arm in list(world.live._experiment.counts):
         rewards = 1 if world.means[arm] else 10
         world.live.observe(arm, [world.reward(arm) for _ in range(rewards)])
     world.look()
@@ -149,7 +149,7 @@ def _restored(world: World) -> None:
 def _catalogue(world: World) -> None:
     """The catalogue changes in mid-game: arms go, come, and come back."""
     world.play(100, silent=world.best[::3])
-    gone = [arm for arm in world.best + world.poor if arm not in world.live._experiment.tally][:3]
+    gone = [arm for arm in world.best + world.poor if arm not in world.live._experiment.counts][:3]
     world.live.retire(gone)
     world.live.add_arms(100)  # all poor
     world.means = np.concatenate([world.means, np.zeros(100)])
@@ -210,9 +210,9 @@ def _move_silent_arms_back(monkeypatch: pytest.MonkeyPatch) -> None:
     begin = Experiment.begin_season
 
     def dealt_anew(experiment: Experiment, *given: Any) -> None:
-        silent = [arm for arm in experiment.tally if experiment.tally[arm].known == 0]
+        silent = [arm for arm in experiment.counts if experiment.counts[arm].known == 0]
         for arm in silent:
-            experiment.tally[arm] = experiment.tally.pop(arm)
+            experiment.counts[arm] = experiment.counts.pop(arm)
         experiment.columns = None
         begin(experiment, *given)
 
@@ -233,8 +233,8 @@ def test_silent_arms_stay_where_they_were_drawn(tmp_path: Path) -> None:
     world = World(1)
     world.play(60, silent=world.best)
     live = world.live
-    order = list(live._experiment.tally)
-    silent = [arm for arm in order if live._experiment.tally[arm].known == 0]
+    order = list(live._experiment.counts)
+    silent = [arm for arm in order if live._experiment.counts[arm].known == 0]
     assert silent
     world.season()
     assert live.verdict(**ASKED).met == len(order)
@@ -244,7 +244,7 @@ def test_silent_arms_stay_where_they_were_drawn(tmp_path: Path) -> None:
     for pull in live.ask(20):
         live.tell(pull, world.reward(pull.arm))
     world.season()
-    assert list(live._experiment.tally)[: len(order)] == order
+    assert list(live._experiment.counts)[: len(order)] == order
     live.save(tmp_path / "saved.db")
     with ma.load(tmp_path / "saved.db") as again:
         assert again.verdict(**ASKED) == live.verdict(**ASKED)
@@ -252,7 +252,7 @@ def test_silent_arms_stay_where_they_were_drawn(tmp_path: Path) -> None:
 
 def _stops(first: int, best: int, others: int, *, quantile: float, error: float, runs: int) -> int:
     """Return in how many runs a sample is ever enough; the best arms are open with chance 1/2."""
-    facts, count = ma.MOSS().live(n_arms=first, horizon=9, seed=1)._tallies().facts, 0
+    facts, count = ma.MOSS().live(n_arms=first, horizon=9, seed=1)._tried_arms().facts, 0
     for run in range(runs):
         luck = np.random.default_rng(run)
         opened = (luck.permutation(first) < best) & (luck.random(first) < 1.0 - LEVELS[0])

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import manyarms as ma
-from manyarms.inference import outlook, tallies
+from manyarms.inference import outlook, tried_arms
 from manyarms.inference.question import Slack
 from tests.fixed import Fixed
 from tests.inference.games import new
@@ -55,7 +55,9 @@ def test_intervals_of_each_arm_alone_would_be_wrong(
     game: Any, error: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Else the test above could not fail."""
-    monkeypatch.setattr(tallies, "spent_error", lambda _, number: np.full(np.shape(number), error))
+    monkeypatch.setattr(
+        tried_arms, "spent_error", lambda _, number: np.full(np.shape(number), error)
+    )
     assert stops(24, **game) > WRONG
 
 
@@ -155,7 +157,7 @@ def test_it_has_not_settled_while_others_are_pulled() -> None:
     live._experiment.recent.extend([0] * 101)  # as if another arm had been pulled, too
     live._experiment.recent.extend([3] * 899)
     assert live.verdict().outcome == "go on"
-    assert outlook.settled_share(live._tallies(), 0) == 0.0
+    assert outlook.settled_share(live._tried_arms(), 0) == 0.0
 
 
 def test_pulls_that_are_missing_are_about_right() -> None:

@@ -17,7 +17,7 @@ from manyarms.inference.uneven_losses import ERROR, Loss, uneven_losses
 
 def found(live: ma.Live) -> list[Loss]:
     pending = Counter(pull.arm for pull in live._experiment.pending.values())
-    return uneven_losses(live._tallies(), pending)
+    return uneven_losses(live._tried_arms(), pending)
 
 
 def play(live: ma.Live, pulls: int, lost: Any, dice: random.Random, every: int = 25) -> int:
@@ -76,10 +76,10 @@ def test_pending_pulls_may_end_in_both_ways() -> None:
                 live.abandon(pull)
             elif end < 0.9:
                 live.tell(pull, 1.0)
-        tallies = live._tallies()
-        place = {int(arm): at for at, arm in enumerate(tallies.arm)}
-        asked = [int(tallies.asked[place[arm]]) for arm in (0, 1)]
-        told = [int(tallies.told[place[arm]]) for arm in (0, 1)]
+        tried = live._tried_arms()
+        place = {int(arm): at for at, arm in enumerate(tried.arm)}
+        asked = [int(tried.asked[place[arm]]) for arm in (0, 1)]
+        told = [int(tried.told[place[arm]]) for arm in (0, 1)]
         pending = [sum(pull.arm == arm for pull in live.pending) for arm in (0, 1)]
         gone = [asked[arm] - told[arm] - pending[arm] for arm in (0, 1)]
         for loss in found(live)[:1]:

@@ -106,7 +106,7 @@ def test_a_sample_that_is_too_small_would_be_wrong(monkeypatch: pytest.MonkeyPat
 def test_the_sample_s_own_error_is_used_and_not_exceeded() -> None:
     """Good arms as rare as allowed, each open with probability 1/2: the worst there can be."""
     live = new(ma.MOSS(), n_arms=100_000)
-    sample = Sample(live._tallies().facts, np.zeros(2000, np.bool_), 0.05, 0.04, 0.5)
+    sample = Sample(live._tried_arms().facts, np.zeros(2000, np.bool_), 0.05, 0.04, 0.5)
     rule = [(size, sample.allowed(size, error)) for size, error in sample.sizes()]
     assert rule[0][1] == 0
     luck, runs = np.random.default_rng(1), 4000

@@ -125,13 +125,13 @@ def test_advice_of_a_handle_can_be_pasted() -> None:
 
 
 def test_the_service_words_advice_for_its_pages() -> None:
-    tallies = settled()._tallies()
-    said = give_verdict(tallies, asked(tallies.facts), steps=SERVICE)
+    tried = settled()._tried_arms()
+    said = give_verdict(tried, asked(tried.facts), steps=SERVICE)
     assert said.advice == (
         "To get a verdict, pull all arms equally often: under Settings, begin a season with the "
         "policy uniform and the horizon 1000."
     )
-    stopped = give_verdict(tallies, asked(tallies.facts), steps=SERVICE, stopped=True)
+    stopped = give_verdict(tried, asked(tried.facts), steps=SERVICE, stopped=True)
     assert stopped.advice.startswith("A stopped experiment cannot be resumed.")
 
 

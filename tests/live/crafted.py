@@ -192,7 +192,7 @@ def _recipes(data: bytes) -> Iterator[Callable[[], bytes]]:
         yield partial(pack, about, {n: c for n, c in columns.items() if n != name})
         other = random.Random(name).choice(list(columns))
         yield partial(pack, about, columns | {name: columns[other], other: column})
-    for name in ("more", "state.arms/=", "state.nothing/@", "pending era", "tally more", ""):
+    for name in ("more", "state.arms/=", "state.nothing/@", "pending era", "counts more", ""):
         yield partial(pack, about, columns | {name: np.arange(3)})
     for k in range(150):  # several at once
         some = random.Random(k).sample(sorted(columns), min(3, len(columns)))

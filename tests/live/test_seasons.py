@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import manyarms as ma
-from manyarms.live.tally import in_random_order
+from manyarms.live.counts import in_random_order
 from tests.fixed import Fixed
 from tests.helpers import EVERY_POLICY, label
 from tests.inference.games import new
@@ -26,9 +26,9 @@ def remembered(live: ma.Live) -> dict[int, list[float]]:
     experiment = live._experiment
     limits, seed = experiment.settings.reward_range, experiment.settings.seed
     return {
-        arm: in_random_order(arm, tally, limits, seed)
-        for arm, tally in experiment.tally.items()
-        if tally.known
+        arm: in_random_order(arm, counts, limits, seed)
+        for arm, counts in experiment.counts.items()
+        if counts.known
     }
 
 

@@ -13,7 +13,7 @@ import pytest
 import manyarms as ma
 from manyarms.live import recorder
 from manyarms.live.opening import replayed
-from manyarms.serve import clock, experiment, loading
+from manyarms.serve import clock, experiment, loading, snapshots
 from manyarms.store import EventStore
 from tests.serve.machines import TOKEN, call, in_thread, new_name, opened, path_of, row_of, wait
 

@@ -60,7 +60,7 @@ def replacing(path: Path, *, mode: int = 0o666) -> Iterator[Path]:
             _pass_on_rights(file, path)
             yield part
             if not os.path.samestat(os.fstat(file), part.lstat()):
-                raise OSError(errno.ESTALE, "Somebody else replaced the file", str(part))
+                raise OSError(errno.ESTALE, "Another process replaced the file", str(part))
             os.fsync(file)
         finally:
             os.close(file)

@@ -179,7 +179,7 @@ def _stand_aside(means: ShrunkMeans, slot: int) -> None:
 
 @kernel
 def _take_place(means: ShrunkMeans, slot: int) -> None:
-    """Play all matches of a slot anew; those before it enter with it."""
+    """Play all matches of a slot again, and those of new slots before it."""
     clock = means.clock[0]
     while clock.size < slot:
         _enter(means)

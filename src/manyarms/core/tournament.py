@@ -27,7 +27,7 @@ from manyarms.core.rng import Stream, below, next_word
 _ROOM = 1 << 50  # where memory has no bounds
 _SPAN, _BLOCKS = 3, 8  # a node stands for 2^3 blocks of the level below: a cache line or two
 _FEW = 32  # slots, at most, that have no tree
-_PART = 8  # if more than this part of all keys changed, the tree is built anew
+_PART = 8  # if more than this part of all keys changed, the tree is rebuilt
 
 
 class Entrant(Record):

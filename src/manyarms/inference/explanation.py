@@ -31,7 +31,7 @@ from manyarms.inference.outlook import (
 )
 from manyarms.inference.question import QUANTILE, Question
 from manyarms.inference.reported import reward_warnings
-from manyarms.inference.tallies import Tallies
+from manyarms.inference.tried_arms import TriedArms
 
 STOP, GO_ON, SETTLED = "stop", "go on", "settled"
 TOO_EARLY, OUT_OF_PULLS, STOPPED = "too early to say", "out of pulls", "stopped"
@@ -55,7 +55,7 @@ def no_recommendation(why: str) -> dict[str, Any]:
 
 
 def explain(
-    tallies: Tallies,
+    tried: TriedArms,
     best: int,
     question: Question,
     judged: Judged,
@@ -64,13 +64,13 @@ def explain(
     steps: NextSteps,
 ) -> dict[str, Any]:
     """Return the outcome and the texts of a verdict."""
-    facts = tallies.facts
-    lower = lower_bound_of(tallies, best, 1.0 - question.confidence)
+    facts = tried.facts
+    lower = lower_bound_of(tried, best, 1.0 - question.confidence)
 
     def called(place: int) -> str:
-        return plain(repr(facts.name_of(int(tallies.arm[place]))), at_most=24)
+        return plain(repr(facts.name_of(int(tried.arm[place]))), at_most=24)
 
-    at_least = f"at least {mean_text(lower, tallies.rate)}"
+    at_least = f"at least {mean_text(lower, tried.rate)}"
     sure = promise(question.confidence)
     said = no_recommendation("") | {
         "lower_bound": lower,
@@ -78,24 +78,24 @@ def explain(
     }
     said["warning"] = reward_warnings(facts)
     if judged.stop:
-        lost = lost_rewards_warning(tallies, best, called(best), judged.slack, question)
+        lost = lost_rewards_warning(tried, best, called(best), judged.slack, question)
         return said | {"outcome": STOP, "warning": f"{lost} {said['warning']}".strip()}
-    missing, step = _missing(tallies, best, question, judged, called)
-    if nothing := nothing_earned(tallies, called, question.confidence):
+    missing, step = _missing(tried, best, question, judged, called)
+    if nothing := nothing_earned(tried, called, question.confidence):
         said["known"] = nothing
-    seen = int(tallies.told[best])
-    mean = float(tallies.total[best]) / seen
+    seen = int(tried.told[best])
+    mean = float(tried.total[best]) / seen
     pulls = max(_SEASON, facts.pulls)
     if stopped or facts.pulls == facts.horizon:
         outcome, step = (STOPPED, "stopped") if stopped else (OUT_OF_PULLS, "extend")
     elif nothing:
         outcome, step, missing = NOTHING_EARNED, "", ""
-    elif _too_early(tallies, mean, lower):
+    elif _too_early(tried, mean, lower):
         outcome, step = TOO_EARLY, step if step == "wider" else ""
-        so_far = f"{mean_text(mean, tallies.rate)} so far, after {count(seen, 'reward')}"
+        so_far = f"{mean_text(mean, tried.rate)} so far, after {count(seen, 'reward')}"
         said["known"] = f"Its mean is {so_far}, and {at_least} ({sure})."
     else:
-        outlook = _outlook(tallies, best, question, judged)
+        outlook = _outlook(tried, best, question, judged)
         outcome, said["outlook"] = outlook.outcome, outlook.words
         said["more"] = outlook.more
         if outlook.more is not None and outlook.more > _left(facts):
@@ -104,7 +104,7 @@ def explain(
             step = ""
     advice = ""
     if step:
-        quantile = least_quantile(tallies) if step == "wider" else question.quantile or QUANTILE
+        quantile = least_quantile(tried) if step == "wider" else question.quantile or QUANTILE
         advice = getattr(steps, step).format(
             pulls=_rounded_up(pulls),
             mean=f"{float(f'{mean:.1g}'):g}",
@@ -117,50 +117,50 @@ def explain(
 
 
 def _missing(
-    tallies: Tallies,
+    tried: TriedArms,
     best: int,
     question: Question,
     judged: Judged,
     called: Callable[[int], str],
 ) -> tuple[str, str]:
     """Return what is missing, and the name of the step that helps (a field of `NextSteps`)."""
-    few = tallies.facts.n_arms <= _ALIKE
+    few = tried.facts.n_arms <= _ALIKE
     if question.target is not None:
-        missing = missing_for_target(tallies, best, question, judged.bar)
-        if is_target(tallies, best, question):
+        missing = missing_for_target(tried, best, question, judged.bar)
+        if is_target(tried, best, question):
             return missing, "itself"
         if question.rival in (None, CONTROL):
-            return missing, "search" if tallies.size < tallies.facts.n_arms else "easier"
-        if not margin_is_possible(tallies, question):
+            return missing, "search" if tried.size < tried.facts.n_arms else "easier"
+        if not margin_is_possible(tried, question):
             return missing, ""  # it says what to do
         return missing, "few" if few else "easier"
-    if judged.samples and int(tallies.present.sum()) < tallies.facts.n_arms:
-        missing = missing_in_sample(tallies, judged.met, judged.samples, question)
+    if judged.samples and int(tried.present.sum()) < tried.facts.n_arms:
+        missing = missing_in_sample(tried, judged.met, judged.samples, question)
         if judged.samples[0].top < 1:
-            return missing, "wider" if least_quantile(tallies) < 1.0 else "easier"
+            return missing, "wider" if least_quantile(tried) < 1.0 else "easier"
         draws = all(sample.draws_missing() for sample in judged.samples)
         return missing, "search" if draws else "easier"
-    return missing_of_arms(tallies, called, judged, question), "few" if few else "easier"
+    return missing_of_arms(tried, called, judged, question), "few" if few else "easier"
 
 
-def _too_early(tallies: Tallies, mean: float, lower: float) -> bool:
+def _too_early(tried: TriedArms, mean: float, lower: float) -> bool:
     """Whether the true mean could be half of the observed mean."""
-    scale = tallies.facts.scale
+    scale = tried.facts.scale
     if scale.width == 0.0:
         return mean - lower > scale.sigma
     return lower - scale.low <= (mean - scale.low) / 2.0
 
 
-def _outlook(tallies: Tallies, best: int, question: Question, judged: Judged) -> _Outlook:
+def _outlook(tried: TriedArms, best: int, question: Question, judged: Judged) -> _Outlook:
     """Return whether to go on, and for about how many pulls."""
-    facts = tallies.facts
-    of, _ = last_pulls(tallies)
-    itself = is_target(tallies, best, question)
+    facts = tried.facts
+    of, _ = last_pulls(tried)
+    itself = is_target(tried, best, question)
     if question.rival == CONTROL and not itself:  # it gets its share whatever the policy does
         words = "More pulls will make this more precise: the control keeps its share of them."
         return _Outlook(GO_ON, None, words, helps=True)
-    more = None if itself else _pulls_missing(tallies, best, question, judged)
-    share = settled_share(tallies, best)
+    more = None if itself else _pulls_missing(tried, best, question, judged)
+    share = settled_share(tried, best)
     if (more is None or math.isinf(more)) and share:
         words = (
             f"The policy, {facts.policy}, gave it {100 * share:.0f} % of the last {of} pulls. "
@@ -171,7 +171,7 @@ def _outlook(tallies: Tallies, best: int, question: Question, judged: Judged) ->
         return _Outlook(GO_ON, None, "")
     if more is None:
         words = "There is no estimate yet of how many more pulls this will take."
-        return _Outlook(GO_ON, None, words, helps=not can_forecast(tallies))
+        return _Outlook(GO_ON, None, words, helps=not can_forecast(tried))
     if math.isinf(more):
         words = (
             f"Not even {FORECAST} times as many pulls would be enough, if they were like the last "
@@ -188,12 +188,12 @@ def _outlook(tallies: Tallies, best: int, question: Question, judged: Judged) ->
     return _Outlook(GO_ON, math.ceil(more), words, helps=True)
 
 
-def _pulls_missing(tallies: Tallies, best: int, question: Question, judged: Judged) -> float | None:
+def _pulls_missing(tried: TriedArms, best: int, question: Question, judged: Judged) -> float | None:
     """Return how many more pulls are needed; infinity if too many, None without an estimate."""
     draws = _draws_missing(judged)
     if not draws:
-        return pulls_missing(tallies, lambda later: judge(later, best, question).stop)
-    rate = fresh_rate(tallies)
+        return pulls_missing(tried, lambda later: judge(later, best, question).stop)
+    rate = fresh_rate(tried)
     return math.ceil(draws / rate) if rate and math.isfinite(draws) else None
 
 

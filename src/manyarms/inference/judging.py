@@ -23,7 +23,7 @@ from manyarms.inference.sample import (
     excess_of_newcomers,
     met_by_chance,
 )
-from manyarms.inference.tallies import Tallies
+from manyarms.inference.tried_arms import TriedArms
 from manyarms.inference.uplift import uplift_of, why_no_uplift
 
 
@@ -41,78 +41,78 @@ class Judged(NamedTuple):
     bar: float
 
 
-def judge(tallies: Tallies, best: int | None, question: Question) -> Judged:
+def judge(tried: TriedArms, best: int | None, question: Question) -> Judged:
     """Return whether the arm at the place `best` is good enough."""
-    facts, error = tallies.facts, 1.0 - question.confidence
-    nothing = np.zeros(tallies.size, np.bool_)
-    met = met_by_chance(tallies)
+    facts, error = tried.facts, 1.0 - question.confidence
+    nothing = np.zeros(tried.size, np.bool_)
+    met = met_by_chance(tried)
     if best is None:
         return Judged(False, 0.0, error, nothing, False, False, met, [], math.inf)
     if question.rival == CONTROL:
-        ahead = _ahead_of_control(tallies, question)
+        ahead = _ahead_of_control(tried, question)
         return Judged(ahead > 0.0, ahead, error, nothing, True, True, met, [], math.inf)
     if question.target is not None:
-        lower, bar = lower_bound_of(tallies, best, error), _target(tallies, best, question, error)
+        lower, bar = lower_bound_of(tried, best, error), _target(tried, best, question, error)
         return Judged(lower > bar, lower - bar, error, nothing, True, True, met, [], bar)
     sampled = can_sample(facts, question.quantile, error)
     share = INTERVALS * error if sampled else error
-    lower = lower_bound_of(tallies, best, share)
+    lower = lower_bound_of(tried, best, share)
     bar = question.epsilon.best(lower)
-    beaten = _beaten(tallies, best, bar, share)
-    better = facts.n_arms - int((beaten & ~tallies.retired).sum())
+    beaten = _beaten(tried, best, bar, share)
+    better = facts.n_arms - int((beaten & ~tried.retired).sum())
     all_known = better <= math.floor(question.quantile * facts.n_arms)
     samples: list[Sample] = []
     of_all = all_known
     if sampled:
-        against = evidence_against(tallies, met, bar)
+        against = evidence_against(tried, met, bar)
         given = [(facts, against <= 1.0 / a, question.quantile, error - share, a) for a in LEVELS]
         samples = [Sample(*one) for one in given]
         if not all_known and facts.all_arms > facts.first_arms:
-            others = excess_of_newcomers(tallies, beaten, question.quantile)
+            others = excess_of_newcomers(tried, beaten, question.quantile)
             of_all = any(Sample(*one, others).small_enough() for one in given)
     stop = of_all or any(sample.small_enough() for sample in samples)
     return Judged(stop, bar - lower, share, beaten, all_known, of_all, met, samples, bar)
 
 
-def lower_bound_of(tallies: Tallies, place: int, error: float) -> float:
+def lower_bound_of(tried: TriedArms, place: int, error: float) -> float:
     """Return the lower bound of an arm's mean, for an error of all arms together."""
-    return float(tallies.intervals_at(np.array([place]), error)[0][0])
+    return float(tried.intervals_at(np.array([place]), error)[0][0])
 
 
-def _target(tallies: Tallies, best: int, question: Question, error: float) -> float:
+def _target(tried: TriedArms, best: int, question: Question, error: float) -> float:
     """Return what the arm's lower bound must exceed; infinity if the rival has no rewards."""
     if question.rival is None:
         assert isinstance(question.target, float)
         return question.target
-    place = tallies.place(question.rival)
-    if place is None or place == best or tallies.told[place] == 0:
+    place = tried.place(question.rival)
+    if place is None or place == best or tried.told[place] == 0:
         return math.inf
-    return question.margin.more(float(tallies.intervals_at(np.array([place]), error)[1][0]))
+    return question.margin.more(float(tried.intervals_at(np.array([place]), error)[1][0]))
 
 
-def _ahead_of_control(tallies: Tallies, question: Question) -> float:
+def _ahead_of_control(tried: TriedArms, question: Question) -> float:
     """Return the lower bound of the arm's lead over the control plus the margin.
 
     If the margin is a share, so is the lead. The interval is that of `inference.uplift`.
     """
-    if why_no_uplift(tallies.facts, tallies.kept()):
+    if why_no_uplift(tried.facts, tried.kept()):
         return -math.inf
-    uplift = uplift_of(tallies, question.confidence)
+    uplift = uplift_of(tried, question.confidence)
     if question.margin.relative:
         return uplift.ratio_interval[0] - 1.0 - question.margin.amount
     return uplift.interval[0] - question.margin.amount
 
 
-def _beaten(tallies: Tallies, best: int, bar: float, error: float) -> NDArray[np.bool_]:
+def _beaten(tried: TriedArms, best: int, bar: float, error: float) -> NDArray[np.bool_]:
     """Return which arms have an upper bound of at most `bar`; the best arm counts as one."""
-    beaten = np.empty(tallies.size, np.bool_)
-    for part in in_blocks(tallies.size):
+    beaten = np.empty(tried.size, np.bool_)
+    for part in in_blocks(tried.size):
         beaten[part] = shown_below(
-            tallies.told[part],
-            tallies.total[part],
+            tried.told[part],
+            tried.total[part],
             bar,
-            bounds=tallies.facts.reward_range,
-            sigma=tallies.facts.scale.sigma,
+            bounds=tried.facts.reward_range,
+            sigma=tried.facts.scale.sigma,
             error=spent_error(error, np.arange(part.start + 1, part.stop + 1)),
         )
     beaten[best] = True

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from manyarms.inference.facts import CONTROL
 from manyarms.inference.question import Question
-from manyarms.inference.tallies import Tallies
+from manyarms.inference.tried_arms import TriedArms
 
 
 def lost_rewards_warning(
-    tallies: Tallies, best: int, name: str, slack: float, question: Question
+    tried: TriedArms, best: int, name: str, slack: float, question: Question
 ) -> str:
     """Return a warning if so many pulls have no reward that the verdict could be wrong.
 
@@ -16,9 +16,9 @@ def lost_rewards_warning(
     times their range, and that of a rival larger by as much. The warning is returned if this
     reaches half of `slack`, the distance to the bar of the verdict.
     """
-    facts, control = tallies.facts, tallies.facts.control
+    facts, control = tried.facts, tried.facts.control
     scale = facts.scale
-    own = _share_missing(tallies, best)
+    own = _share_missing(tried, best)
     all_pulls = (facts.abandoned + facts.pending) / facts.pulls if facts.pulls else 0.0
     rival = 0.0
     if question.rival == CONTROL and control is not None:
@@ -26,7 +26,7 @@ def lost_rewards_warning(
         if question.margin.relative:  # then `slack` is a share, too
             slack *= control.total / control.told
     elif question.rival is not None:
-        rival = _share_missing(tallies, tallies.place(question.rival))
+        rival = _share_missing(tried, tried.place(question.rival))
     if max(own, rival, all_pulls) * (scale.width or 2.0 * scale.sigma) < slack / 2.0:
         return ""
     beside = "" if question.rival is None else f", {100 * rival:.0f} % of those of the target"
@@ -37,8 +37,8 @@ def lost_rewards_warning(
     )
 
 
-def _share_missing(tallies: Tallies, place: int | None) -> float:
+def _share_missing(tried: TriedArms, place: int | None) -> float:
     """Return the share of an arm's pulls that have no reward."""
-    if place is None or tallies.asked[place] == 0:
+    if place is None or tried.asked[place] == 0:
         return 0.0
-    return float(tallies.missing[place] / tallies.asked[place])
+    return float(tried.missing[place] / tried.asked[place])

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from manyarms.inference.confidence_sequences import evidence_below, in_blocks, spent_error
 from manyarms.inference.facts import Facts
-from manyarms.inference.tallies import Tallies
+from manyarms.inference.tried_arms import TriedArms
 
 LEVELS = (0.5, 0.75)  # errors for a single arm, so large that a few pulls are enough
 INTERVALS = 0.2  # share of the error for confidence intervals; the rest is for the sample
@@ -23,27 +23,27 @@ _FIRST = 0.9  # share of the sample's error for u = 0; a tenth of that for each 
 _DIGITS = 40.0  # terms that are smaller than the largest by e^40 are left out
 
 
-def met_by_chance(tallies: Tallies) -> NDArray[np.int64]:
+def met_by_chance(tried: TriedArms) -> NDArray[np.int64]:
     """Return the places of the arms that were drawn at random, in the order of the draws."""
-    facts = tallies.facts
+    facts = tried.facts
     if not facts.by_chance:
         return np.zeros(0, np.int64)
-    by_chance = tallies.arm < facts.first_arms
-    by_chance[tallies.places(facts.named)] = False
+    by_chance = tried.arm < facts.first_arms
+    by_chance[tried.places(facts.named)] = False
     return np.flatnonzero(by_chance)
 
 
-def evidence_against(tallies: Tallies, met: NDArray[np.int64], bar: float) -> NDArray[np.float64]:
+def evidence_against(tried: TriedArms, met: NDArray[np.int64], bar: float) -> NDArray[np.float64]:
     """Return the evidence of each randomly drawn arm against a mean of `bar`."""
     against = np.ones(len(met))
-    told, total = tallies.told[met], tallies.total[met]
+    told, total = tried.told[met], tried.total[met]
     for part in in_blocks(len(met)):
         against[part] = evidence_below(
             told[part],
             total[part],
             bar,
-            bounds=tallies.facts.reward_range,
-            sigma=tallies.facts.scale.sigma,
+            bounds=tried.facts.reward_range,
+            sigma=tried.facts.scale.sigma,
         )
     return against
 
@@ -68,16 +68,16 @@ def not_met_by_chance(facts: Facts) -> int:
     return facts.skipped + sum(arm < facts.first_arms for arm in facts.named)
 
 
-def excess_of_newcomers(tallies: Tallies, beaten: NDArray[np.bool_], quantile: float) -> int:
+def excess_of_newcomers(tried: TriedArms, beaten: NDArray[np.bool_], quantile: float) -> int:
     """Return by how much added arms reduce the number of initial arms that may be better.
 
     All arms in play that were added later and are not beaten count as better. `quantile` refers to
     the arms in play.
     """
-    facts = tallies.facts
+    facts = tried.facts
     gone = sum(arm >= facts.first_arms for arm in facts.retired)
     came = facts.all_arms - facts.first_arms - gone
-    ruled_out = beaten & ~tallies.retired & (tallies.arm >= facts.first_arms)
+    ruled_out = beaten & ~tried.retired & (tried.arm >= facts.first_arms)
     more = math.floor(quantile * facts.n_arms) - math.floor(quantile * facts.first_arms)
     return max(0, came - int(ruled_out.sum()) - more)
 

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from manyarms.inference.confidence_sequences import log_gamma, spent_error
 from manyarms.inference.facts import CONTROL
-from manyarms.inference.tallies import Tallies
+from manyarms.inference.tried_arms import TriedArms
 
 ERROR = 0.01  # the probability of any false alarm, ever
 _MOST = 3  # arms that are named
@@ -51,13 +51,13 @@ class _Counts(NamedTuple):
     pending: Numbers
 
 
-def uneven_losses(tallies: Tallies, pending: Mapping[int, int]) -> list[Loss]:
+def uneven_losses(tried: TriedArms, pending: Mapping[int, int]) -> list[Loss]:
     """Return the arms whose share of abandoned pulls differs by more than chance, clearest first.
 
     Each is compared with the arms that come after it. `pending` has the number of pending pulls of
     each arm.
     """
-    counts, found = _counts(tallies, pending), list[Loss]()
+    counts, found = _counts(tried, pending), list[Loss]()
     while counts.gone.any() and len(found) < _MOST:
         at = _clearest(counts)
         if at is None:
@@ -116,14 +116,14 @@ def _worth_a_look(
     return np.flatnonzero(there & (of_lost * lost + of_told * (pulls - lost) >= needed))
 
 
-def _counts(tallies: Tallies, pending: Mapping[int, int]) -> _Counts:
+def _counts(tried: TriedArms, pending: Mapping[int, int]) -> _Counts:
     """Return the pulls of each arm by their outcome; a control comes first."""
-    arm, pulls = tallies.arm.copy(), tallies.asked.copy()
-    waiting = np.zeros(tallies.size, np.int64)
+    arm, pulls = tried.arm.copy(), tried.asked.copy()
+    waiting = np.zeros(tried.size, np.int64)
     known = {number: count for number, count in pending.items() if number != CONTROL}
-    waiting[tallies.places(known)] = np.fromiter(known.values(), np.int64, len(known))
-    gone = tallies.missing - waiting
-    control = tallies.facts.control
+    waiting[tried.places(known)] = np.fromiter(known.values(), np.int64, len(known))
+    gone = tried.missing - waiting
+    control = tried.facts.control
     if control is not None:
         late = pending.get(CONTROL, 0)
         first = (CONTROL, control.asked, control.missing - late, late)

@@ -37,7 +37,7 @@ from manyarms.inference.confidence_sequences import (
 )
 from manyarms.inference.estimates import count, mean_text
 from manyarms.inference.facts import Facts
-from manyarms.inference.tallies import Tallies
+from manyarms.inference.tried_arms import TriedArms
 
 _GRID = 128  # means of the arm in a search, which is then refined around the best one
 _ROUNDS = 6
@@ -186,16 +186,16 @@ def no_rewards(facts: Facts) -> str:
     return "no rewards have been reported yet."
 
 
-def uplift_of(tallies: Tallies, confidence: float) -> Uplift:
+def uplift_of(tried: TriedArms, confidence: float) -> Uplift:
     """Compare the recommended arm with the control; `missing` says why if that is not possible."""
-    facts, best = tallies.facts, tallies.kept()
+    facts, best = tried.facts, tried.kept()
     if missing := why_no_uplift(facts, best):
         control = facts.control
         name, seen = (None, 0) if control is None else (control.name, control.told)
         return nothing_to_compare(name, seen, confidence, missing)
     assert best is not None
     assert facts.control is not None
-    told, total = int(tallies.told[best]), float(tallies.total[best])
+    told, total = int(tried.told[best]), float(tried.total[best])
     control = facts.control
     mean, today = total / told, control.total / control.told
     interval, ratios = compare(
@@ -209,7 +209,7 @@ def uplift_of(tallies: Tallies, confidence: float) -> Uplift:
     known = facts.reward_range is not None and facts.reward_range[0] >= 0.0
     ratio = mean / today if known and today > 0.0 else math.nan
     return Uplift(
-        arm=facts.name_of(int(tallies.arm[best])),
+        arm=facts.name_of(int(tried.arm[best])),
         control=control.name,
         mean=mean,
         control_mean=today,
@@ -220,7 +220,7 @@ def uplift_of(tallies: Tallies, confidence: float) -> Uplift:
         told=told,
         control_told=control.told,
         confidence=confidence,
-        rate=tallies.rate,
+        rate=tried.rate,
     )
 
 

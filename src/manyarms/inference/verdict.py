@@ -70,7 +70,7 @@ from manyarms.inference.judging import judge
 from manyarms.inference.next_steps import HANDLE, NextSteps
 from manyarms.inference.question import Question
 from manyarms.inference.sample import can_sample
-from manyarms.inference.tallies import Tallies
+from manyarms.inference.tried_arms import TriedArms
 from manyarms.inference.uplift import no_rewards
 
 NO_ARMS = "there are no arms yet."
@@ -95,7 +95,7 @@ class StopVerdict:
         "too early to say": the arm's true mean could still be half of its observed mean.
         "nothing earned": there are 100 rewards or more, and all are the smallest possible.
         "settled": the policy pulls almost only this arm, so more pulls will not lead to "stop".
-        "out of pulls": the horizon is over, and the arm is not shown to be good enough.
+        "out of pulls": all pulls of the horizon are made, and the arm is not shown to be good enough.
         "stopped": the experiment of a service was stopped.
     epsilon, quantile, confidence, target, margin
         What was asked; a share is written as "10%".
@@ -277,7 +277,7 @@ class StopVerdict:
 
 
 def give_verdict(
-    tallies: Tallies,
+    tried: TriedArms,
     question: Question,
     *,
     stopped: bool = False,
@@ -287,16 +287,16 @@ def give_verdict(
 
     Parameters
     ----------
-    tallies, question
+    tried, question
         What is known, and what is asked.
     stopped
         Whether the experiment was stopped.
     steps
         The wording of the advice (default: for a handle).
     """
-    facts = tallies.facts
-    best = tallies.kept()
-    judged = judge(tallies, best, question)
+    facts = tried.facts
+    best = tried.kept()
+    judged = judge(tried, best, question)
     sampled = can_sample(facts, question.quantile, 1.0 - question.confidence)
     present_only = judged.all_known or judged.of_all or not sampled
     unsettled = ~judged.beaten[judged.met]
@@ -305,21 +305,21 @@ def give_verdict(
     if best is None:
         said = no_recommendation(no_rewards(facts) if facts.n_arms else NO_ARMS)
     else:
-        said = explain(tallies, best, question, judged, stopped=stopped, steps=steps)
+        said = explain(tried, best, question, judged, stopped=stopped, steps=steps)
     return StopVerdict(
-        arm=None if best is None else facts.name_of(int(tallies.arm[best])),
+        arm=None if best is None else facts.name_of(int(tried.arm[best])),
         stop=judged.stop,
         epsilon=question.epsilon.given,
         quantile=question.quantile,
         confidence=question.confidence,
         target=question.target,
         margin=question.margin.given,
-        tried=int((tallies.told > 0).sum()),
+        tried=int((tried.told > 0).sum()),
         beaten=int(judged.beaten.sum()),
         met=len(judged.met),
         unsettled=int(unsettled.sum()),
         n_arms=facts.n_arms if present_only else facts.first_arms,
         at_first=not present_only and (facts.all_arms > facts.first_arms or bool(facts.retired)),
-        rate=tallies.rate,
+        rate=tried.rate,
         **said,
     )

@@ -18,7 +18,7 @@ from manyarms.instances.rewards import BERNOULLI, GAUSSIAN, OWN, NoLaw, reward
 # where the means come from
 TABLE = 0  # values[arm]
 GROUPS = 1  # values[g] for the arms before ends[g]
-BETA_MEANS = 2  # drawn from Beta(first, second), for each arm anew
+BETA_MEANS = 2  # drawn from Beta(first, second), independently for each arm
 UNIFORM_MEANS = 3  # drawn evenly from [first, second]
 DISCRETE_MEANS = 4  # values[g] with probability weights[g] - weights[g - 1]
 OWN_MEANS = 5  # as `mean_law` says

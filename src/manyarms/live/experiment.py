@@ -20,9 +20,9 @@ from manyarms.inference.reported import count_delay, no_delays
 from manyarms.live import kinds
 from manyarms.live.arms import Seats
 from manyarms.live.checks import ROOM, check_can, exchangeable
+from manyarms.live.counts import ArmCounts, ControlCounts, PendingPull, in_random_order
 from manyarms.live.course import Course
 from manyarms.live.settings import Settings
-from manyarms.live.tally import ArmTally, ControlTally, PendingPull, in_random_order
 from manyarms.protocol.keys import policy_key
 from manyarms.protocol.pending import abandon_pull, ask_pull, tell_pull
 from manyarms.protocol.policy import Policy, arrive, ask, reset, retire, tell
@@ -49,7 +49,7 @@ class Experiment:
         What the policy remembers.
     n_all, retired
         The number of arms that were ever added, and the set of retired arms.
-    tally
+    counts
         The counts of each arm, in the order in which arms were met. This order decides an arm's
         share of the error of intervals, and does not change with seasons.
     pending, held, abandoned
@@ -79,11 +79,11 @@ class Experiment:
         self.first_arms = settings.n_arms
         self.n_all = settings.n_arms
         self.by_chance = exchangeable(settings.policy)  # never changes
-        self.control: ControlTally | None = None
+        self.control: ControlCounts | None = None
         if settings.control is not None:
-            self.control = ControlTally(settings.share, settings.seed)
+            self.control = ControlCounts(settings.share, settings.seed)
         self.retired: set[int] = set()
-        self.tally: dict[int, ArmTally] = {}
+        self.counts: dict[int, ArmCounts] = {}
         self.pending: Any = SPARSE.records(ROOM, PendingPull)
         self.held: dict[int, float] = {}
         self.abandoned: set[int] = set()  # some 65 bytes each
@@ -184,14 +184,14 @@ class Experiment:
         point = self.course.at(now)
         point[0] += 1
         try:
-            tally = self.tally[arm]
+            counts = self.counts[arm]
         except KeyError:
-            tally = self.tally[arm] = ArmTally()
+            counts = self.counts[arm] = ArmCounts()
             point[3] += 1
             if not self._exchangeable:
                 self.named.add(arm)
-        tally.asked += 1
-        tally.season = self.season
+        counts.asked += 1
+        counts.season = self.season
         if self.changed is not None:
             self.changed.add(arm)
         if self.log is not None:
@@ -204,7 +204,7 @@ class Experiment:
         arm = self.seats.arm(seat)
         if not self.drawn_next:
             return arm
-        known = self.tally.get(arm)
+        known = self.counts.get(arm)
         if arm in self.drawn_next or known is None or known.season != self.season:
             first = arm if not self._exchangeable else next(iter(self.drawn_next))
             self.drawn_next.pop(first, None)
@@ -221,11 +221,11 @@ class Experiment:
         """
         if arm in self.stock:
             return True
-        tally = self.tally.get(arm)
-        if self.season == 1 or tally is None or tally.season == self.season or not tally.known:
+        counts = self.counts.get(arm)
+        if self.season == 1 or counts is None or counts.season == self.season or not counts.known:
             return False
         settings = self.settings
-        self.stock[arm] = deque(in_random_order(arm, tally, settings.reward_range, settings.seed))
+        self.stock[arm] = deque(in_random_order(arm, counts, settings.reward_range, settings.seed))
         return True
 
     def _use(self, number: int, arm: int) -> None:
@@ -237,7 +237,7 @@ class Experiment:
             del self.stock[arm]
         tell_pull(self.state, self.pending, number, reward)
         del self.pending[number]
-        self.tally[arm].season = self.season
+        self.counts[arm].season = self.season
 
     def ask_for(self, count: int, most: int = 0) -> list[int]:
         """Hand out `count` pulls, of the policy or of the control; return their numbers.
@@ -302,9 +302,9 @@ class Experiment:
                 tell_pull(self.state, pending, number, reward)
             else:  # it was asked for by the policy of an earlier season
                 self._remember(arm, reward)
-            tally = self.tally[arm]
-            tally.told += 1
-            tally.total += reward
+            counts = self.counts[arm]
+            counts.told += 1
+            counts.total += reward
             self.told += 1
             self.earned += reward
             point = self.course.at(now)
@@ -357,14 +357,14 @@ class Experiment:
 
     def observe(self, arm: int, rewards: Iterable[float]) -> None:
         """Keep rewards of an arm that no pull earned."""
-        tally = self.tally.get(arm)
-        if tally is None:
-            tally = self.tally[arm] = ArmTally()
+        counts = self.counts.get(arm)
+        if counts is None:
+            counts = self.counts[arm] = ArmCounts()
             self.named.add(arm)
         for reward in rewards:
             self._remember(arm, reward)
-            tally.observed += 1
-            tally.total += reward
+            counts.observed += 1
+            counts.total += reward
             self._note(kinds.OBSERVED, None, arm, reward)
         if self.changed is not None:
             self.changed.add(arm)
@@ -375,7 +375,7 @@ class Experiment:
             self.stock[arm] = deque()
         self.stock[arm].append(reward)
         self.unused += 1
-        if self.tally[arm].season != self.season and arm not in self.retired:
+        if self.counts[arm].season != self.season and arm not in self.retired:
             self.drawn_next[arm] = None
 
     # Arms
@@ -402,7 +402,7 @@ class Experiment:
             abandon_pull(self.state, self.pending, number)
         self.retired.add(arm)
         self.drawn_next.pop(arm, None)
-        known = self.tally.get(arm)
+        known = self.counts.get(arm)
         if arm < self.first_arms and (known is None or known.known == 0):
             self.skipped += 1
         retire(self.state, self.seats.seat(arm))
@@ -415,8 +415,8 @@ class Experiment:
 
         Many arms may go at once, so pulls are sorted by arm; that holds until the next pull.
         """
-        tally = self.tally.get(arm)
-        if tally is None or tally.asked == tally.told:
+        counts = self.counts.get(arm)
+        if counts is None or counts.asked == counts.told:
             return []
         if self._by_arm_at != self.next:
             self._by_arm, self._by_arm_at = {}, self.next
@@ -431,7 +431,7 @@ class Experiment:
         self.seats.come_back(arm)
         arrive(self.state, 1)
         self.drawn_next[arm] = None
-        if arm not in self.tally:
+        if arm not in self.counts:
             self.named.add(arm)
         if self.changed is not None:
             self.changed.add(arm)
@@ -440,7 +440,7 @@ class Experiment:
     @property
     def known(self) -> int:
         """The number of known rewards, told or observed, without those of the control."""
-        return sum([tally.told + tally.observed for tally in self.tally.values()])
+        return sum([counts.told + counts.observed for counts in self.counts.values()])
 
     @property
     def n_arms(self) -> int:
@@ -480,7 +480,7 @@ class Experiment:
             retire(self.state, arm)
         self.drawn_next = {
             arm: None
-            for arm, tally in self.tally.items()
-            if tally.told + tally.observed and arm not in self.retired
+            for arm, counts in self.counts.items()
+            if counts.told + counts.observed and arm not in self.retired
         }
         self._note(kinds.SEASON, detail=detail)

@@ -12,7 +12,7 @@ from manyarms.core.gc_pause import gc_paused
 from manyarms.errors import ParameterError, UnknownArmError
 from manyarms.inference.facts import CONTROL, ControlFacts, Facts
 from manyarms.inference.question import Question, asked, is_percentage
-from manyarms.inference.tallies import Tallies
+from manyarms.inference.tried_arms import TriedArms
 from manyarms.live.arms import ArmNames, ArmNumbers
 from manyarms.live.calls import Arena
 from manyarms.live.experiment import Experiment
@@ -20,26 +20,26 @@ from manyarms.protocol.policy import recommend
 from manyarms.protocol.recommend import scale_of
 
 
-def tallies_of(experiment: Experiment, name_of: Callable[[int], Any]) -> Tallies:
-    """Return the tallies of an experiment, brought up to date."""
+def tried_arms_of(experiment: Experiment, name_of: Callable[[int], Any]) -> TriedArms:
+    """Return the tried of an experiment, brought up to date."""
     facts = facts_of(experiment, name_of)
-    tallies: Tallies | None = experiment.columns
-    if tallies is None:
-        tallies = experiment.columns = Tallies(facts)
+    tried: TriedArms | None = experiment.columns
+    if tried is None:
+        tried = experiment.columns = TriedArms(facts)
         experiment.changed = set()
         with gc_paused():
-            _update(tallies, facts, experiment)
+            _update(tried, facts, experiment)
     else:
-        _update(tallies, facts, experiment)
-    return tallies
+        _update(tried, facts, experiment)
+    return tried
 
 
-def _update(tallies: Tallies, facts: Facts, experiment: Experiment) -> None:
+def _update(tried: TriedArms, facts: Facts, experiment: Experiment) -> None:
     """Look at the arms that have changed, and at those that are new."""
-    arms = [arm for arm in experiment.changed if tallies.place(arm) is not None]
-    arms += islice(experiment.tally, tallies.size, None)
+    arms = [arm for arm in experiment.changed if tried.place(arm) is not None]
+    arms += islice(experiment.counts, tried.size, None)
     experiment.changed.clear()
-    seen, retired = [experiment.tally[arm] for arm in arms], experiment.retired
+    seen, retired = [experiment.counts[arm] for arm in arms], experiment.retired
     columns = {
         "asked": map(attrgetter("asked"), seen),
         "told": [one.told + one.observed for one in seen],
@@ -47,7 +47,7 @@ def _update(tallies: Tallies, facts: Facts, experiment: Experiment) -> None:
         "missing": [one.asked - one.told for one in seen],
         "retired": [arm in retired for arm in arms],
     }
-    tallies.update(facts, arms, columns)
+    tried.update(facts, arms, columns)
 
 
 def facts_of(experiment: Experiment, name_of: Callable[[int], Any]) -> Facts:

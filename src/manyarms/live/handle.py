@@ -20,14 +20,14 @@ from manyarms.inference.estimates import ArmEstimate, Progress
 from manyarms.inference.facts import CONTROL
 from manyarms.inference.question import CONFIDENCE
 from manyarms.inference.reported import only_best_reported
-from manyarms.inference.tallies import Tallies
+from manyarms.inference.tried_arms import TriedArms
 from manyarms.inference.uplift import Uplift, check_confidence, uplift_of
 from manyarms.inference.verdict import StopVerdict, give_verdict
 from manyarms.live import calls
 from manyarms.live.arms import ArmNames, arms_of
 from manyarms.live.calls import Arena
 from manyarms.live.experiment import Experiment
-from manyarms.live.facts import question_of, tallies_of
+from manyarms.live.facts import question_of, tried_arms_of
 from manyarms.live.html import MOST_ARMS_SHOWN, handle_html
 from manyarms.live.opening import (
     NAME,
@@ -228,8 +228,8 @@ class Live:
         if warning:
             warnings.warn(warning, RewardWarning, stacklevel=3)
 
-    def _tallies(self) -> Tallies:
-        return tallies_of(self._experiment, self._arena.arms.name)
+    def _tried_arms(self) -> TriedArms:
+        return tried_arms_of(self._experiment, self._arena.arms.name)
 
     def tell(self, pull: Pull | int, reward: float, *, again: str = "refuse") -> None:
         """Report the reward of a pull, now or later, in any order.
@@ -421,7 +421,7 @@ class Live:
         """
         k = check_int("k", k, at_least=1)
         with self._recorder.looking():
-            best = self._tallies().top(k)
+            best = self._tried_arms().top(k)
         if not best:
             raise calls.nothing_to_recommend()
         return best
@@ -429,7 +429,7 @@ class Live:
     def arms(self) -> list[ArmEstimate]:
         """Return what is known about every arm that was pulled, in the order of first pulls."""
         with self._recorder.looking():
-            return self._tallies().all()
+            return self._tried_arms().all()
 
     def progress(self) -> Progress:
         """Return how far the experiment has come."""
@@ -439,7 +439,7 @@ class Live:
     def _progress(self) -> Progress:
         experiment = self._experiment
         stage = experiment.policy.stage(experiment.state) if experiment.n_all else "no arms yet"
-        return self._tallies().progress(stage)
+        return self._tried_arms().progress(stage)
 
     @by_name
     def verdict(
@@ -478,10 +478,10 @@ class Live:
             (default: 0).
         """
         with self._recorder.looking() as arena:
-            tallies = self._tallies()
+            tried = self._tried_arms()
             question = question_of(
                 arena,
-                tallies.facts,
+                tried.facts,
                 epsilon=epsilon,
                 quantile=quantile,
                 confidence=confidence,
@@ -489,7 +489,7 @@ class Live:
                 margin=margin,
             )
             stopped = arena.experiment.status.get("state") == "stopped"
-            return give_verdict(tallies, question, stopped=stopped)
+            return give_verdict(tried, question, stopped=stopped)
 
     @by_name
     def uplift(self, *, confidence: float = CONFIDENCE) -> Uplift:
@@ -506,7 +506,7 @@ class Live:
         """
         sure = check_confidence(confidence)
         with self._recorder.looking():
-            return uplift_of(self._tallies(), sure)
+            return uplift_of(self._tried_arms(), sure)
 
     def events(self, *, after: int = 0) -> Iterator[Event]:
         """Yield the recorded events, in order; arms are numbers, which `arm_name` translates.
@@ -560,12 +560,12 @@ class Live:
 
     def __str__(self) -> str:
         with self._recorder.looking():
-            return estimates.summary(str(self.policy), self._progress(), self._tallies().top(5))
+            return estimates.summary(str(self.policy), self._progress(), self._tried_arms().top(5))
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows."""
         with self._recorder.looking():
-            best = self._tallies().top(MOST_ARMS_SHOWN)
+            best = self._tried_arms().top(MOST_ARMS_SHOWN)
             return handle_html(str(self.policy), self._progress(), best, self.reward_range)
 
     # Seasons, files, closing

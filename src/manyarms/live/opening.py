@@ -178,7 +178,7 @@ def _replayed_from(
     policy: Policy | None,
     now: Clock,
 ) -> Arena:
-    """Load a snapshot, or begin anew, and replay the events after it."""
+    """Load a snapshot, or start a new experiment, and replay the events after it."""
     what, seq = _what(store, record), 0 if found is None else found.seq
     with gc_paused():
         experiment = _loaded(settings, found, what, policy, now)

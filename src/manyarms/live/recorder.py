@@ -33,7 +33,7 @@ _left_behind: list[EventStore] = []  # by forks: never closed or collected, they
 
 def snapshot_is_due(experiment: Experiment, events: int) -> bool:
     """Whether so many events came after the last snapshot that another one is worth its time."""
-    return events >= max(SNAPSHOT_EVERY, len(experiment.tally))
+    return events >= max(SNAPSHOT_EVERY, len(experiment.counts))
 
 
 class Recording:
@@ -72,7 +72,7 @@ class Recording:
 
     def close(self, experiment: Experiment, *, whole: bool) -> None:
         """Close the store, after a last snapshot if that is cheap."""
-        if whole and experiment.seq > self.saved and len(experiment.tally) <= _CHEAP:
+        if whole and experiment.seq > self.saved and len(experiment.counts) <= _CHEAP:
             self.snapshot(experiment)
         self.store.close()
 

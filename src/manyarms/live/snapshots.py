@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from manyarms.core.checks import check_int
 from manyarms.errors import SavedFileError
 from manyarms.live.arms import Seats
+from manyarms.live.counts import ArmCounts
 from manyarms.live.course import Course
 from manyarms.live.experiment import Experiment
 from manyarms.live.packing import MALFORMED_ERRORS, pack, taken, unpack
 from manyarms.live.settings import Settings, recorded_policy
-from manyarms.live.tally import ArmTally
 from manyarms.protocol.pending import PendingRecord
 from manyarms.protocol.policy import MOST_ARMS, Policy
 from manyarms.protocol.registry import described_policy
@@ -32,7 +32,7 @@ from manyarms.protocol.state_dump import (
 
 # loaded by name, because with an import mypy loses its way in the circle
 CODE_VERSION: str = import_module("manyarms").__version__
-_TALLY: dict[str, type[np.generic]] = {
+_COUNTED: dict[str, type[np.generic]] = {
     **dict.fromkeys(("asked", "told", "observed"), np.int64),
     "total": np.float64,
     "season": np.int64,
@@ -80,7 +80,7 @@ def snapshot(experiment: Experiment) -> bytes:
         "named": _whole(sorted(experiment.named)),
         "recent": _whole(experiment.recent),
         "drawn next": _whole(experiment.drawn_next),
-        **_rows("tally", experiment.tally, _TALLY),
+        **_rows("counts", experiment.counts, _COUNTED),
         **_rows("pending", experiment.pending, _PENDING),
         "held pull": _whole(experiment.held),
         "held reward": np.array([*experiment.held.values()], np.float64),
@@ -146,7 +146,7 @@ def _read(
     experiment.named = set(taken(columns, "named"))
     experiment.recent.extend(taken(columns, "recent"))
     experiment.drawn_next = dict.fromkeys(taken(columns, "drawn next"))
-    _read_tally(experiment, columns)
+    _read_counts(experiment, columns)
     _read_pending(experiment, columns)
     _read_stock(experiment, columns)
     _read_control(experiment, about)
@@ -155,7 +155,7 @@ def _read(
         restore_state(experiment.state, columns)
     elif experiment.n_all or columns:
         raise ValueError("it has arms, and no policy plays them")
-    experiment.from_file = experiment.next > 0 or bool(experiment.tally)
+    experiment.from_file = experiment.next > 0 or bool(experiment.counts)
 
 
 def _whole(numbers: Iterable[int]) -> NDArray[np.int64]:
@@ -167,12 +167,12 @@ def _rows(name: str, rows: dict[int, Any], fields: dict[str, type[np.generic]]) 
     return {f"{name} {field}": column for field, column in columns.items()}
 
 
-def _read_tally(experiment: Experiment, columns: Columns) -> None:
-    arms = taken(columns, "tally number")
-    seen = [taken(columns, f"tally {name}", kind) for name, kind in _TALLY.items()]
-    experiment.tally = dict(zip(arms, map(ArmTally, *seen), strict=True))
-    if len(experiment.tally) < len(arms) or any(len(column) != len(arms) for column in seen):
-        raise ValueError("an arm has two tallies, or half of one")
+def _read_counts(experiment: Experiment, columns: Columns) -> None:
+    arms = taken(columns, "counts number")
+    seen = [taken(columns, f"counts {name}", kind) for name, kind in _COUNTED.items()]
+    experiment.counts = dict(zip(arms, map(ArmCounts, *seen), strict=True))
+    if len(experiment.counts) < len(arms) or any(len(column) != len(arms) for column in seen):
+        raise ValueError("an arm has two tried, or half of one")
 
 
 def _read_pending(experiment: Experiment, columns: Columns) -> None:

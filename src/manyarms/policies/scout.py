@@ -329,7 +329,7 @@ def posterior_mean(state: ScoutState, slot: int) -> float:
 
 @rare
 def look_again(state: ScoutState) -> None:
-    """Fit the law of means, and rank all arms anew."""
+    """Fit the law of means, and rank all arms again."""
     plan, law = state.plan[0], state.prior.fit[0]
     plan.looks += 1
     fit(state.prior)
@@ -429,7 +429,7 @@ class Scout(Policy):
     fresh arm need not be pulled again. This is the idea of Gittins' index; the index here is
     simpler. Rewards are in [0, 1]. Pending pulls count as rewards that are as expected, so hundreds
     may be pending. Cost per pull: O(log) for the ranking,
-    and some ten arms ranked anew in the mean, because the fitted law changes; memory of the arms
+    and some ten arms ranked again on average, because the fitted law changes; memory of the arms
     opened.
 
     Its page is docs/policies/scout.md.

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from manyarms.errors import ParameterError, UnknownArmError
 from manyarms.inference.estimates import ArmEstimate, Progress
 from manyarms.inference.next_steps import SERVICE
-from manyarms.inference.tallies import Tallies
+from manyarms.inference.tried_arms import TriedArms
 from manyarms.inference.uneven_losses import Loss, uneven_losses
 from manyarms.inference.uplift import Uplift, uplift_of
 from manyarms.inference.verdict import StopVerdict, give_verdict
-from manyarms.live.facts import question_of, tallies_of
+from manyarms.live.facts import question_of, tried_arms_of
 
 if TYPE_CHECKING:
     from manyarms.serve.experiment import ServedExperiment
@@ -51,26 +51,26 @@ class Look:
 
     def refresh(self) -> None:
         """Update the columns of all arms that have changed, so that the next view is quick."""
-        tallies_of(self.experiment, self.one.arena.name)
+        tried_arms_of(self.experiment, self.one.arena.name)
 
     @property
-    def tallies(self) -> Tallies:
+    def tried(self) -> TriedArms:
         """The columns of all arms that were tried."""
-        return self._once("tallies", lambda: tallies_of(self.experiment, self.one.arena.name))
+        return self._once("tried", lambda: tried_arms_of(self.experiment, self.one.arena.name))
 
     def ordered(self, sort: str) -> Any:
         """Return the places of all arms that were tried, the largest first."""
-        return self._once(f"order {sort}", lambda: self.tallies.order(sort))
+        return self._once(f"order {sort}", lambda: self.tried.order(sort))
 
     def best(self, k: int) -> list[int]:
         """Return the places of the arm to keep, and of the next ones; `k` in all."""
-        return self._once(f"best {k}", lambda: self.tallies.best(k))
+        return self._once(f"best {k}", lambda: self.tried.best(k))
 
     def progress(self) -> Progress:
         """Return how far the experiment is."""
         experiment = self.experiment
         stage = experiment.policy.stage(experiment.state) if experiment.n_all else ""
-        return self._once("progress", lambda: self.tallies.progress(stage))
+        return self._once("progress", lambda: self.tried.progress(stage))
 
     def verdict(self) -> StopVerdict:
         """Return whether to stop, by the experiment's settings; computed again after a rest."""
@@ -83,24 +83,24 @@ class Look:
         """Return the answer to a question; what is left out is taken from the settings."""
         try:
             question = question_of(
-                self.one.arena, self.tallies.facts, epsilon=epsilon, target=target, **others
+                self.one.arena, self.tried.facts, epsilon=epsilon, target=target, **others
             )
         except UnknownArmError as error:
             raise ParameterError(f"`target` must name an arm. {error}") from error
         stopped = self.one.state == "stopped"
-        return give_verdict(self.tallies, question, stopped=stopped, steps=SERVICE)
+        return give_verdict(self.tried, question, stopped=stopped, steps=SERVICE)
 
     def uplift(self, confidence: float) -> Uplift:
         """Compare the recommended arm with the control, or say why that cannot be done yet."""
-        return self._once(f"uplift {confidence}", lambda: uplift_of(self.tallies, confidence))
+        return self._once(f"uplift {confidence}", lambda: uplift_of(self.tried, confidence))
 
     def losses(self) -> list[Loss]:
-        """Return the arms that lose more or fewer rewards than others; anew after a rest."""
+        """Return the arms that lose more or fewer rewards than others, computed again after a pause."""
         return self._rarely("losses", None, self._find_losses)
 
     def _find_losses(self) -> list[Loss]:
         pending = Counter(pull.arm for pull in self.experiment.pending.values())
-        return uneven_losses(self.tallies, pending)
+        return uneven_losses(self.tried, pending)
 
     def recent(self) -> Counter[int]:
         """Return how many of the last pulls were of each arm."""
@@ -108,13 +108,13 @@ class Look:
 
     def of_arm(self, number: int) -> ArmEstimate:
         """Return what is known of an arm, tried or not."""
-        place = self.tallies.place(number)
+        place = self.tried.place(number)
         if place is not None:
-            return self.tallies.at(place)
+            return self.tried.at(place)
         interval = self.experiment.reward_range or (-math.inf, math.inf)
         name = self.one.arena.name(number)
         gone = number in self.experiment.retired
-        return ArmEstimate(name, math.nan, interval, 0, 0, gone, self.tallies.rate)
+        return ArmEstimate(name, math.nan, interval, 0, 0, gone, self.tried.rate)
 
     def found(self, search: str) -> list[int]:
         """Return the numbers of the arms whose names contain a text."""

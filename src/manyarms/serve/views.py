@@ -77,7 +77,7 @@ def summary(look: Look) -> m.ExperimentSummary:
     }
     if experiment.n_all == 0:
         return m.ExperimentSummary(**about)
-    how, tallies, verdict = look.progress(), look.tallies, look.verdict()
+    how, tried, verdict = look.progress(), look.tried, look.verdict()
     best = look.best(1)
     shown = m.ExperimentSummary.__struct_fields__
     known = {name: value for name, value in dataclasses.asdict(how).items() if name in shown}
@@ -85,8 +85,8 @@ def summary(look: Look) -> m.ExperimentSummary:
     return m.ExperimentSummary(
         **about | known | means,
         recommended=_seen(look, best)[0] if best else None,
-        rivals=tallies.rivals(best[0]) if best else 0,
-        untried=how.n_arms - int((~tallies.retired).sum()),
+        rivals=tried.rivals(best[0]) if best else 0,
+        untried=how.n_arms - int((~tried.retired).sum()),
         may_stop=verdict.stop,
         outcome=verdict.outcome,
         headline=verdict.headline,
@@ -140,7 +140,7 @@ def arms(
     else:
         ordered = look.ordered(sort)
         if search:
-            ordered = ordered[np.isin(look.tallies.arm[ordered], look.found(search))]
+            ordered = ordered[np.isin(look.tried.arm[ordered], look.found(search))]
         page, total = _seen(look, ordered[begin:end]), len(ordered)
     return m.ArmPage(page, str(end) if end < total else None, total, look.experiment.seq)
 
@@ -210,8 +210,8 @@ def pending(look: Look, limit: int = 20) -> m.PendingView:
 
 
 def _seen(look: Look, places: Iterable[int]) -> list[m.ArmView]:
-    tallies = look.tallies
-    return [_view(look, int(tallies.arm[place]), tallies.at(place)) for place in places]
+    tried = look.tried
+    return [_view(look, int(tried.arm[place]), tried.at(place)) for place in places]
 
 
 def _view(look: Look, number: int, known: ArmEstimate) -> m.ArmView:

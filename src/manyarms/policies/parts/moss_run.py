@@ -263,7 +263,7 @@ def _log_of(moss: MossRun, number: int) -> float:
 
 @rare
 def refresh(moss: MossRun, slot: int) -> None:
-    """Rank a slot anew after K, H or the number of its late pulls changed."""
+    """Rank a slot again after K, H or the number of its late pulls changed."""
     late = moss.late[slot]
     if moss.slot[slot].pulls > 0:
         index = moss_index(moss, slot, late if moss.rule.late_counts else 0)

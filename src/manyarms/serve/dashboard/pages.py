@@ -34,7 +34,7 @@ from manyarms.serve.service import Service
 
 _STYLES = Path(__file__).parent / "static" / "page.css"
 _FRESH = 1.0  # seconds for which panels are not drawn again
-_UNUSED = 60.0  # seconds after which panels that nobody asks for are forgotten
+_UNUSED = 60.0  # seconds after which panels without requests are dropped
 _HTML = "text/html; charset=utf-8"
 
 Draw = Callable[[dict[str, Any]], Awaitable[dict[str, str]]]  # gets `kept`; returns HTML by panel

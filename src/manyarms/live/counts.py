@@ -13,7 +13,7 @@ class PendingPull(PendingRecord):
     asked: float
 
 
-class ArmTally:
+class ArmCounts:
     """What is known of an arm.
 
     Attributes
@@ -43,13 +43,13 @@ class ArmTally:
 
 
 def in_random_order(
-    arm: int, tally: ArmTally, reward_range: tuple[float, float] | None, seed: int
+    arm: int, counts: ArmCounts, reward_range: tuple[float, float] | None, seed: int
 ) -> list[float]:
     """Return as many rewards of an arm as are known, with the same sum; the order is not kept.
 
     They are 0 and 1 in a random order if that is possible, else all are equal.
     """
-    count, total = tally.known, tally.total
+    count, total = counts.known, counts.total
     ones = round(total)
     if reward_range != (0.0, 1.0) or ones != total:
         return [total / count] * count
@@ -59,7 +59,7 @@ def in_random_order(
     return [float(k in first) for k in range(count)]
 
 
-class ControlTally:
+class ControlCounts:
     """The control: which pulls it gets, and what they have earned.
 
     Before each pull that is handed out, one word of a random stream of its own decides whether the

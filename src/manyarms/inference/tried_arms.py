@@ -1,6 +1,6 @@
 """Statistics of all tried arms, as columns.
 
-With a million arms tried, a Python loop over all of them would be too slow. `Tallies.update` is
+With a million arms tried, a Python loop over all of them would be too slow. `TriedArms.update` is
 given the arms that have changed, and processes only these.
 """
 
@@ -32,7 +32,7 @@ _COLUMNS = {"arm": np.int64, **_GIVEN, "_low": np.float64, "_high": np.float64,
             "_stale": np.bool_}  # fmt: skip
 
 
-class Tallies:
+class TriedArms:
     """The arms of an experiment that were tried, in the order of their first pulls or rewards.
 
     An arm's place in this order decides its share of the error (`spent_error`), so it never

@@ -12,7 +12,7 @@ import pytest
 import manyarms as ma
 from manyarms.inference.estimates import mean_text
 from manyarms.inference.missing import highest
-from manyarms.live.tally import ArmTally
+from manyarms.live.counts import ArmCounts
 from tests.inference import by_loops
 
 RANGES = [(0.0, 1.0), (-1.0, 2.0), None]
@@ -61,16 +61,16 @@ def test_columns_are_what_loops_say(limits: Any, shape: str) -> None:
         game = live._experiment
         for turn in range(12):
             _play(live, dice, shape, dice.choice([1, 7, 60]))
-            tallies = live._tallies()
-            assert tallies.arm.tolist() == list(game.tally)
-            known = [(tally.known, tally.total) for tally in game.tally.values()]
-            assert list(zip(tallies.told.tolist(), tallies.total.tolist(), strict=True)) == known
-            assert tallies.retired.tolist() == [arm in game.retired for arm in game.tally]
-            assert tallies.asked.tolist() == [one.asked for one in game.tally.values()]
+            tried = live._tried_arms()
+            assert tried.arm.tolist() == list(game.counts)
+            known = [(counts.known, counts.total) for counts in game.counts.values()]
+            assert list(zip(tried.told.tolist(), tried.total.tolist(), strict=True)) == known
+            assert tried.retired.tolist() == [arm in game.retired for arm in game.counts]
+            assert tried.asked.tolist() == [one.asked for one in game.counts.values()]
             if by_loops.kept(game) < 0:
-                assert tallies.best(3) == []
+                assert tried.best(3) == []
                 continue
-            assert tallies.arm[tallies.best(20)].tolist() == by_loops.top(game, 20)
+            assert tried.arm[tried.best(20)].tolist() == by_loops.top(game, 20)
             asked = dice.choice([0.01, 0.2, 0.6]), dice.choice([0.0, 0.05, 0.3]), 0.95
             _check_verdict(live, asked, turn)
 
@@ -96,15 +96,16 @@ def test_many_arms_are_judged_in_blocks(shape: str) -> None:
     draws = luck.binomial(told, luck.beta(1, 3, size)) if shape == "coins" else luck.random(size)
     total = draws if shape == "coins" else told * draws
     for arm in luck.permutation(size).tolist():
-        live._experiment.tally[arm] = ArmTally(int(told[arm]), int(told[arm]), 0, float(total[arm]))
-    live._experiment.tally[7] = ArmTally(3000, 3000, 0, 2500.0)
+        pulls = int(told[arm])
+        live._experiment.counts[arm] = ArmCounts(pulls, pulls, 0, float(total[arm]))
+    live._experiment.counts[7] = ArmCounts(3000, 3000, 0, 2500.0)
     for asked in ((0.1, 0.05, 0.95), (0.1, 0.0, 0.95), (0.05, 0.6, 0.95)):
         _check_verdict(live, asked, 0)
-        tallies, bar = live._tallies(), 0.3
-        places = np.flatnonzero(tallies.intervals_at(np.arange(size), 0.05)[1] > bar)
-        highs = tallies.intervals_at(places, 0.05)[1]
+        tried, bar = live._tried_arms(), 0.3
+        places = np.flatnonzero(tried.intervals_at(np.arange(size), 0.05)[1] > bar)
+        highs = tried.intervals_at(places, 0.05)[1]
         order = np.argsort(-highs, kind="stable")[:3]
-        named = highest(tallies, places, 0.05)
+        named = highest(tried, places, 0.05)
         assert [place for place, _ in named] == places[order].tolist()
 
 
@@ -112,11 +113,11 @@ def test_what_views_ask() -> None:
     live = ma.MOSS().live(n_arms=3000, horizon=4000, seed=1)
     dice = random.Random(4)
     _play(live, dice, "coins", 1500)
-    tallies = live._tallies()
+    tried = live._tried_arms()
     best = live.recommend()
     present = [a for a in live.arms() if a.told and not a.retired]
     rivals = sum(a.interval[1] > best.interval[0] for a in present) - 1
-    assert tallies.rivals(tallies.best(1)[0]) == rivals
+    assert tried.rivals(tried.best(1)[0]) == rivals
     for sort, key in (("pulls", "pulls"), ("told", "told"), ("estimate", "estimate")):
-        order = [getattr(tallies.at(int(p)), key) for p in tallies.order(sort) if tallies.told[p]]
+        order = [getattr(tried.at(int(p)), key) for p in tried.order(sort) if tried.told[p]]
         assert order == sorted(order, reverse=True)
