@@ -115,7 +115,7 @@ def test_a_part_that_is_replaced_never_takes_the_files_place(
 ) -> None:
     path = tmp_path / "old"
     path.write_bytes(b"old")
-    with pytest.raises(OSError, match="Somebody else replaced the file"):
+    with pytest.raises(OSError, match="Another process replaced the file"):
         _attacked(path, victim, by_link=by_link, written=False)
     assert path.read_bytes() == b"old"
     assert not _parts(tmp_path)

@@ -95,7 +95,7 @@ class StopVerdict:
         "too early to say": the arm's true mean could still be half of its observed mean.
         "nothing earned": there are 100 rewards or more, and all are the smallest possible.
         "settled": the policy pulls almost only this arm, so more pulls will not lead to "stop".
-        "out of pulls": all pulls of the horizon are made, and the arm is not shown to be good enough.
+        "out of pulls": all pulls of the horizon are made, without a "stop".
         "stopped": the experiment of a service was stopped.
     epsilon, quantile, confidence, target, margin
         What was asked; a share is written as "10%".

@@ -95,7 +95,7 @@ class Look:
         return self._once(f"uplift {confidence}", lambda: uplift_of(self.tried, confidence))
 
     def losses(self) -> list[Loss]:
-        """Return the arms that lose more or fewer rewards than others, computed again after a pause."""
+        """Return the arms that lose more or fewer rewards than others; computed now and then."""
         return self._rarely("losses", None, self._find_losses)
 
     def _find_losses(self) -> list[Loss]:
