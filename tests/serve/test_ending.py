@@ -11,7 +11,7 @@ import pytest
 
 from manyarms.errors import StoreUnavailableError
 from manyarms.serve import server
-from manyarms.serve.leader import Leader
+from manyarms.serve.loading import Loader
 from manyarms.store import EventStore
 from tests.serve.machines import call, in_thread, path_of, wait
 
@@ -26,12 +26,12 @@ def test_a_request_under_way_is_answered(tmp_path: Path, monkeypatch: pytest.Mon
         made.timeout_graceful_shutdown = 0.1  # type: ignore[assignment]
         return made
 
-    async def never(self: Leader, name: str) -> None:
+    async def never(self: Loader, name: str) -> None:
         asked.append(name)
         await asyncio.Event().wait()
 
     monkeypatch.setattr(server, "config", impatient)
-    monkeypatch.setattr(Leader, "find", never)
+    monkeypatch.setattr(Loader, "find", never)
     with in_thread(f"sqlite:///{tmp_path}/x.db") as one, ThreadPoolExecutor(1) as pool:
         answer = pool.submit(call, one.port, "POST", f"{path_of('x')}/asks", {})
         wait(lambda: asked)

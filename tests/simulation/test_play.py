@@ -101,7 +101,7 @@ def live_arms(policy: ma.Policy, instance: Instance, late: dict[str, Any]) -> li
     return played_live(policy, instance, late)[0]
 
 
-class Spend(NamedTuple):
+class Purchase(NamedTuple):
     """A basket of 50, or a fee of 20."""
 
     @property
@@ -109,8 +109,8 @@ class Spend(NamedTuple):
         return -20.0, 50.0
 
 
-@reward.register(Spend)
-def spend(law: Spend, arm: int, mean: float, word: int) -> float:
+@reward.register(Purchase)
+def spend(law: Purchase, arm: int, mean: float, word: int) -> float:
     return 50.0 if unit(word) < (mean + 20.0) / 70.0 else -20.0
 
 
@@ -121,7 +121,7 @@ SCALES = {
     "normal": from_means([20 * mean for mean in MANY_MEANS], rewards=Gaussian(20.0)),
     "table": from_rewards({k: [0] * (k % 5) + [k % 7, 80] for k in range(30)}),
     "table in [0, 1]": from_rewards({k: [0] * (k % 5) + [0.2, 0.9] for k in range(30)}),
-    "own law": from_means([70 * mean - 20 for mean in MANY_MEANS], rewards=Spend()),
+    "own law": from_means([70 * mean - 20 for mean in MANY_MEANS], rewards=Purchase()),
 }
 
 
