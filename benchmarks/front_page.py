@@ -1,7 +1,7 @@
 """The numbers of README's doors: `python benchmarks/front_page.py`, a minute.
 
-50000 pictures whose click rates are drawn around 3 %, the best about 10 %; 20000 visitors. Clicks per visitor by policy, over 100
-replications with common random numbers. For the prompts, see
+50000 pictures whose click rates are drawn around 3 %, the best about 10 %; 20000 visitors. Clicks
+per visitor by policy, over 100 replications with common random numbers. For the prompts, see
 `benchmarks/finding.py`.
 """
 
