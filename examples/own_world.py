@@ -13,7 +13,7 @@ from manyarms.instances import draw_mean, reward
 from manyarms.kit import draw, unit
 
 
-class Baskets(NamedTuple):  # the name must be one that no other law or state has
+class Baskets(NamedTuple):  # the name must be unique
     """A visitor buys for something between `least` and `most`, or does not buy."""
 
     least: float
