@@ -16,7 +16,7 @@ from manyarms.kit import Floats, Ints, Memory, Positive, plays
 from manyarms.policies import SubSampled
 
 
-class OwnUCBState(NamedTuple):  # no other state may have this name
+class OwnUCBState(NamedTuple):  # the name must be unique
     """What is known about each arm."""
 
     arms: int

@@ -13,7 +13,7 @@ from manyarms.instances import draw_mean, reward
 from manyarms.kit import draw, unit
 
 
-class Baskets(NamedTuple):  # the name must be one that no other law or state has
+class Baskets(NamedTuple):  # the name must be unique
     """A visitor buys for something between `least` and `most`, or does not buy."""
 
     least: float
@@ -32,7 +32,7 @@ def basket(law: Baskets, arm: int, mean: float, word: int) -> float:
     return law.least + (law.most - law.least) * unit(draw(word, 1))
 
 
-class ParetoMeans(NamedTuple):
+class PowerMeans(NamedTuple):
     """The share of arms within x of the best mean, 0.9, is (2 x) ** tail."""
 
     tail: float
@@ -42,8 +42,8 @@ class ParetoMeans(NamedTuple):
         return 0.4, 0.9  # regret is measured against 0.9
 
 
-@draw_mean.register(ParetoMeans)
-def pareto_mean(law: ParetoMeans, word: int) -> float:
+@draw_mean.register(PowerMeans)
+def power_mean(law: PowerMeans, word: int) -> float:
     return float(0.9 - 0.5 * (1.0 - unit(word)) ** (1.0 / law.tail))
 
 
@@ -54,7 +54,7 @@ def main() -> None:
     print(ma.simulate(policies, shop, horizon=20_000, replications=20, checkpoints=1).summary())
 
     for tail in (1.0, 3.0):  # the larger, the rarer are arms near the best mean
-        endless = ma.instances.reservoir(ParetoMeans(tail))
+        endless = ma.instances.reservoir(PowerMeans(tail))
         policy = ma.MOSSPlusPlus()
         result = ma.simulate(policy, endless, horizon=5_000, replications=20, checkpoints=1)
         print(f"\n{result.summary().table()}")

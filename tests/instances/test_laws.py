@@ -138,7 +138,7 @@ class Pareto(NamedTuple):
 
 
 @draw_mean.register(Pareto)
-def pareto_mean(law: Pareto, word: int) -> float:
+def power_mean(law: Pareto, word: int) -> float:
     return float(law.best - law.width * (1.0 - unit(word)) ** (1.0 / law.tail))
 
 

@@ -1,4 +1,4 @@
-"""MOSS++ (Algorithm 1): Pareto optimal without knowing the hardness.
+"""MOSS++ (Algorithm 1): Pareto optimal for beta < 1, without knowing the hardness.
 
 The schedule and the iterations are here; `parts/moss_run.py` has MOSS on a random set (its index,
 the credit of a reward), and `parts/mixtures.py` the mixture-arms.
@@ -51,8 +51,8 @@ def iterations(horizon: int, beta: float) -> int:
     >>> iterations(50_000, 0.5), iterations(2**20, 0.55), iterations(1, 0.5)
     (8, 11, 0)
     """
-    # 0.55 * 20 is 11.000000000000002 in floating point: the margin is wider than such errors,
-    # and narrower than the step from T = 2^k to 2^k + 1 for every T below 2^38
+    # 0.55 * 20 is 11.000000000000002 in floating point: the margin exceeds such errors,
+    # and is below beta * log2(1 + 2^-38), the smallest step between horizons up to 2^38
     return math.ceil(beta * math.log2(horizon) - 1e-12)
 
 
@@ -91,7 +91,7 @@ class MossPlusPlusState(NamedTuple):
 
 @rare
 def next_iteration(state: MossPlusPlusState) -> None:
-    """Start MOSS on a new set: K_i arms drawn afresh, and the mixture-arms so far."""
+    """Start MOSS on a new set: min(K_i, n) arms drawn afresh, and the mixture-arms so far."""
     moss, clock = state.moss, state.clock[0]
     clock.iteration += 1
     i = clock.iteration
@@ -143,7 +143,7 @@ plays(
     ask=moss_plus_plus_ask,
     tell=lambda state, slot, reward: credit(state.moss, slot, reward),
     count_late=lambda state, slot, change: count_late_pulls(state.moss, slot, change),
-    generation=lambda state: state.clock[0].iteration,  # each iteration has new slots
+    generation=lambda state: state.clock[0].iteration,  # rewards of earlier ones are dropped
     arrive=arrive_later,
     retire=moss_plus_plus_retire,
 )
@@ -164,7 +164,7 @@ class MixturePolicy(IndexPolicy):
     def stage(self, state: Any) -> str:
         clock = state.clock[0]
         p, last, pulls = iterations(max(clock.horizon, 1), self.beta), 0, 0
-        while pulls < clock.horizon:  # the horizon ends the run before iteration p
+        while pulls < clock.horizon:  # T pulls may be made before iteration p
             last += 1
             pulls += iteration_pulls(p, last, clock.horizon)
         return f"iteration {clock.iteration} of {last}"
@@ -177,32 +177,31 @@ class MixturePolicy(IndexPolicy):
 
 @dataclass(frozen=True, kw_only=True)
 class MOSSPlusPlus(MixturePolicy):
-    r"""MOSS on ever smaller random sets, with the larger ones before as mixture-arms.
+    r"""Run MOSS on random sets of halving size, each with the earlier ones as mixture-arms.
 
     With :math:`p = \lceil \log_2 T^\beta \rceil`, iteration i = 1, 2, … runs a new MOSS for
 
     .. math:: \Delta T_i = \min(2^{p+i}, T)
 
-    pulls on :math:`\min(2^{p+2-i}, n)` arms drawn afresh and the i - 1 mixture-arms so far; its
-    own mixture-arm draws arms in proportion to their pulls in the iteration.
+    pulls on :math:`\min(2^{p+2-i}, n)` arms drawn afresh and the i - 1 mixture-arms so far.
+    Mixture-arm i draws a member with probability proportional to its pulls in iteration i.
 
     Parameters
     ----------
     beta
-        Between 1/2 and 1: small for easy problems, large for hard ones.
+        Between 1/2 and 1 (default: 0.5). (1 + alpha)/2 has the minimax rate at hardness alpha.
     mixture_sigma
         `sigma` for mixture-arms, if it must be larger; see the notes.
     sigma, exploration, count_late, index
-        As for `MOSS`. With "kl++" Theorem 1 stands for rewards 0 and 1, with another constant
+        As for `MOSS`. With "kl++" Theorem 1 holds for rewards 0 and 1, with another constant
         (docs/proofs.md); for "kl" nothing is proven.
 
     Notes
     -----
-    Theorem 1: regret at most :math:`160 (\log_2 T)^{5/2}\, T^{\min(\max(\beta, 1+\alpha-\beta),
-    1)}`. Theorem 3: a policy that is better at one hardness is worse at another. This holds for
-    rewards in [0, 1]. For unbounded rewards, the reward of a mixture-arm has a variance proxy of up
-    to :math:`\sigma^2 + r^2/4`, where r is the range of the means. The rate stays the same if
-    `mixture_sigma` covers it.
+    Theorem 1, for rewards in [0, 1]: expected regret at most :math:`160 (\log_2 T)^{5/2}\,
+    T^{\min(\max(\beta, 1+\alpha-\beta), 1)}`. Theorem 3: for beta < 1 this rate is Pareto optimal.
+    For unbounded rewards, the rate holds if `mixture_sigma` is at least :math:`\sqrt{\sigma^2 +
+    r^2/4}`, where r is the range of the means.
 
     Its page is docs/policies/moss_plus_plus.md; docs/learn/moss_plus_plus.py is the plain
     algorithm.

@@ -34,7 +34,7 @@ from manyarms.policies.parts.parameters import IndexPolicy, KnowsBestMean
 from manyarms.policies.parts.randomness import EPOCHS
 from manyarms.protocol import plays
 
-_MOST_SUBROUTINES = 64  # log T is smaller for every T
+_MOST_SUBROUTINES = 64  # above log T for every T < 2^63
 
 
 @kernel
@@ -117,7 +117,7 @@ def run_of(state: ParallelState, i: int) -> MossRun:
 
 @kernel
 def wanted_arms(state: ParallelState, i: int, q: int, horizon: int) -> int:
-    """Return the size of subroutine i's set, if there are enough arms."""
+    """Return the size of the set of subroutine i = 0, …, q - 1, not limited by n."""
     return subset_size(horizon, (i + 1) / q, state.factor, horizon)
 
 
@@ -193,7 +193,7 @@ def parallel_count_late(state: ParallelState, slot: int, change: int) -> None:
 
 
 def parallel_arrive(state: ParallelState, count: int) -> None:
-    """Add new arms; sets that had all arms grow."""
+    """Add new arms; sets that were limited by n grow."""
     arrive_now(state.moss, count)
     q = state.clock[0].subroutines
     for i in range(q):
@@ -222,7 +222,7 @@ plays(
 
 @dataclass(frozen=True, kw_only=True)
 class Parallel(KnowsBestMean, IndexPolicy):
-    r"""Run the subroutine SR for many hardnesses, and always resume the one with least regret.
+    r"""Run MOSS Oracle for many hardnesses, and resume the run of lowest empirical regret.
 
     There are :math:`q = \lceil \log T \rceil` subroutines, for :math:`\alpha_i = i/q`, and epochs
     of :math:`\lceil \sqrt T \rceil` pulls. An epoch goes to the subroutine of lowest
@@ -232,16 +232,18 @@ class Parallel(KnowsBestMean, IndexPolicy):
     Parameters
     ----------
     best_mean
-        The best mean, or an estimate within 1/sqrt(T). When in doubt, round it down: if it is
-        too high, every subroutine seems bad. A simulation takes it from the instance by default.
+        The best mean, or an estimate within 1/sqrt(T). When in doubt, round it down: if it is too
+        high, every empirical regret keeps growing. Simulations take it from the instance by
+        default.
     subset_factor
         2 as in the paper's text, or 1 as in its authors' code.
     sigma, exploration, count_late, index
-        As for `MOSS`; Theorem 4 was not checked for the KL indices.
+        As for `MOSS`; nothing is proved for the KL indices.
 
     Notes
     -----
-    Theorem 4: regret at most :math:`C (\log T)^2\, T^{(1+\alpha)/2}`, for every hardness at once.
+    Theorem 4: expected regret at most :math:`C (\log T)^2\, T^{(1+\alpha)/2}`, for every hardness
+    at once.
 
     Its page is docs/policies/parallel.md; docs/learn/parallel.py is the plain algorithm.
 
@@ -268,7 +270,7 @@ class Parallel(KnowsBestMean, IndexPolicy):
 
     def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> ParallelState:
         q, factor = subroutines(pulls), float(self.subset_factor)
-        # one subroutine hardly ever meets more than half of the arms that are met
+        # one subroutine hardly ever draws more than half of the arms that are drawn
         most = pulls if memory.arms_may_come else min(n_arms, pulls, (memory.arms_met + 1) // 2)
         sizes = [subset_size(pulls, (i + 1) / q, factor, most) for i in range(q)]
         slots, room = sum(map(power_of_two, sizes)), power_of_two(most)

@@ -46,7 +46,7 @@ from manyarms.protocol import plays
 from manyarms.protocol.parameters import Flag, number
 
 # The constants of the target. The guarantee does not depend on them: they were tuned.
-_C1 = 0.5  # search until that has cost c1 T^beta, whatever was found
+_C1 = 0.5  # the target is 1 - C/T until C reaches c1 T^beta
 _C2, _BOLD_C2 = 1.5, 4.0  # then the target falls by (C / (c2 T^beta log T))^(1/e)
 # e is 3/2, or 2 if `bold`: see `reaches`
 _KAPPA = 2.5  # from M + kappa (M - average of first rewards)
@@ -55,8 +55,8 @@ _TRIAL = 2  # in `by_rule`: a newcomer's pull, for which the rule is not charged
 
 # Where rewards are late
 _FEW = 4  # an arm with N rewards rests once it has 4 N pending pulls
-_RESTING = -1e100  # keys of arms that rest: below all others, those with fewest pending pulls first
-_UNSEEN = -1e50  # an arm never observed whose pulls were abandoned
+_RESTING = -1e100  # keys of arms that rest, below all others: fewest pending pulls per reward first
+_UNSEEN = -1e50  # key of an arm without rewards, all of whose pulls were abandoned
 
 
 class ProspectArm(Record):
@@ -65,20 +65,20 @@ class ProspectArm(Record):
 
 class ProspectClock(Record):
     current: int  # the arm in play, -1 if none
-    told: int  # t, without trials, since the best arm was last retired
-    total: float  # of their rewards, less C at that time
+    told: int  # t in C: rewards, without trials, since the best arm was last retired
+    total: float  # their sum, minus the C that `lose_best` keeps
     seen: int  # arms with a reward
     firsts: float  # the sum of their first ones
     best: float  # M
-    ceiling: float  # what the target falls from
+    ceiling: float  # the target before the penalty
     spent: float  # C / (c2 T^beta log T), or 0 while the search is cheap
     resting: int  # arms that rest
     ranked: int  # the period of the guard in which all upper bounds were computed; 0 if never
     changed: int  # 1 once arms were added, or the best one was retired
-    looks: int  # fresh arms of any age that may be tried, because the best arm was retired
+    looks: int  # fresh arms that may still get a trial after the best arm was retired
     on_trial: int  # newcomers whose trial has begun and not ended
     turn: int  # which of them is next
-    paid: float  # the pulls that trials so far have used up, at 1 / share each
+    paid: float  # trial pulls so far, divided by `trials`
 
 
 class ProspectState(NamedTuple):
@@ -86,7 +86,7 @@ class ProspectState(NamedTuple):
 
     budget: float  # c2
     bold: bool
-    guess: bool  # the horizon, even if it is given
+    guess: bool  # whether to guess the horizon even if it is given
     late_counts: bool
     pause: float  # pulls for each trial pull, on average
     guard: Guard
@@ -121,8 +121,8 @@ def set_target(state: ProspectState) -> None:
         \text{ if } C < c_1 T^\beta, \text{ else }
         \min(1, M + \kappa (M - \bar a), 2M) - \Big(\frac{C}{c_2 T^\beta \log T}\Big)^{1/e}
 
-    for means in [0, 1]; else in units of `top` - `bottom`. What is under the root is kept:
-    `reaches` compares powers, which is cheaper.
+    for means in [0, 1]; else in units of `top` - `bottom`. The term with 2M is for `bound="kl"`
+    only. `reaches` compares powers, which is cheaper than a root.
     """
     guard, clock = state.guard, state.clock[0]
     clock.best = min(highest_mean(state.shrunk), guard.top)
@@ -151,7 +151,7 @@ def reaches(state: ProspectState, mean: float) -> bool:
 
 @kernel
 def choose(state: ProspectState) -> int:
-    """Return the best arm if it reaches the target, else a fresh one."""
+    """Return the best arm if it reaches the target, else a fresh one if there is any."""
     guard, clock = state.guard, state.clock[0]
     if reaches(state, highest(state.by_mean)):
         return keep_or_lead(state, state.by_mean)
@@ -172,7 +172,7 @@ def choose(state: ProspectState) -> int:
 @kernel
 def keep_or_lead(state: ProspectState, rank: Tournament) -> int:
     """Return the arm in play if no other one is better, else one of the best."""
-    current = state.clock[0].current  # without a place in the ranking before its first reward
+    current = state.clock[0].current  # not ranked before its first reward
     if 0 <= current < rank.board[0].size and rank.entrant[current].key >= highest(rank):
         return current
     return leader(rank, state.ties)
@@ -225,7 +225,7 @@ def next_trial(state: ProspectState) -> int:
 
 @kernel
 def take_turn(state: ProspectState) -> int:
-    """Return the next newcomer on trial; -1 if its trial is over, or a reward is outstanding."""
+    """Return the next newcomer on trial; -1 if its trial is over, or a reward pending."""
     clock, guard = state.clock[0], state.guard
     at = clock.turn if clock.turn < clock.on_trial else 0
     slot = state.trial[at]
@@ -336,7 +336,7 @@ def prospector_retire(state: ProspectState, arm: int) -> None:
 
 @rare
 def lose_best(state: ProspectState) -> None:
-    """Keep C: do not measure the past by the best arm that is left."""
+    """Keep C as it is, although M falls to the best mean that is left."""
     clock = state.clock[0]
     clock.total -= clock.told * clock.best
     clock.told = 0
@@ -344,7 +344,7 @@ def lose_best(state: ProspectState) -> None:
     clock.changed = 1
     if highest_mean(state.shrunk) > -math.inf:
         set_target(state)
-    else:  # nothing is known of the arms that are left
+    else:  # no arm that is left has a reward
         clock.best = -math.inf
         clock.ceiling = state.guard.top
         clock.spent = 0.0
@@ -363,7 +363,7 @@ plays(
 
 @dataclass(frozen=True, kw_only=True)
 class Prospector(GuardPolicy):
-    r"""Search while it costs little compared with what it may gain; then keep the best arm found.
+    r"""Pull the best arm if it reaches a target that falls as the search gets expensive; guarded.
 
     Arms come in random order. With N pulls, mean :math:`\bar x`, the average :math:`\bar a` of the
     arms' first rewards and the largest shrunk mean :math:`M = \max (\text{sum} + \bar a)/(N + 1)`,
@@ -374,19 +374,20 @@ class Prospector(GuardPolicy):
 
     The current arm is kept while :math:`\bar x` is at least :math:`\zeta` and no other arm's is
     larger. Otherwise the arm of largest mean is next if that reaches :math:`\zeta`, and a fresh one
-    if not. When no fresh arm is left it is the largest upper bound of level :math:`\max(\tfrac12
-    \log^+(T/(nN)), \log^+(T/(n^2 N)))` while :math:`\zeta > M`, then the largest mean. (The second
-    level is for very few arms, where giving one up costs most.) Around this stands the guard of
-    `Guarded`; here the rule learns from the guard's pulls, too.
+    if not. When no fresh arm is left, it is the arm of largest upper bound of level
+    :math:`\max(\tfrac12 \log^+(T/(nN)), \log^+(T/(n^2 N)))` while :math:`\zeta > M`, then that of
+    largest mean. (The second level is larger only if :math:`T > n^3 N`.) The term 2M is for
+    `bound="kl"` only. The rule runs under the guard of `Guarded`, and also uses the rewards of the
+    guard's pulls.
 
     Parameters
     ----------
     beta
         Between 1/2 and 1 (default: 0.5): the search may cost about :math:`T^\beta`.
     bold
-        Whether to search longer (default: False), with 4 for 3/2 and 1/2 for 2/3 in the last term:
-        better where best arms are rarer than 1 in :math:`T^\beta`, worse where there are many
-        good arms, all far below `top`.
+        Whether to search longer (default: False), with 4 in place of 3/2 and 1/2 in place of 2/3 in
+        the last term: better where best arms are rarer than 1 in :math:`T^\beta`, worse where there
+        are many good arms, all far below `top`.
     bound
         "kl" (default) for rewards in [0, 1]; "mean" for rewards that are sigma-sub-Gaussian.
     sigma
@@ -395,8 +396,8 @@ class Prospector(GuardPolicy):
         All means are between these (default: 0 and 1). With others, :math:`\zeta` begins at `top`,
         and costs are counted in units of `top` - `bottom`.
     count_late
-        Whether pending pulls count (default: True): an arm with N rewards then rests while 4 N
-        of its pulls are late, and others are tried. If False, only an arm without a reward rests.
+        Whether pending pulls count (default: True): an arm with N rewards then rests while 4 N of
+        its pulls are pending, and others are tried. If False, only an arm without a reward rests.
     guess_horizon
         Whether to guess the horizon even if it is given (default: False).
     trials
@@ -405,26 +406,25 @@ class Prospector(GuardPolicy):
 
     Notes
     -----
-    Ours; the constants were tuned on simulated problems. Whatever the rule does, the regret is at
-    most :math:`10 (\log T)^{5/2}\, T^{\min(\max(\beta, 1+\alpha-\beta), 1)}`, the rate of MOSS++
-    (`theory.guarded_bound`). Without a horizon a guess of it, always above 4 t, doubles, and
-    nothing is forgotten (`theory.anytime_guarded_bound`). Where best arms never fail, the rule
-    alone loses about (n - m)/(m + 1), as if it knew that :math:`\mu^* = 1` (docs/guard.md,
-    Proposition 7).
+    Ours; the constants were tuned on simulated problems. With "kl", rewards in [0, 1] and a
+    given horizon, the expected regret at every hardness is at most :math:`10 (\log T)^{5/2}\,
+    T^{\min(\max(\beta, 1+\alpha-\beta), 1)}`, the rate of MOSS++ (`theory.guarded_bound`). Without
+    a horizon, a guess of it (at least 4 t) doubles; statistics are kept, and the guard restarts
+    (`theory.anytime_guarded_bound`). docs/guard.md, Proposition 7, bounds the rule alone if best
+    arms never fail.
 
     While rewards are late no arm is pulled again before its first reward, as long as there are
     others. Once the search is expensive and an arm rests, the arm with the largest shrunk mean is
     pulled instead of a fresh one. Cost per pull: O(log(arms opened)), O(1) while one arm leads.
 
     Arms may come and go; nothing is proved about that. A trial pull is made at most at every second
-    pull, and at most every 50th on average; those not used are saved, up to :math:`T^\beta`. It
-    goes to a new arm that was never pulled, drawn at random; if there is none, the new arms on
-    trial take turns. A trial ends when the arm has earned `top` - `bottom` less than M a pull, or
-    when it is the arm in play: an arm whose mean is the largest is pulled by the rule above. If
-    more than :math:`T^\beta` new arms would wait, those that were added before lose their trial.
-    Trials do not count in C. When the best arm is retired, C stays as it was, and
-    :math:`T^\beta` fresh arms of any age may have trials. docs/changing_catalogue.md has
-    measurements.
+    pull, and at most every 50th on average; unused ones are saved, up to :math:`T^\beta`. It goes
+    to a new arm that was never pulled, drawn at random; if there is none, the new arms on trial
+    take turns. A trial ends when the arm's rewards fall short of M times its pulls by `top` -
+    `bottom`, or when it is the arm in play. If more than :math:`T^\beta` new arms would wait, those
+    that were added before lose their trial. Trials do not count in C. When the best arm is retired,
+    C stays as it was, and :math:`T^\beta` fresh arms of any age may have trials.
+    docs/changing_catalogue.md has measurements.
 
     Its page is docs/policies/prospector.md.
 

@@ -57,9 +57,9 @@ from manyarms.theory.rates import minimax_rate, moss_plus_plus_rate, quantile_ra
 
 _MARKS = 10  # markers on a line over time
 _TICKS = 10  # up to this many hardnesses get a tick each
-_CELLS = 24  # that are drawn over time, at most
+_CELLS = 24  # at most so many are drawn over time
 _ALPHAS: NDArray[np.float64] = np.linspace(0.0, 1.0, 1001)
-_ROOM = 0.06  # of the axis, that the name of a rate takes
+_ROOM = 0.06  # width of a rate's name, as a share of the axis
 _RATE_MARKS = 8  # markers on a line of `others`, which distinguish it from the paper's
 _NONE: Mapping[str, Rate] = MappingProxyType({})
 
@@ -77,6 +77,8 @@ def regret_against_hardness(
     title: str | None = None,
 ) -> Figure:
     """Draw mean final regret of each policy against hardness, as Figure 2(a) does.
+
+    The paper's band is `band=0.25`.
 
     Parameters
     ----------
@@ -140,7 +142,7 @@ def regret_over_time(
 ) -> Figure:
     """Draw mean regret against time, as Figures 2(b) and 3 do.
 
-    A notebook shows the figure.
+    The paper's band is `band=0.25`.
 
     Parameters
     ----------
@@ -150,7 +152,7 @@ def regret_over_time(
         The policies to draw, in the order of the legend (default: all, in the order of their regret
         at the end).
     width
-        How wide the figure is: "column" (3.3 inches, one of two columns), "page" (6.8 inches), or
+        The width of the figure: "column" (3.3 inches, one of two columns), "page" (6.8 inches), or
         a number of inches (default: 5).
     ax
         Axes of your own to draw on, instead of a new figure.
@@ -163,7 +165,7 @@ def regret_over_time(
         "beside" the plot or "inside" (default: inside, if the figure is narrower than 4.5 inches or
         `ax` is given).
     title, note
-        Texts above the plot, and below it in small print, such as "stand-in data" (default:
+        The title, and a footnote such as "stand-in data" (default:
         none).
 
     Examples
@@ -205,7 +207,7 @@ def figures_of(results: SweepResults) -> tuple[list[tuple[str, Figure]], int]:
     Returns
     -------
     tuple
-        A title and a figure for each, and the number of cells that were too many to draw over time.
+        A title and a figure for each, and the number of cells left out.
     """
     found = []
     with contextlib.suppress(ParameterError):  # its cells differ in something else
@@ -324,7 +326,7 @@ def figure_1(
         axes.set_title(title or "", pad=16)
         if others:
             figure.legend(handles=lines, loc="outside right upper")
-        else:  # no rate is below the minimax rate: the corner below it stays empty
+        else:  # none of these rates is below the minimax rate, so that corner is empty
             axes.legend(
                 handles=lines, loc="lower right", frameon=True, framealpha=1, edgecolor="none"
             )

@@ -46,16 +46,16 @@ class Result(Tabular):
     seconds
         By policy: computing time, over all workers.
     parameters, policy_parameters
-        What distinguishes the cell from others of its sweep; by policy, what tables say.
+        The parameters of the cell in its sweep; by policy, the parameters shown in tables.
     n_best, is_stand_in
-        The number of best arms, or None where means are drawn; whether the instance stands in for
-        data that are not there.
+        The number of best arms, or None where means are drawn; whether synthetic data
+        replace a missing file.
     largest_gap
         The largest possible regret of a pull: the best mean minus the lowest one.
     good_mean
         The least mean of a best arm.
     objective
-        What summaries and comparisons are about: "earn", regret, or "find", simple regret.
+        The loss that summaries compare: "earn", regret, or "find", simple regret.
     """
 
     policies: tuple[str, ...]
@@ -86,7 +86,7 @@ class Result(Tabular):
 
     @property
     def replications(self) -> int:
-        """The number of replications, of the policy that has most."""
+        """The largest number of replications of any policy."""
         return max(len(rows) for rows in self.rows)
 
     @property
@@ -101,7 +101,7 @@ class Result(Tabular):
 
     @property
     def distinct_arms(self) -> NDArray[np.int64]:
-        """The number of arms touched, by (policy, replication)."""
+        """The number of distinct arms pulled, by (policy, replication)."""
         return self._stacked("distinct_arms")
 
     @property
@@ -120,7 +120,7 @@ class Result(Tabular):
         return np.asarray(self.best_mean - self.recommended_mean)
 
     def by(self, objective: Objective) -> Result:
-        """Return the same result, whose summaries and comparisons are about an objective.
+        """Return the same result, with summaries of regret or simple regret.
 
         Parameters
         ----------
@@ -176,7 +176,7 @@ class Result(Tabular):
         time
             One of `times` (default: the last).
         confidence
-            How often the interval holds (default: 0.95).
+            The nominal confidence (default: 0.95).
         """
         at = self._checkpoint(time)
         bounds = (0.0, self._most(at))
@@ -197,9 +197,9 @@ class Result(Tabular):
         time: int | None = None,
         confidence: float = 0.95,
     ) -> Interval:
-        """Return the mean of what `first` loses beyond `second`, with Gaffke's interval.
+        """Return the mean loss of `first` minus that of `second`, with Gaffke's interval.
 
-        It is of the replications that both have; parameters as for `interval`.
+        Over the replications that both have; parameters as for `interval`.
         """
         a, b, most = self._paired(first, second, time)
         return mean_interval(a - b, bounds=(-most, most), confidence=confidence)
@@ -214,7 +214,7 @@ class Result(Tabular):
     ) -> Interval:
         """Return the mean regret of `over` divided by that of `under`, with an interval.
 
-        It is of the replications that both have; parameters as for `interval`.
+        Over the replications that both have; parameters as for `interval`.
         """
         a, b, most = self._paired(over, under, time)
         return ratio_interval(a, b, at_most=(most, most), confidence=confidence)
@@ -271,14 +271,14 @@ class Result(Tabular):
         objective
             "earn", or "find" for simple regret (default: "earn", unless `by` chose another one).
         interval
-            "gaffke" adds a confidence interval to each mean (default: none). A standard error knows
-            only the runs that were seen. A run that misses every best arm may cost a hundred times
-            as much as another, and happen once in four hundred, so that the usual interval of a
-            hundred runs is often wrong. Gaffke's interval allows for such runs, up to the largest
-            regret that is possible. Its coverage is proved for regrets of two values and
-            conjectured for all others. It is wide if there are few runs.
+            "gaffke" adds a confidence interval to each mean (default: none). A standard error
+            reflects only the observed runs. If one run in 400 misses every best arm and costs 100
+            times as much, 78 % of samples of 100 runs contain none, and the usual interval is too
+            low. Gaffke's interval allows for such runs, up to the largest regret that is possible.
+            Its coverage is proved for regrets of two values and conjectured for all others. It is
+            wide if there are few runs.
         confidence
-            How often an interval holds (default: 0.95).
+            The nominal confidence (default: 0.95).
 
         Examples
         --------

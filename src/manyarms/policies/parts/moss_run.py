@@ -30,7 +30,7 @@ from manyarms.policies.parts.randomness import FRESH, TIES
 GONE = -(1 << 62)  # the member of a slot whose arm was retired
 _UNSEEN = 1e300  # above every index
 _ALWAYS = 1 << 62  # more pulls than any replication has
-_MOST_LATE = (1 << 31) - 1  # late pulls of a slot at a time
+_MOST_LATE = (1 << 31) - 1  # pending pulls of a slot
 
 
 class Slot(Record):
@@ -38,7 +38,7 @@ class Slot(Record):
 
     member: int  # the real arm (>= 0), or -j for mixture-arm j
     pulls: int  # N
-    total: float  # the sum of rewards: the mean is one division, so equal ratios are equal
+    total: float  # of rewards: the mean is one division, so that equal ratios compare equal
     asked: int  # how often it was chosen in this iteration, for policies with mixture-arms
 
 
@@ -46,14 +46,14 @@ class Run(Record):
     """The numbers of one MOSS run."""
 
     opened: int  # slots in use
-    gone: int  # those among them that are free again, because their arm was retired
+    gone: int  # slots freed by retired arms
     fresh: int  # members that are still to be drawn
     waiting: int  # mixture-arms without a pull
     members: int  # K
     horizon: int  # H
     scale: float  # H / K
     log_scale: float  # log(H / K)
-    kl_until: int  # the index is the KL one while N is not above this
+    kl_until: int  # the largest N for which the KL index is used
 
 
 class MossIndex(NamedTuple):
@@ -62,7 +62,7 @@ class MossIndex(NamedTuple):
     spread: float  # (2 sigma)^2, times `exploration`
     mixture_spread: float  # the same for mixture-arms
     kl: float = 0.0  # the factor of the logarithm in the KL index, or 0: no KL index
-    switch: bool = False  # from the KL index to the other one at N = (H / K)^(1/5)
+    switch: bool = False  # whether to use the KL index only while N <= (H / K)^(1/5)
     plus: bool = False  # whether the KL index has the level of KL-UCB++
     late_counts: bool = False  # whether late pulls count as pulls in the bonus
 
@@ -72,14 +72,14 @@ class MossRun(NamedTuple):
 
     slot: Records[Slot]
     run: Records[Run]
-    late: Ints  # by slot: pulls whose reward was not there when the next pull was asked for
-    log: Floats  # log N if it was needed before, else 0
+    late: Ints  # by slot: pending pulls
+    log: Floats  # cache of log N; 0 if not computed
     rule: MossIndex
     ties: Stream
     rank: Tournament
     sampler: Sampler  # draws fresh arms
     words: Stream
-    pool: Ints  # [the number of arms, with retired ones]
+    pool: Ints  # [the number of arms, retired ones included]
     retired: HashMap  # arms that must not be pulled any more
 
 
@@ -93,7 +93,7 @@ def moss_run(
     runs: int = 1,
     room: int | None = None,
 ) -> MossRun:
-    """Make room for `slots` slots and `draws` drawn arms (default: as many) in all.
+    """Allocate memory for `slots` slots and `draws` drawn arms (default: as many) in all.
 
     With several `runs`, none needs more than `room` slots.
     """
@@ -140,7 +140,7 @@ def begin(moss: MossRun, arms: int, horizon: int) -> None:
 
 @kernel
 def set_scale(moss: MossRun, members: int, horizon: int) -> None:
-    """Set K and H; indices computed before stay as they are until `refresh`, which must follow."""
+    """Set K and H. The caller must then `refresh` all slots that have an index."""
     disband(moss.rank)
     run = moss.run[moss.rank.number]
     run.members = members
@@ -172,7 +172,7 @@ def choose(moss: MossRun) -> int:
 
 @kernel
 def open_fresh(moss: MossRun) -> int:
-    """Draw a fresh arm, which is not retired, and return its slot; there must be one."""
+    """Draw a fresh arm that is not retired, and return its slot. There must be one."""
     which = moss.rank.number
     moss.run[which].fresh -= 1
     arm = pick(moss.sampler, which, next_word(moss.words))
@@ -228,11 +228,11 @@ def learn(moss: MossRun, slot: int, reward: float) -> None:
 def moss_index(moss: MossRun, slot: int, late: int) -> float:
     r"""Return the MOSS index of a slot that was pulled; late pulls may count in N of the bonus.
 
-    .. math:: B = \bar x + 2\sigma \sqrt{\frac{\max(0, \log(H / (K N)))}{N}}
+    .. math:: B = \bar x + 2\sigma \sqrt{c\, \frac{\max(0, \log(H / (K N)))}{N}}
 
-    The KL index is the largest q with :math:`N\,\mathrm{kl}(\bar x, q) \le \max(0, \log(H / (K
-    N)))`. It is the mean, too, where the logarithm is not positive. KL-UCB++ adds
-    :math:`\log(1 + \log^2(H / (K N)))` to a positive one.
+    c is `exploration`. The KL index is the largest q with :math:`N\,\mathrm{kl}(\bar x, q) \le
+    \max(0, \log(H / (K N)))`. Both are the mean if N >= H / K. KL-UCB++ adds :math:`\log(1 +
+    \log^2(H / (K N)))` to a positive one.
     """
     run, rule = moss.run[moss.rank.number], moss.rule
     pulls = moss.slot[slot].pulls
@@ -263,7 +263,7 @@ def _log_of(moss: MossRun, number: int) -> float:
 
 @rare
 def refresh(moss: MossRun, slot: int) -> None:
-    """Rank a slot again after K, H or the number of its late pulls changed."""
+    """Rank a slot again after K, H or its pending pulls changed."""
     late = moss.late[slot]
     if moss.slot[slot].pulls > 0:
         index = moss_index(moss, slot, late if moss.rule.late_counts else 0)
@@ -277,9 +277,9 @@ def refresh(moss: MossRun, slot: int) -> None:
 def count_late_pulls(moss: MossRun, slot: int, change: int) -> None:
     """Count `change` more late pulls.
 
-    Indices are made of observed rewards only, so they stay valid. An arm whose first reward is
-    late is not fresh any more. When no fresh arm is left, among the arms never observed the one
-    with fewest pending pulls is next.
+    Unless late pulls count, indices use observed rewards only and stay valid. An arm whose first
+    reward is late is not fresh any more. When no fresh arm is left, among the arms never observed
+    the one with fewest pending pulls is next.
     """
     moss.late[slot] += change
     if moss.rule.late_counts or moss.slot[slot].pulls == 0:
