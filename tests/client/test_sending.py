@@ -6,18 +6,21 @@ import asyncio
 import contextlib
 import http.server
 import inspect
+import json
 import socket
 import threading
 from collections.abc import Callable, Iterator
 from itertools import count, repeat
 from typing import Any
 
+import numpy as np
 import pytest
 
 import manyarms as ma
 from manyarms.client import AsyncRemote
 from manyarms.client.answers import Answer
 from manyarms.client.base import Client, Lost
+from manyarms.client.calls import Calls
 from tests.client.scripted import BUSY, GIVEN, REFUSED, SILENT, STALE, STANDBY, UNKNOWN, Script
 
 pytestmark = pytest.mark.interpreted
@@ -277,6 +280,12 @@ def test_others_that_answer_are_told_apart() -> None:
         script = Script([Answer.of(status, body, "soon")])
         with pytest.raises(ma.ServiceError, match=said):
             script.remote().ask(retry_for=0)
+
+
+def test_numbers_of_numpy_are_sent_as_they_are() -> None:
+    body = Calls("shop").send("PUT", "", {"n_arms": np.int64(2**60 + 1), "share": np.float32(0.5)})
+    assert json.loads(body.body or b"") == {"n_arms": 2**60 + 1, "share": 0.5}
+    assert b"." not in (body.body or b"").partition(b"share")[0]
 
 
 def test_addresses_that_are_none() -> None:

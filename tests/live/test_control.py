@@ -186,3 +186,20 @@ def test_the_horizon_is_the_policys() -> None:
     assert sum(pull.arm != "current" for pull in given) == live.pulls == 20
     assert len(given) > 20
     assert math.isnan(live.progress().mean_reward)
+
+
+def test_missing_rewards_of_the_control_are_told() -> None:
+    """Every second one does not come: had these been 1, the control would be better."""
+    live = ma.MOSS().live(arms=["a", "b"], horizon=9000, seed=3, control="today", share=0.3)
+    for k in range(6000):
+        pull = live.ask()
+        if pull.arm != "today":
+            live.tell(pull, float(k % 3 == 0))
+        elif k % 2:
+            live.tell(pull, 0.0)
+        else:
+            live.abandon(pull)
+    for margin in (None, "5%"):
+        said = live.verdict(target="control", margin=margin)
+        assert said.stop
+        assert "of those of the target" in said.warning

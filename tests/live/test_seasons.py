@@ -236,3 +236,13 @@ def test_a_policy_that_cannot_begin_is_refused_before_anything_changes() -> None
     with pytest.raises(ma.ParameterError, match="`best_mean` must be given to Parallel"):
         live.season(policy=ma.Parallel(), horizon=100)
     assert live.ask().id == 0
+
+
+def test_a_replay_keeps_the_known_rewards_that_a_pull_had_no_room_for() -> None:
+    first = Fixed(arm=0).live(n_arms=1, horizon=20, seed=1)
+    first.tell(first.ask(), 1.0)
+    first.season(horizon=5)
+    again = copied(first)
+    assert first._experiment.ask(more=100) == again._experiment.ask(exactly=0) == 1
+    assert [list(one._experiment.stock[0]) for one in (first, again)] == [[1.0], [1.0]]
+    assert again._experiment.unused == 1

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import manyarms as ma
+from manyarms.store import open_store
 from tests.serve.machines import call, in_thread, path_of
 
 pytestmark = [pytest.mark.interpreted, pytest.mark.patient]
@@ -78,3 +79,17 @@ def test_an_experiment_without_arms(tmp_path: Path) -> None:
         saved.add_arms(["red", "blue"])
         live.add_arms(["red", "blue"])
         assert saved.ask(10) == live.ask(10)
+
+
+def test_a_pause_that_became_a_stop_is_not_ended(tmp_path: Path) -> None:
+    place = tmp_path / "shop.db"
+    with ma.Prospector().live(n_arms=5, seed=1, store=place):
+        pass
+    with open_store(place) as store:
+        number = store.experiments()[0].id
+        store.set_state(number, {"state": "paused"})
+        with ma.load(place) as live:
+            store.set_state(number, {"state": "stopped", "epsilon": 0.2})
+            with pytest.raises(ma.TurnError, match="was stopped, and cannot be resumed"):
+                live.resume()
+        assert store.experiments()[0].state == {"state": "stopped", "epsilon": 0.2}

@@ -160,3 +160,16 @@ def test_late_rewards_that_differ_are_noticed_unless_they_are_held(
             clock.time += 600
     assert ("depends on the delay" in live.progress().warning) == (not hold)
     assert ("depends on the delay" in live.verdict().warning) == (not hold)
+
+
+@pytest.mark.parametrize("wait", [100, 600])
+def test_zeros_that_the_window_fills_in_are_neither_missing_nor_late(
+    clock: Clock, wait: int
+) -> None:
+    live = begun(clock, missing=0.0)
+    for k in range(400):
+        pull = live.ask()
+        if k % 3 == 0:
+            live.tell(pull, 1.0)
+        clock.time += wait
+    assert live.progress().warning == ""

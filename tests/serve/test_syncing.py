@@ -9,6 +9,7 @@ import pytest
 
 import manyarms as ma
 from manyarms.serve import importing
+from manyarms.serve.errors import RefusedError
 from tests.serve.machines import TOKEN, InThread, call, in_thread, new_name, path_of
 
 
@@ -59,6 +60,24 @@ def test_a_preview_changes_nothing(served: InThread) -> None:
     seen = call(served.port, "PUT", f"{empty}/arms?preview=true", wanted)[1]
     assert seen == {"added": 4, "restored": 0, "retired": 0}
     assert call(served.port, "GET", empty)[1]["state"] == "empty"
+
+
+def test_known_names_are_skipped(served: InThread) -> None:
+    path = begun(served, ["red", "blue"])
+    assert call(served.port, "POST", f"{path}/retirements", {"arm": "red"})[0] == 200
+    keys = {"names": ["red", "green", "green"]}
+    for added, skipped in ((1, 1), (0, 2)):
+        expected = {"added": added, "n_arms": 3, "skipped": skipped}
+        assert call(served.port, "POST", f"{path}/arms", keys) == (200, expected)
+    assert in_play(served, path) == {"blue", "green"}  # a retired arm stays retired
+
+
+def test_names_that_are_integers_are_written_in_one_way_only() -> None:
+    assert importing._checked([7, "7", "-8"], "integers") == [7, -8]
+    for name in ("1_0", " 7", "07", "7.0", "red"):
+        with pytest.raises(RefusedError) as refusal:
+            importing._checked([name], "integers")
+        assert "The names of these arms are integers" in refusal.value.failure.message
 
 
 @pytest.mark.parametrize("seed", range(2))

@@ -100,6 +100,8 @@ def _pages(path: str, what: str, query: dict[str, Any]) -> Plan[list[dict[str, A
 
 def _plain(value: Any) -> Any:
     """Return a number of NumPy as Python's; anything else as text, which the service refuses."""
+    if isinstance(value, numbers.Integral):
+        return int(value)
     return float(value) if isinstance(value, numbers.Real) else repr(value)
 
 

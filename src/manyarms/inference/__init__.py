@@ -1,7 +1,7 @@
 """Statistics of an experiment's arms that are valid at any time.
 
     confidence_sequences   confidence intervals that hold at all times at once, for all arms
-    facts, tried_arms       facts about an experiment, and columns with a row for each arm tried
+    facts, tried_arms      facts about an experiment, and columns with a row for each arm tried
     estimates              estimates of arms and progress, which print as text
     question               the question of a verdict: target, tolerance and confidence
     verdict                whether to stop, with the proof

@@ -73,7 +73,7 @@ def pulls_missing(tried: TriedArms, stops: Callable[[TriedArms], bool]) -> float
 
 
 def _after(tried: TriedArms, shares: NDArray[np.float64], pulls: float) -> TriedArms:
-    """Return the tried after so many more pulls."""
+    """Return the tried arms after so many more pulls."""
     later = copy.copy(tried)
     more = np.where(tried.told > 0, shares * pulls, 0.0)
     later.told = tried.told + more  # not rounded

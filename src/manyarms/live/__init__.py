@@ -6,7 +6,7 @@ What a call does, from the user down to the disk:
     recorder      one call at a time, all or nothing; its events are committed before it returns
     calls         the rules of a call: a check that may refuse, then a change
     experiment    `Experiment`: a deterministic state machine over events
-    counts         what it keeps of pending pulls, of arms and of the control
+    counts        what it keeps of pending pulls, of arms and of the control
     settings      what is fixed when an experiment begins
     arms          names of arms, and the numbers by which a policy knows them
 

@@ -159,7 +159,8 @@ class Experiment:
             if self.drawn_next or self.seats.arm_at:
                 arm = pending[number].arm = self._seated(arm)
             self.turns += 1
-            if used == exactly or not self.unused or not self._has_stock(arm):
+            known = self.unused and self._has_stock(arm)  # also before a pull, as in a replay
+            if used == exactly or not known:
                 break
             if exactly is None and self.horizon is not None and self.turns + more > self.horizon:
                 break

@@ -21,7 +21,7 @@ from manyarms.protocol.recommend import scale_of
 
 
 def tried_arms_of(experiment: Experiment, name_of: Callable[[int], Any]) -> TriedArms:
-    """Return the tried of an experiment, brought up to date."""
+    """Return the tried arms of an experiment, brought up to date."""
     facts = facts_of(experiment, name_of)
     tried: TriedArms | None = experiment.columns
     if tried is None:

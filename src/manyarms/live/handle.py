@@ -606,7 +606,11 @@ class Live:
 
         One that was stopped stays stopped.
         """
-        recording = self._recorder.recording
+        with self._recorder.looking() as arena:
+            recording = self._recorder.recording
+            found = None if recording is None else recording.store.find(recording.record.name)
+            if found is not None:  # the service may have changed it meanwhile
+                arena.experiment.status = dict(found.state)
 
         def keep(status: dict[str, Any]) -> None:
             if recording is not None:

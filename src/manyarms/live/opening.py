@@ -221,7 +221,6 @@ def _loaded(
 
 
 def _arms_for(settings: Settings, names: Sequence[Any]) -> Arms:
-
     return ArmNames(names) if settings.names is not None else ArmNumbers(MOST_ARMS)
 
 

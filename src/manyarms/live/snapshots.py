@@ -172,7 +172,7 @@ def _read_counts(experiment: Experiment, columns: Columns) -> None:
     seen = [taken(columns, f"counts {name}", kind) for name, kind in _COUNTED.items()]
     experiment.counts = dict(zip(arms, map(ArmCounts, *seen), strict=True))
     if len(experiment.counts) < len(arms) or any(len(column) != len(arms) for column in seen):
-        raise ValueError("an arm has two tried, or half of one")
+        raise ValueError("the counts of an arm are there twice, or half of them")
 
 
 def _read_pending(experiment: Experiment, columns: Columns) -> None:

@@ -186,9 +186,9 @@ def _checked(names: list[str | int], kind: str) -> list[str] | list[int]:
 
 
 def _integer(name: str | int) -> int:
-    try:
-        return int(name)
-    except ValueError:
-        raise invalid(
-            f"The names of these arms are integers, got {str(name)[:100]!r}. No arm was added."
-        ) from None
+    with contextlib.suppress(ValueError):
+        if str(int(name)) == str(name):  # "1_0" and " 10" are not 10
+            return int(name)
+    raise invalid(
+        f"The names of these arms are integers, got {str(name)[:100]!r}. No arm was added."
+    )
