@@ -9,6 +9,7 @@ import pytest
 
 import manyarms as ma
 from manyarms.live.opening import replayed
+from manyarms.serve import clock
 from tests.serve.machines import (
     TOKEN,
     InThread,
@@ -164,3 +165,22 @@ def test_the_page_says_it_right_under_the_arm(
         assert number in table
     assert f"{100 * progress.control_mean:.3g} %</td><td>{progress.control_pulls:,}</td>" in table
     assert shown.index('id="best"') < place < shown.index("May I stop?")
+
+
+def test_windows_end_its_pulls_too(served: InThread, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = path_of(new_name())
+    spec = {"n_arms": 5, "control": "today", "share": 0.5, "seed": 1, "window": 3600, "hold": True}
+    assert call(served.port, "PUT", path, spec | {"missing": 0})[0] == 201
+    pulls = call(served.port, "POST", f"{path}/asks", {"k": 30})[1]["pulls"]
+    own = [pull for pull in pulls if pull["arm"] == "today"]
+    assert 0 < len(own) < 30
+    tell = {"tells": [{"pull": pull["pull"], "reward": 1} for pull in own[:5]]}
+    results = call(served.port, "POST", f"{path}/tells", tell)[1]["results"]
+    assert {result["held"] for result in results} == {True}
+    passed = clock._passed
+    monkeypatch.setattr(clock, "_passed", lambda: passed() + 3600)
+    wait(lambda: call(served.port, "GET", f"{path}/pending")[1]["count"] == 0)
+    said = call(served.port, "GET", f"{path}/uplift")[1]
+    assert (said["control_told"], said["control_mean"]) == (len(own), 5 / len(own))
+    summary = call(served.port, "GET", path)[1]
+    assert summary["told"] == summary["pulls"] == 30 - len(own)

@@ -164,3 +164,11 @@ def test_a_control_is_a_target(served: InThread) -> None:
     assert (status, answer["parameter"]) == (422, "target")
     assert call(port, "PUT", "/v1/experiments/alone", spec)[0] == 201
     assert call(port, "PATCH", "/v1/experiments/alone", {"target": "control"})[0] == 422
+
+
+def test_a_finished_experiment_may_be_deleted(served: InThread) -> None:
+    port, path = served.port, "/v1/experiments/short"
+    call(port, "PUT", path, {"policy": "moss", "horizon": 1, "n_arms": 3})
+    assert call(port, "DELETE", path)[0] == 409
+    call(port, "POST", f"{path}/asks", {})
+    assert call(port, "DELETE", path)[0] == 200
