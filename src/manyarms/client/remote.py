@@ -289,7 +289,7 @@ class Remote(Client):
         instead = check_fallback(fallback)
         fix = "Pass the number of pulls, or nothing for a single one."
         if isinstance(k, int) and k > _MOST:
-            fix = "Ask again for more."
+            fix = "For more pulls, call ask again."
         number = 1 if k is None else check_int("k", k, at_least=1, at_most=_MOST, fix=fix)
         soon = {} if instead is None else _SOON
         pulls: list[Pull] = []

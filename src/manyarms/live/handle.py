@@ -160,8 +160,8 @@ class Live:
         if store is None:
             if name is not None:
                 raise ParameterError(
-                    f"`name` is an experiment's name in a store, and there is none, got {name!r}. "
-                    f"Pass `store`, too."
+                    f"`name` must be left out without `store`, because it names an experiment in a "
+                    f"store, got {name!r}. Pass `store`, too."
                 )
             self._hold(Arena(Experiment(settings, now), all_arms))
             return
@@ -519,8 +519,8 @@ class Live:
         recording = self._recorder.recording
         if recording is None:
             raise TurnError(
-                "Cannot list events: this handle is not recorded, or closed. Record it from the "
-                "beginning with live(..., store=PATH)."
+                "Cannot list events: this handle is not recorded, or it was closed. To record "
+                "events, begin with live(..., store=PATH), or open the store again with load(PATH)."
             )
         return recording.store.events(recording.record.id, check_int("after", after))
 
@@ -633,8 +633,8 @@ class Live:
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
         """Refuse `copy`, `deepcopy` and `pickle`."""
         raise CopyError(
-            "A handle cannot be copied or pickled: two handles would continue one experiment. For "
-            "a second experiment that goes on from here use live.save(path) and load(path)."
+            "A handle cannot be copied or pickled: two handles would continue one experiment. To "
+            "begin a second experiment from this state, use live.save(path) and load(path)."
         )
 
     def close(self) -> None:

@@ -193,7 +193,9 @@ class Leader:
         if self.closing:
             raise unavailable("This process is ending.")
         if not self.leads:
-            raise unavailable(f"Nothing was done: {self.why_not}. Send it again, here or there.")
+            raise unavailable(
+                f"Nothing was done: {self.why_not}. Send it again, to this process or to another."
+            )
 
     # The store, in threads
 
@@ -224,7 +226,7 @@ class Leader:
                 while self.leads and await asyncio.to_thread(work):
                     await asyncio.sleep(0.01)
             except StoreError as error:
-                _logger.warning("Old rows are deleted later: %s", error)
+                _logger.warning("Old rows could not be deleted; trying again later: %s", error)
 
     @contextlib.contextmanager
     def deleting(self, name: str) -> Iterator[None]:
