@@ -113,7 +113,7 @@ class Advice:
         late = f", {self.pending:,} pending" if self.pending else ""
         kept = "is pulled every time" if self.objective == "earn" else "is recommended at the end"
         notes = [
-            f"0 %: a best arm {kept}. 100 %: the worst arm is.",
+            f"0 % means that a best arm {kept}, 100 % that the worst arm is.",
             f"{self.n_arms:,} arms, {self.horizon:,} pulls{late}; {self.replications} replications "
             f"of {_count(len(self.problems), 'problem')}: {', '.join(self.problems)}.",
             "If arms are added later, Prospector tries them."
@@ -131,7 +131,7 @@ class Advice:
             yield f"Use {self.code}: it loses least, {share}."
             return
         yield f"Use {self.code}: it loses {share}; none is clearly better."
-        yield f"Not distinguishable from it: {', '.join(self.alike)}."
+        yield f"No clear difference from: {', '.join(self.alike)}."
 
 
 def _filled(text: str) -> str:
@@ -225,7 +225,7 @@ def advise(
     pending = check_int("pending", pending, at_most=horizon - 1, fix="Give fewer than the horizon.")
     objective = check_objective(objective)
     if m_at_least is not None:
-        fix = f"Of {n_arms} arms, at least one must be best and one must not."
+        fix = f"Of {n_arms} arms, at least one must be best, and at least one must not be."
         m_at_least = check_int("m_at_least", m_at_least, at_least=1, at_most=n_arms - 1, fix=fix)
     known, bests = _best_means(best_mean, instance)
     if policies is None:

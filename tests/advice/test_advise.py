@@ -112,7 +112,7 @@ def test_to_find_counts_the_recommended_arm() -> None:
     result = ma.simulate(ma.MOSS(), own, horizon=200, replications=3)
     assert advice.rows[0].mean == pytest.approx(100 * result.simple_regret.mean() / 0.8)
     assert (advice.n_arms, advice.problems) == (41, ("last year's",))
-    assert "0 %: a best arm is recommended at the end." in str(advice)
+    assert "0 % means that a best arm is recommended at the end," in str(advice)
     assert "worst problem" not in str(advice)  # there is only one
 
 
@@ -155,7 +155,7 @@ def test_the_first_line_is_the_answer_and_lines_fit() -> None:
     unsure = replace(advice, alike=("moss", "uniform"))
     first, second, *_ = str(unsure).splitlines()
     assert first == f'Use ma.policy("ss-greedy"): it loses {lost}; none is clearly better.'
-    assert second == "Not distinguishable from it: moss, uniform."
+    assert second == "No clear difference from: moss, uniform."
     assert str(advice).endswith("be added later, use ma.Prospector(), which tries new arms.")
     assert str(replace(advice, policy=ma.Prospector())).endswith("Prospector tries them.")
 

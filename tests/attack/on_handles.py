@@ -107,8 +107,8 @@ def forks(arena: Arena) -> Iterator[Attempt]:
         said = what_forks_say(100, path)
         for number in range(100):
             words = said[number] if number < len(said) else "nothing"
-            refused = words.count("and this is a forked one") == 2
-            went_on = "went on" in words or "not done" in words
+            refused = words.count("and this is a forked process") == 2
+            went_on = "went on" in words or "not finished" in words
             yield f"fork {number} of {path} said {words}", refused if path else went_on
     with ma.load(arena.folder / "game") as live:
         yield "the experiment goes on", live.pulls > 0

@@ -138,7 +138,7 @@ def test_errors_are_those_of_a_handle(url: str) -> None:
     assert pickle.loads(pickle.dumps(raised[1])).recommended == remote.recommend()
     remote.tell(0, 1.0, again="ignore")
     remote.abandon(1, again="ignore")
-    said = r"rewards\[1\], of pull 0: .* So 1 of 2 were refused; 1 were told"
+    said = r"rewards\[1\], of pull 0: .* In total, 1 of 2 rewards were refused; 1 were told"
     with pytest.raises(ma.TurnError, match=said):
         remote.tell_many([(2, 1.0), (0, 0.25)])
     with pytest.raises(ma.ParameterError, match=r"rewards\[1\], of pull 3: .* Nothing was told"):

@@ -36,7 +36,7 @@ FOREIGN = Answer(200, {})
 ALL = [
     REFUSED, SILENT, STANDBY, UNKNOWN, BUSY, STOPPED, FINISHED, PAUSED, FULL, NO_REPLAY, BROKEN,
     DENIED, NOT_THERE, FOREIGN, *(Answer(status, {}) for status in (301, 400, 413, 422, 502)),
-    Answer(400, {"code": "short", "message": "Content-Length is 9, and 3 bytes came."}),
+    Answer(400, {"code": "short", "message": "Content-Length is 9, but 3 bytes arrived."}),
 ]  # fmt: skip
 LEADERS = Answer(200, {"arms": [BEST]})
 
@@ -146,7 +146,8 @@ def test_its_reward_is_ignored(caplog: pytest.LogCaptureFixture) -> None:
     pull = remote.ask(fallback="current")
     remote.ask(fallback="current")
     assert [one.getMessage() for one in caplog.records] == [
-        "Asks return the fallback, arm 'current': x is paused."
+        "Asks now return the fallback, arm 'current', because the service gave no pull: "
+        "x is paused."
     ]
     assert caplog.records[0].name == "manyarms.client"
     assert caplog.records[0].levelno == logging.WARNING
@@ -161,7 +162,7 @@ def test_its_reward_is_ignored(caplog: pytest.LogCaptureFixture) -> None:
     remote.abandon(pull.id)
     assert len(script.attempts) == 4, "nothing was sent"
     assert len(caplog.records) == 1, "it is logged once"
-    assert "which does nothing" in caplog.records[0].getMessage()
+    assert "This has no effect" in caplog.records[0].getMessage()
     with pytest.raises(ma.ParameterError, match="`pull` must be"):
         remote.tell(-2, 1.0)
     with pytest.raises(ma.ParameterError, match="reward"):

@@ -29,8 +29,8 @@ def test_an_arm_that_does_not_exist_is_reported(tmp_path: Path) -> None:
         "        except ma.ParameterError as error: print(error)\n"
     )
     lines = run_python(code).stdout.splitlines()
-    starts = ["fixed chose arm -1, and there are 10"] * 2
-    starts += ["fixed chose arm 1000000000, and there are 12"] * 2
+    starts = ["fixed chose arm -1, but there are 10"] * 2
+    starts += ["fixed chose arm 1000000000, but there are 12"] * 2
     assert len(lines) == 4
     assert all(map(str.startswith, lines, starts))
 

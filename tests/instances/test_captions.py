@@ -197,7 +197,7 @@ def test_bad_files_are_refused_in_one_sentence_that_names_the_file(
 
 def test_a_contest_without_a_funny_vote_has_no_means(tmp_path: Path) -> None:
     path = write(tmp_path / "sad.csv", table([("A", 9, 9, 0, 0)]))
-    with pytest.raises(ContestFileError, match="not one vote for funny or somewhat funny"):
+    with pytest.raises(ContestFileError, match="no vote for funny or somewhat funny"):
         captions(path)
     assert read_contest(path).info()["best_arms"] == 0
 

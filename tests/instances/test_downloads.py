@@ -103,7 +103,7 @@ def test_pooch_downloads_the_whole_file_or_nothing(
     for contest, message in (
         (404, "there is no such file"),
         (40, "the connection failed"),
-        (652, "what came is not the contest file"),  # the known checksum is another
+        (652, "the download is not the contest file"),  # the known checksum is another
     ):
         with pytest.raises(DownloadError, match=message):
             find_contest(contest, download=True)
@@ -122,7 +122,9 @@ def test_a_download_is_recorded_and_must_not_change(server: Server) -> None:
     assert find_contest(20, download=True) == path
     assert server.asked == ["20.csv"]
     path.write_text("changed")
-    with pytest.raises(ContestFileError, match=r"must have the SHA-256 .* Delete it, or find_"):
+    with pytest.raises(
+        ContestFileError, match=r"must have the SHA-256 .* Delete it, or call find_"
+    ):
         find_contest(20)
     server.files["20.csv"] = server.files["21.csv"]  # what is published has changed, too
     with pytest.raises(DownloadError, match="not the contest file"):
@@ -156,8 +158,8 @@ def test_all_are_downloaded_once(
     (tmp_path / "data" / "21.csv").write_text(_contest([99]))  # the user's own, left alone
     assert main(["data", "get", "--all"]) == 0
     printed = capsys.readouterr().out
-    assert "21: the file in MANYARMS_DATA is not the published one; it is kept" in printed
-    assert "6 published: 1 were here, 4 downloaded, 1 of your own, 0 failed, 0 not" in printed
+    assert "21: the file in MANYARMS_DATA is not the published one, and was kept" in printed
+    assert "6 published: 1 already here, 4 downloaded, 1 of your own, 0 failed, 0 not" in printed
     assert server.asked == ["list", "22.csv", "23.csv", "24.csv", "25.csv"]
     for name in ("22.csv", "25.csv"):
         assert (contest_cache() / name).read_bytes() == server.files[name]
@@ -165,7 +167,7 @@ def test_all_are_downloaded_once(
     (contest_cache() / "23.csv").write_text("changed")
     (contest_cache() / "23.csv.sha256").write_text("0" * 64)
     assert main(["data", "get", "--all"]) == 0
-    assert "4 were here, 1 downloaded" in capsys.readouterr().out
+    assert "4 already here, 1 downloaded" in capsys.readouterr().out
     assert server.asked[5:] == ["23.csv"]
     assert (contest_cache() / "23.csv").read_bytes() == server.files["23.csv"]
     assert not [path for path in contest_cache().iterdir() if path.is_dir()]
@@ -180,11 +182,11 @@ def test_a_network_that_goes_away_is_noticed_and_the_rest_comes_later(
     assert main(["data", "get", "--all"]) == 1
     printed = capsys.readouterr()
     assert "22: http://127.0.0.1" in printed.out
-    assert "0 were here, 1 downloaded, 0 of your own, 3 failed, 2 not tried" in printed.out
+    assert "0 already here, 1 downloaded, 0 of your own, 3 failed, 2 not tried" in printed.out
     assert "Run the same command again" in printed.err
     server.files = whole
     assert main(["data", "get", "--all"]) == 0
-    assert "1 were here, 5 downloaded" in capsys.readouterr().out
+    assert "1 already here, 5 downloaded" in capsys.readouterr().out
     assert server.asked.count("20.csv") == 1
 
 

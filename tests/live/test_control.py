@@ -145,7 +145,7 @@ def test_replay_compares_its_turns() -> None:
         [events[own], *events],  # one came too early
         [*events[:own], events[own]._replace(arm=3), *events[own + 1 :]],
     ):
-        with pytest.raises(ma.SavedFileError, match="contradicts itself"):
+        with pytest.raises(ma.SavedFileError, match="is inconsistent"):
             replay(*begun()._arena, wrong, "it", None)
 
 
@@ -163,7 +163,7 @@ def test_a_season_goes_on_with_it() -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"share": 0.1}, "there is no control"),
+        ({"share": 0.1}, "left out without `control`"),
         ({"control": "x", "share": 0.0}, "`share` must be"),
         ({"control": "x", "share": 0.6}, "`share` must be"),
         ({"control": 1.5}, "`control` must be"),

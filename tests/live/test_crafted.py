@@ -71,9 +71,9 @@ def test_what_shows_only_later_is_refused_then() -> None:
     live = played(ma.MOSS(), moves=False)
     data = _columns(known(live), slot__pulls=lambda pulls: pulls * 0 - 1)
     live = opened(live, data)
-    with pytest.raises(ma.SavedFileError, match="`tell_many` ended midway .* Use another"):
+    with pytest.raises(ma.SavedFileError, match="`tell_many` was interrupted .* Use another"):
         live.tell_many((pull, 1.0) for pull in live.pending)
-    with pytest.raises(ma.TurnError, match="`tell_many` ended midway"):
+    with pytest.raises(ma.TurnError, match="`tell_many` was interrupted"):
         live.progress()
 
 

@@ -38,7 +38,7 @@ def test_tells_that_are_not_due_change_nothing() -> None:
     assert (pull.id, live.pulls, live.pending) == (0, 1, [pull])
     wrong = pull._replace(arm=pull.arm + 1)
     with pytest.raises(
-        ma.TurnError, match=r"pull 0 of this experiment is of arm .* it was asked of"
+        ma.TurnError, match=r"pull 0 of this experiment is of arm .* returned the pull"
     ):
         live.tell(wrong, 1.0)
     live.tell(pull, 1.0)
@@ -152,13 +152,13 @@ def test_calls_that_python_would_refuse_say_what_to_write() -> None:
         with pytest.raises(wrong, match=f"got {k!r}. Pass the number of pulls"):
             live.ask(k)
     for k in (10**6 + 1, 1 << 70):
-        with pytest.raises(wrong, match="`k` must be .* <= 1000000, got .* Ask again for more"):
+        with pytest.raises(wrong, match="`k` must be .* <= 1000000, got .* For more pulls"):
             live.ask(k)
     assert live.pulls == 0
     batch = live.ask(2)
     with pytest.raises(wrong, match=r"`pull` must be an integer .* that was asked for"):
         live.tell("0", 1.0)
-    with pytest.raises(wrong, match="Tell a batch with tell_many"):
+    with pytest.raises(wrong, match="For several pulls, use tell_many"):
         live.tell(batch, 1)
     for reward, kind in (("1", "str"), (None, "NoneType"), ([1], "list")):
         with pytest.raises(wrong, match=f"of type {kind}: it must be a finite number from 0 to 1"):

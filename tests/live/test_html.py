@@ -20,7 +20,7 @@ def _parsed(live: ma.Live) -> ElementTree.Element:
 @pytest.mark.parametrize("policy", ALL_POLICIES, ids=label)
 def test_it_is_well_formed_at_every_stage(policy: ma.Policy) -> None:
     live = policy.live(n_arms=12, horizon=40, seed=1)
-    assert "No reward was told yet." in "".join(_parsed(live).itertext())
+    assert "No reward has been told yet." in "".join(_parsed(live).itertext())
     pull = live.ask()
     _parsed(live)
     live.tell(pull, 1.0)

@@ -166,7 +166,7 @@ def test_a_bare_handle_interrupted_midway_refuses(happens: str) -> None:
             live.progress()
             assert known(live) in (before, known(done))
         except ma.TurnError:
-            _are_refused(live, pulls[1], ma.TurnError, "midway|begun and is not done")
+            _are_refused(live, pulls[1], ma.TurnError, "was interrupted|has not finished")
             return more, True
         return more, False
 
@@ -198,7 +198,7 @@ def test_a_signal_handler_at_any_line_is_refused_or_sees_a_whole_handle(
         if len(seen) == 2:
             assert seen[1].id == seen[0]
         elif seen:
-            assert "has begun and is not done" in seen[0]
+            assert "has not finished" in seen[0]
         if recorded:
             live.close()
             with ma.load(path) as again:
@@ -303,7 +303,7 @@ def test_a_policy_that_raises_does_not_poison_what_is_recorded(
         live.tell_many([(first, 1.0), (second, 0.25)])
     for action in (*calls(live, second), *views(live)):
         with pytest.raises(
-            (ma.TurnError, ma.StoreError), match="`tell_many` ended midway with Val"
+            (ma.TurnError, ma.StoreError), match="`tell_many` was interrupted by Val"
         ):
             action()
     live.close()
@@ -311,7 +311,7 @@ def test_a_policy_that_raises_does_not_poison_what_is_recorded(
         with begin() as live:
             assert live.pending == [first, second]
             live.tell(second, 1.0)
-            with pytest.raises(ma.ParameterError, match="chose arm 99, and there are 3"):
+            with pytest.raises(ma.ParameterError, match="chose arm 99, but there are 3"):
                 live.ask(2)
         with begin() as live:
             assert (live.pulls, live.pending) == (2, [first])
@@ -324,10 +324,10 @@ def test_a_policy_that_raises_does_not_poison_what_is_recorded(
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_fork_never_hangs_and_leaves_the_store_to_its_parent(tmp_path: Path) -> None:
     said = what_forks_say(20, tmp_path / "shop.db")
-    assert [line.count("and this is a forked one") for line in said] == [2] * 20
+    assert [line.count("and this is a forked process") for line in said] == [2] * 20
     with ma.load(tmp_path / "shop.db") as live:
         assert live.pulls > 0
         assert len(live.pending) <= 4
     said = what_forks_say(20)
     assert len(said) == 20
-    assert all("went on" in line or "not done" in line for line in said)
+    assert all("went on" in line or "not finished" in line for line in said)

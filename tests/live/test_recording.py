@@ -107,7 +107,7 @@ def test_the_name_may_be_left_out_if_there_is_one(tmp_path: Path) -> None:
         ma.load(tmp_path / "shop.db", name="x")
     with pytest.raises(ma.PathNotFoundError, match="There is no store"):
         ma.load(tmp_path / "none.db")
-    with pytest.raises(ma.ParameterError, match="`name` is an experiment's name in a store"):
+    with pytest.raises(ma.ParameterError, match="`name` must be left out without `store`"):
         ma.MOSS().live(n_arms=3, horizon=9, name="shop")
 
 
@@ -154,7 +154,7 @@ def test_every_pull_that_ask_returns_is_recorded(tmp_path: Path) -> None:
         assert [live.arm_name(event.arm or 0) for event in live.events()] == [p.arm for p in pulls]
         assert [event.seq for event in live.events(after=4)] == [5, 6]
         assert list(live.events(after=6)) == list(live.events(after=7)) == []
-    with pytest.raises(ma.TurnError, match="not recorded, or closed"):
+    with pytest.raises(ma.TurnError, match="not recorded, or it was closed"):
         live.events()
 
 

@@ -90,7 +90,7 @@ def test_a_season_keeps_what_is_known_and_pending() -> None:
     for pull in late:
         live.tell(pull, 1.0)
     assert live.progress().told == 250
-    with pytest.raises(ma.ParameterError, match="`policy` must be able to do without retired arms"):
+    with pytest.raises(ma.ParameterError, match="`policy` must support retired arms"):
         live.season(policy=Fixed(arm=3))
     for wrong in ({"policy": 3}, {"horizon": 0}, {"horizon": None}, {"horizon": 9, "seed": -1}):
         with pytest.raises(ma.ParameterError):

@@ -30,7 +30,7 @@ def test_what_the_service_changed_is_in_force(tmp_path: Path) -> None:
         assert live.verdict(quantile=0.0).target is None
         assert live.verdict(epsilon="5%").epsilon == "5%"
         for ask in (live.ask, lambda: live.ask(3)):
-            with pytest.raises(ma.TurnError, match=r"was paused\. Resume it first") as caught:
+            with pytest.raises(ma.TurnError, match=r"was paused\. Call resume") as caught:
                 ask()
             assert caught.value.reason == "paused"
         live.observe("red", 1.0)

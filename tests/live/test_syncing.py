@@ -92,13 +92,15 @@ def test_arms_need_names_and_the_policy_must_let_them_go() -> None:
         ma.MOSS().live(n_arms=3, horizon=9).sync_arms([0, 1])
     fixed = ma.policy("ss-greedy").live(arms=NAMES, horizon=100, seed=1)
     assert not fixed.sync_arms(NAMES)  # nothing to do: nothing is needed
-    with pytest.raises(ma.ParameterError, match="^ss-greedy.* cannot let arms go while it plays"):
+    with pytest.raises(ma.ParameterError, match="^ss-greedy.* cannot retire arms during"):
         fixed.sync_arms(NAMES[:2])
-    with pytest.raises(ma.ParameterError, match=r"^ss-greedy.* cannot let arms come .* prospector"):
+    with pytest.raises(
+        ma.ParameterError, match=r"^ss-greedy.* cannot add or restore .* prospector"
+    ):
         fixed.sync_arms([*NAMES, "new"])
     assert fixed.n_arms == 4
     scout = ma.Scout().live(arms=NAMES, horizon=100, seed=1)
-    with pytest.raises(ma.ParameterError, match="^scout.* cannot let arms"):
+    with pytest.raises(ma.ParameterError, match="^scout.* cannot retire arms"):
         scout.sync_arms(NAMES[:2])
 
 

@@ -253,9 +253,9 @@ def test_names_and_refusals() -> None:
     assert ma.policy("guarded", policy=ma.MOSS()) == ma.Guarded(ma.MOSS())
     with pytest.raises(ma.ParameterError, match="`policy` must be a policy such as MOSS"):
         ma.Guarded("moss")  # type: ignore[arg-type]
-    with pytest.raises(ma.ParameterError, match="without a guard, got prospector. Use it as it is"):
+    with pytest.raises(ma.ParameterError, match="guard already, got prospector. Use it directly"):
         ma.Guarded(ma.Prospector())
-    with pytest.raises(ma.ParameterError, match="without a guard, got anytime-guarded-moss"):
+    with pytest.raises(ma.ParameterError, match="guard already, got anytime-guarded-moss"):
         ma.Guarded(ma.Doubling(ma.Guarded(ma.MOSS())))
     with pytest.raises(ma.ParameterError, match="`bound` must be 'mean' where rewards may leave"):
         ma.Guarded(ma.MOSS(sigma=2.0))
@@ -269,7 +269,7 @@ def test_names_and_refusals() -> None:
         ma.Guarded(ma.MOSS(), bottom=1.0)
     with pytest.raises(ma.ParameterError, match="`bound` must be 'mean' where means are not in"):
         ma.Guarded(ma.MOSS(), top=2.0)
-    with pytest.raises(ma.ParameterError, match="whose set of arms is made for one horizon"):
+    with pytest.raises(ma.ParameterError, match="arms that does not depend on the horizon"):
         ma.Doubling(ma.Guarded(SubSampled(ma.MOSS(), exponent=0.5)))
 
 

@@ -46,7 +46,7 @@ from tests.helpers import ALL_POLICIES, label
         (lambda: ma.Doubling("moss"), "`policy` must be a policy such as"),  # type: ignore[arg-type]
         (lambda: ma.Doubling(ma.Quantile()), "quantile, which is anytime already"),
         (lambda: ma.Doubling(ma.Doubling(ma.MOSS())), "anytime already"),
-        (lambda: ma.Doubling(SubSampled(ma.MOSS(), exponent=0.5)), "one horizon. Give it `size`"),
+        (lambda: ma.Doubling(SubSampled(ma.MOSS(), exponent=0.5)), "got .* Give it `size`"),
         (
             lambda: ma.MOSSPlusPlus(index="KL"),
             "`index` must be one of 'moss', 'kl', 'kl..', got 'KL'",

@@ -223,7 +223,7 @@ def test_a_local_token_that_is_revoked_stays_revoked(
     token = file.read_text().strip()
     one.stop()
     assert main(["token", "drop", "local", "--store", store]) == 0
-    assert f"{file} is empty now, and no start makes another." in capsys.readouterr().out
+    assert f"{file} is now empty, and the service makes no new one." in capsys.readouterr().out
     for _ in range(2):
         assert file.read_text() == ""
         one = InThread(store).start()
@@ -308,7 +308,7 @@ def test_other_addresses_need_a_token(
     monkeypatch.setattr("manyarms.serve.server._bound", lambda host, port: socket.socket())
     settings = ServerSettings(store=f"sqlite:///{tmp_path}/new.db", host=host, port=0)
     monkeypatch.setattr("manyarms.serve.server.config", _never)
-    with pytest.raises(ma.ParameterError, match="can be reached by others, and there is no token"):
+    with pytest.raises(ma.ParameterError, match="can be reached by others, but there is no token"):
         run(settings)
     monkeypatch.setenv("MANYARMS_TOKEN", "short")
     with pytest.raises(ma.ParameterError, match="at least 16 characters"):

@@ -191,7 +191,7 @@ def test_keyed_arms_come_as_a_stream(served: InThread) -> None:
     [
         ("application/x-ndjson", b'"new"\n{"key": "b"}\n', "Line 2 must be one name as JSON"),
         ("application/x-ndjson", b'"new"\n{"key": ' + b"[" * 5000 + b"]" * 5000 + b"}", "Line 2"),
-        ("application/json", b'{"count": 3}', "have names: give the new ones"),
+        ("application/json", b'{"count": 3}', "have names: send the names of the new arms"),
         ("application/json", b'{"names": ["new", ""]}', "Name 2: The name of an arm must be"),
         (
             "application/json",

@@ -101,7 +101,7 @@ def test_a_deletion_of_rows_that_fails_is_tried_again(
         assert call(one.port, "DELETE", path_of("x"))[1]["code"] == "not_stopped"
         assert call(one.port, "POST", f"{path}/stop")[0] == 200
         assert call(one.port, "DELETE", path)[0] == 200
-        wait(lambda: caplog.text.count("Old rows are deleted later: busy") == 2)
+        wait(lambda: caplog.text.count("not be deleted; trying again later: busy") == 2)
         assert terms(one) == 1
         monkeypatch.setattr(EventStore, "purge", purge)
         assert call(one.port, "PUT", path, {})[0] == 201

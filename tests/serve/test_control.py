@@ -18,6 +18,7 @@ from tests.serve.machines import (
     new_name,
     opened,
     path_of,
+    wait,
 )
 
 ARMS = [f"item {k}" for k in range(10)]

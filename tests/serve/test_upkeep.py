@@ -65,4 +65,4 @@ def test_a_backup_under_load_ends_and_holds_a_state_that_replays(
         link.close()
     code, said = run("check", f"sqlite:///{target}")
     assert code == 0
-    assert "all arms as recorded" in said
+    assert "replays as recorded" in said

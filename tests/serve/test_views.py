@@ -200,8 +200,8 @@ def test_rewards_that_a_window_fills_in_count_late(tmp_path: Path) -> None:
         live.ask()
     with in_thread(f"sqlite:///{path}") as one:
         page = call(one.port, "GET", "/experiments/clicks", Accept="text/html")[1].decode()
-        assert "Rewards that windows filled in are late" in page
-        assert "rewards of 0 that windows filled in count late. With `hold`" in page
+        assert "Rewards of ended windows count late" in page
+        assert "rewards of 0 for windows that ended count late. With `hold`" in page
 
 
 def test_an_experiment_that_cannot_be_read_hides_no_other(store: str) -> None:

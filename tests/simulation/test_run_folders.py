@@ -96,7 +96,7 @@ def test_one_process_at_a_time(sweep: Sweep, whole: dict[str, bytes], tmp_path: 
         with pytest.raises(FolderError) as caught:
             run(sweep, tmp_path)
         assert str(caught.value) == (
-            f"`folder` must be free, got '{tmp_path}', where process {os.getpid()} is at work. "
+            f"`folder` must be free, got '{tmp_path}', which process {os.getpid()} is using. "
             f"Wait for it, or choose another folder."
         )
     assert list(tmp_path.iterdir()) == []
@@ -106,7 +106,7 @@ def test_one_process_at_a_time(sweep: Sweep, whole: dict[str, bytes], tmp_path: 
 
 
 DISK = {
-    errno.ENOSPC: "No space left .* is kept. Make room, and run the same",
+    errno.ENOSPC: "No space left .* are kept. Make room, and run the same",
     errno.EROFS: "Read-only .* Allow this user to write there, and run the same",
 }
 

@@ -102,7 +102,7 @@ def test_ctrl_c(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         words = child.stderr.read()
         assert child.wait(timeout=300) in (-signal.SIGINT, 130)  # as Python ends then
     assert "KeyboardInterrupt" in words
-    assert f"What is finished is in '{tmp_path}'. Run the same again to continue." in words
+    assert f"Finished replications are in '{tmp_path}'. Run the same again to resume." in words
     with pytest.raises(ResultsError, match="the one in .* is not finished"):
         read_results(tmp_path)
     assert not (tmp_path / ".manyarms-lock").exists()
@@ -117,6 +117,6 @@ def test_ctrl_c(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_second_process_is_told(tmp_path: Path) -> None:
     with _child(tmp_path, 1) as child:
         _await_play(child)
-        with pytest.raises(FolderError, match=f"where process {child.pid} is at work"):
+        with pytest.raises(FolderError, match=f"which process {child.pid} is using"):
             run(large(), tmp_path)
         child.kill()

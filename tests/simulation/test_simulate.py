@@ -312,8 +312,8 @@ def test_bad_arguments(changes: dict[str, object], message: str) -> None:
         ([], "at least one policy, got none"),
         ("moss", r"got 'moss'. For a name use policy\('moss'\)"),
         ([ma.MOSS], "Call the class: MOSS"),
-        ([dict], r"A class that plays needs `ask\(\)` and `tell\(arm, reward\)`"),
-        ([_Plain()], "Pass the class, _Plain: each replication makes a player of it"),
+        ([dict], r"To be simulated, a class needs `ask\(\)` and `tell\(arm, reward\)`"),
+        ([_Plain()], "Pass the class, _Plain: each replication creates its own instance"),
         ([ma.MOSS(), ma.MOSS()], "got moss twice"),
     ],
 )
@@ -325,7 +325,7 @@ def test_bad_policies(policies: list[ma.Policy], message: str) -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"replications": 10**9}, "leave at most 1e\\+09 numbers .*got 1.03e\\+11. Take fewer"),
+        ({"replications": 10**9}, "leave at most 1e\\+09 numbers .*got 1.03e\\+11. Use fewer"),
         ({"replications": 10**5, "record_arms": True}, "every pull, got 1e\\+14"),
     ],
 )

@@ -280,10 +280,10 @@ def test_bad_names_of_arms(store: EventStore, name: Any) -> None:
 
 def test_names_are_unique(store: EventStore) -> None:
     number = played(store)
-    with pytest.raises(DuplicateNameError, match="'x' comes twice"):
+    with pytest.raises(DuplicateNameError, match="'x' is repeated"):
         store.create("other", {}, ["x", "y", "x"])
     for arms in ([(3, "x"), (4, "x")], [(3, "x"), (4, "blue")], [(3, "x"), (1, "y")]):
-        with pytest.raises(DuplicateNameError, match="comes twice|has one of these names"):
+        with pytest.raises(DuplicateNameError, match="is repeated|has one of these names"):
             store.commit([Append(number, 4, asked(5), names=arms)])
     assert store.last_seq(number) == 4
     assert len(store.arm_names(number)) == 3
@@ -362,7 +362,7 @@ def test_requests_are_committed_with_their_events(store: EventStore, opened: Ope
     assert again.request(number, "k") == one
     assert again.request(other, "k") is None
     for requests in ([two, one], [two, two]):
-        with pytest.raises(WriteConflictError, match="a request was answered before"):
+        with pytest.raises(WriteConflictError, match="this request was answered before"):
             store.commit([Append(number, 5, asked(6), requests=requests)])
     assert store.last_seq(number) == 5
     assert again.request(number, "l") is None

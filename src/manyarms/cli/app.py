@@ -45,7 +45,7 @@ def app(debug: bool) -> None:
 @click.option("--m-at-least", type=int, help="At least this many arms are best.")
 @click.option(
     "--best-mean",
-    help="The best mean, rounded down; or two numbers that it is between, such as 0.01,0.05.",
+    help="The best mean, rounded down; or two numbers that it lies between, such as 0.01,0.05.",
 )
 @click.option(
     "--pending",

@@ -40,7 +40,10 @@ def list_contests() -> None:
 @data.command("get")
 @click.argument("contests", nargs=-1)
 @click.option(
-    "--all", "every", is_flag=True, help="Get every published contest; the same command resumes it."
+    "--all",
+    "every",
+    is_flag=True,
+    help="Download every published contest. To resume, run it again.",
 )
 def get_contests(contests: tuple[str, ...], every: bool) -> None:
     """Download contests into the cache, and verify them.
@@ -54,7 +57,7 @@ def get_contests(contests: tuple[str, ...], every: bool) -> None:
     from manyarms.instances import find_contest
 
     if every == bool(contests):
-        raise click.UsageError("Give contests such as 652, or --all, and not both.")
+        raise click.UsageError("Give contests such as 652, or --all, but not both.")
     if every:
         _get_all()
         return
@@ -90,12 +93,12 @@ def _get_all() -> None:
         for one in tried:
             count[one.state] += 1
             if one.state in ("failed", "other"):
-                kept = "the file in MANYARMS_DATA is not the published one; it is kept"
+                kept = "the file in MANYARMS_DATA is not the published one, and was kept"
                 notes.append(f"{one.name}: {one.why or kept}")
     for note in notes:
         show(note)
     show(
-        f"{len(published)} published: {count['there']} were here, {count['downloaded']} "
+        f"{len(published)} published: {count['there']} already here, {count['downloaded']} "
         f"downloaded, {count['other']} of your own, {count['failed']} failed, "
         f"{len(published) - count.total()} not tried. Cache: {contest_cache()}"
     )

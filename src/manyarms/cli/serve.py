@@ -43,23 +43,23 @@ def _opened(store: str, *, new: bool = False) -> Iterator[Any]:
 )
 @_text(
     "--root-path",
-    help="The path under which a proxy serves it, such as /arms.",
+    help="The URL path under which a proxy serves the service, such as /arms.",
 )
 @_text(
     "--trusted-proxies",
-    help="Addresses of proxies whose X-Forwarded headers count, separated by commas.",
+    help="Addresses of proxies whose X-Forwarded headers are trusted, separated by commas.",
 )
 @click.option(
     "--connections",
     type=click.IntRange(1),
     default=10_000,
-    help="The largest number of connections; requests beyond get status 503.",
+    help="The largest number of connections; further requests get status 503.",
 )
 @click.option(
     "--idle-seconds",
     type=click.IntRange(1),
     default=75,
-    help="How long a connection is kept between two requests.",
+    help="How long an idle connection is kept open.",
 )
 @click.option("--quiet", is_flag=True, help="Log warnings only.")
 def serve(root_path: str, trusted_proxies: str, quiet: bool, **given: Any) -> None:
@@ -137,7 +137,7 @@ def list_tokens(store: str) -> None:
 @click.argument("name")
 @_store
 def drop(name: str, store: str) -> None:
-    """Revoke a token. The service refuses it after two seconds.
+    """Revoke a token. The service refuses it within two seconds.
 
     Example: manyarms token drop shop
     """
@@ -149,5 +149,7 @@ def drop(name: str, store: str) -> None:
         if not remove_token(opened, name):
             raise UnknownNameError("token", name, [one.name for one in opened.tokens()])
         file = token_file(opened)
-    kept = f" {file} is empty now, and no start makes another." if name == NAME and file else ""
-    click.echo(f"{name} is revoked. The service refuses it after two seconds.{kept}")
+    kept = (
+        f" {file} is now empty, and the service makes no new one." if name == NAME and file else ""
+    )
+    click.echo(f"{name} is revoked. The service refuses it within two seconds.{kept}")

@@ -49,7 +49,7 @@ def check(store: str) -> None:
         for one in verified(opened):
             trouble = one.trouble or replayed(opened, one.name)
             wrong += bool(trouble)
-            click.echo(f"{one.name}: {one.events} events; {trouble or 'all arms as recorded'}")
+            click.echo(f"{one.name}: {one.events} events; {trouble or 'replays as recorded'}")
     if wrong:
         click.echo(f"{wrong} of the experiments cannot be continued.", err=True)
         raise SystemExit(1)

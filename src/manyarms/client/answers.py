@@ -136,7 +136,10 @@ def error_of(answer: Answer) -> ManyarmsError:
 
 def not_a_service() -> ServiceError:
     """Return the error for an answer that lacks what the service's answers have."""
-    said = "What answers at this address is not a manyarms service, or a much newer one."
+    said = (
+        "The server at this address is not a manyarms service, or runs a much newer version. "
+        "Check the address, or upgrade this client."
+    )
     return ServiceError(said, status=200, code="foreign")
 
 
@@ -159,8 +162,8 @@ def refusals_in_words(tells: list[dict[str, Any]], wrong: list[tuple[int, Manyar
     """Return how many tells were refused, and why the first was."""
     place, first = wrong[0]
     return (
-        f"rewards[{place}], of pull {tells[place]['pull']}: {first} So {len(wrong)} of "
-        f"{len(tells)} were refused; {len(tells) - len(wrong)} were told."
+        f"rewards[{place}], of pull {tells[place]['pull']}: {first} In total, "
+        f"{len(wrong)} of {len(tells)} rewards were refused; {len(tells) - len(wrong)} were told."
     )
 
 
@@ -171,4 +174,4 @@ def told_before(tells: list[dict[str, Any]], wrong: list[tuple[int, ManyarmsErro
     if not wrong:
         return f" The first {len(tells)} rewards were told before."
     words = refusals_in_words(tells, wrong)
-    return f" The first {len(tells)} rewards were answered before. {words}"
+    return f" The first {len(tells)} rewards were processed before. {words}"

@@ -212,12 +212,12 @@ def _failed(
         why = came.why if isinstance(came, Lost) else _message(came)
         said.append(f"At {url}: {why.rstrip('.')}.")
     if doubt:
-        said.append("It may have been done or not.")
+        said.append("The request may or may not have been carried out.")
     if isinstance(last, Answer):
         status, code = last.status, str(last.body.get("code", ""))
     else:
         status, code = 0, "unreachable"
-        said.append("Is it running, and is its address right?")
+        said.append("Check that the service is running and that the address is right.")
     return ServiceError(" ".join(said), status=status, code=code)
 
 

@@ -50,7 +50,9 @@ class Calls:
 
     def __init__(self, experiment: str) -> None:
         if not isinstance(experiment, str) or not experiment:
-            raise ParameterError(f"`experiment` must be its name, got {experiment!r}.")
+            raise ParameterError(
+                f"`experiment` must be the name of an experiment, got {experiment!r}."
+            )
         self._path = f"{_ALL}/{quote(experiment, safe='')}"
 
     def get(self, path: str, **query: Any) -> Call:
@@ -114,6 +116,6 @@ def spec_of(policy: Policy | str, n_arms: int | None, **others: Any) -> dict[str
     if isinstance(policy, Policy) and not all(name_of(type(one)) for one in layers(policy)):
         raise ParameterError(
             f"`policy` must be one that the service knows by name, got {policy}. Register it "
-            f"there, and give its name."
+            f"in the service, and pass its name."
         )
     return {"policy": str(policy), "n_arms": n_arms} | others

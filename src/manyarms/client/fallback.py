@@ -49,7 +49,11 @@ class Fallback:
             raise error
         if not self._in_use:
             self._in_use = True
-            _logger.warning("Asks return the fallback, arm %r: %s", arm, error)
+            _logger.warning(
+                "Asks now return the fallback, arm %r, because the service gave no pull: %s",
+                arm,
+                error,
+            )
         return Pull(arm, NO_PULL)
 
     def ignores(self, pull: Pull | int) -> bool:
@@ -60,8 +64,9 @@ class Fallback:
         if not self._warned:
             self._warned = True
             _logger.warning(
-                "A fallback pull was told or abandoned, which does nothing: the experiment did not "
-                "choose its arm. Such pulls have `is_fallback`. This is logged once."
+                "A fallback pull was told or abandoned. This has no effect, because the "
+                "experiment did not choose its arm. Such pulls have `is_fallback`. This is logged "
+                "once."
             )
         return True
 

@@ -61,16 +61,16 @@ class Remote(Client):
         How long one attempt waits for a connection, or for the answer (seconds; default: 5; 60
         for calls that send names of arms or start a season; 1 for an ask with a `fallback`).
     retry_for
-        How long a request is sent again after its first attempt got no answer, to the same or the
-        next address (seconds; default: 10; 1 for an ask with a `fallback`). With 0 there is one
-        attempt. No attempt begins later, so a request takes at most `retry_for` + 2 `timeout`.
+        How long a request without an answer is retried, at the same or the next address (seconds;
+        default: 10; 1 for an ask with a `fallback`). With 0 there is one attempt. No attempt
+        begins after this time, so a request takes at most `retry_for` + 2 `timeout`.
 
     Notes
     -----
     Every method takes `timeout` and `retry_for`, too, for this one call. If a method makes several
     requests, they hold for each.
 
-    A request that is sent again has the same key, so nothing is asked or told twice. Each request
+    A retry has the same key as its request, so nothing is asked or told twice. Each request
     starts with the address that answered last. A client may be shared between threads, each of
     which gets its own connection, and may be used after a fork.
 
@@ -139,8 +139,8 @@ class Remote(Client):
         n_arms
             The number of arms, which are called by number.
         arms
-            Names of the arms instead; integers become text. If the experiment exists, those that it
-            lacks are added, and no other arm is retired: that is what `sync_arms` is for.
+            Names of the arms instead; integers become text. If the experiment exists, missing
+            names are added, and no arm is retired; to retire the others, use `sync_arms`.
         spec
             `horizon`, `seed`, `reward_range`, `control`, `share`, `reward`, `window`, `missing`,
             `hold` and `epsilon` as for `Live`; `target` as for `Live.verdict`. If the experiment
@@ -187,7 +187,7 @@ class Remote(Client):
         seed: int | None = None,
         **limits: Unpack[Limits],
     ) -> Plan[None]:
-        """Begin a season, as `Live.season`: the experiment goes on under its name.
+        """Begin a season, as `Live.season`; the experiment keeps its name.
 
         The token needs the role admin.
 
@@ -235,9 +235,9 @@ class Remote(Client):
         timeout, retry_for
             As for the class.
         settings
-            `epsilon`: how much worse than the best an arm may be, so that verdicts say stop, as a
-            number or a share such as "20%"; None is the default. `target`: the mean that it must
-            exceed instead, or "control", to be better than the control; None for no target.
+            `epsilon`: how much worse than the best an arm may be for the verdict "stop", as a
+            number or a share such as "20%"; None restores the default. `target`: the mean that it
+            must exceed instead, or "control", to be better than the control; None for no target.
         """
         yield self._calls.send("PATCH", "", settings)
 
@@ -273,11 +273,11 @@ class Remote(Client):
             What to return if the service gives no pull, whatever the reason (default: raise): it
             cannot be reached or fails; the experiment is paused, stopped, finished or not there,
             has no arms, or cannot be loaded; or the token is refused. Pass the name of an arm,
-            such as the control's, or True for the recommended arm. That arm comes with the answer
-            of a stopped or finished experiment; apart from that, an ask with True requests it once
-            a minute. As long as no arm is known, True raises. The pull has `is_fallback` and the
-            id -1, and telling or abandoning it does nothing. A warning is logged when fallbacks
-            begin, and when one is first told. Only a wrong call, such as `k=0`, still raises.
+            such as the control's, or True for the recommended arm. The answer of a stopped or
+            finished experiment contains that arm; otherwise, an ask with True requests it once a
+            minute. Until it is known, True raises. The pull has `is_fallback` and the id -1, and
+            telling or abandoning it does nothing. A warning is logged when fallbacks begin, and
+            when one is first told. Only a wrong call, such as `k=0`, still raises.
         limits
             `timeout` and `retry_for`, as for the class.
         """
@@ -289,7 +289,7 @@ class Remote(Client):
         instead = check_fallback(fallback)
         fix = "Pass the number of pulls, or nothing for a single one."
         if isinstance(k, int) and k > _MOST:
-            fix = "Ask again for more."
+            fix = "For more pulls, call ask again."
         number = 1 if k is None else check_int("k", k, at_least=1, at_most=_MOST, fix=fix)
         soon = {} if instead is None else _SOON
         pulls: list[Pull] = []
@@ -349,10 +349,11 @@ class Remote(Client):
         again: str = "refuse",
         **limits: Unpack[Limits],
     ) -> Plan[None]:
-        """Report several rewards. Unlike `Live.tell_many`, it tells all that are not refused.
+        """Report several rewards. Unlike with `Live.tell_many`, those that are not refused count.
 
-        It then raises if some were. More than 10,000 rewards take several requests; if one of them
-        fails, its error also says which rewards were told or refused before.
+        If any is refused, an error is raised afterwards. More than 10,000 rewards take several
+        requests; if one of them fails, its error also says which rewards were told or refused
+        before.
 
         Parameters
         ----------
@@ -439,7 +440,8 @@ class Remote(Client):
         pulled, which may be hardly ever (docs/changing_catalogue.md).
 
         Names that exist are skipped, unlike in `Live.add_arms`. If arms are called by number and
-        the answer is lost, the call raises and is not sent again: look at `n_arms`.
+        the answer is lost, the call raises and is not sent again. Check `n_arms` before you repeat
+        it.
 
         Parameters
         ----------

@@ -170,7 +170,7 @@ def check_single(path: Path, found: os.stat_result) -> None:
     """Refuse a file with two names, because its lock is beside only one of them."""
     if found.st_nlink > 1:
         raise StoreError(
-            f"{path} has {found.st_nlink} names (hard links), and there may be one. Remove the "
+            f"{path} has {found.st_nlink} hard links, but may have only one. Remove the "
             f"others, or make a copy."
         )
 

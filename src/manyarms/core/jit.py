@@ -216,7 +216,7 @@ def compile_now(what: str, loop: Any, call: Callable[[], object]) -> None:
         raise CompilationError(
             f"Numba cannot compile {what}: {_reason(error)} With the environment variable "
             f"NUMBA_DISABLE_JIT=1 CPython runs everything and shows its own errors. After a fix, "
-            f"start a new process: Numba remembers failures."
+            f"start a new process: Numba caches failures."
         ) from error
 
 
@@ -243,8 +243,9 @@ def _reason(error: Exception) -> str:
     where = _place_in(text)
     if any(words in text for words in _ALLOCATES):
         return (
-            f"memory is allocated{where}, which kernels must not do. Make arrays and records in "
-            f"`new_state`, and keep them in the state. Use numbers instead of lists and strings."
+            f"memory is allocated{where}, which is not allowed in kernels. Create arrays and "
+            f"records in `new_state`, and keep them in the state. Use numbers instead of "
+            f"lists and strings."
         )
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     steps = [k for k, line in enumerate(lines[:-1]) if "mode pipeline (step:" in line]
@@ -285,7 +286,8 @@ def _no_body(name: str, state_class: type) -> str:
         )
     if state_class.__module__.startswith("manyarms."):
         return (
-            f"{state_class.__name__} has no `{name}`: the policy cannot do that. Use another one."
+            f"{state_class.__name__} has no `{name}`: its policy does not support this. Use "
+            f"another one."
         )
     return (
         f"{state_class.__name__} has no `{name}`. Write one, and register it for this class "

@@ -76,7 +76,7 @@ class Contest:
         shares = self.shares
         if not shares.any():
             rule = "a contest with a funny caption, to which all means are relative"
-            raise _wrong(self.path, rule, "not one vote for funny or somewhat funny")
+            raise _wrong(self.path, rule, "no vote for funny or somewhat funny")
         means: Floats = shares / shares.max()
         # 0.6 / 0.75 must reach 0.8 despite rounding; distinct ratios are further apart
         means[means >= limit * (1.0 - 1e-12)] = 1.0

@@ -41,7 +41,7 @@ _LISTING = (
 _MOST_FAILURES = 3  # failed downloads in a row, after which the others would fail, too
 _KNOWN = {"652_lil-KLUCB": "c76e4e251fbb8e9fc0b5f384bdfcaa9b8db9bff584458df023c45e1e56c4f7bd"}
 _MOST_CONTESTS = 10**9
-_NOT_IT = "what came is not the contest file. Try again, or on another network."
+_NOT_IT = "the download is not the contest file. Try again, or use another network."
 _PUBLISHED = re.compile(r"[0-9]{1,9}(_[A-Za-z0-9_-]+)?")  # also makes URLs and paths safe
 
 
@@ -84,7 +84,7 @@ def find_contest(contest: ContestName, *, download: bool = False) -> Path:
         if not download:
             raise ContestFileError(
                 f"{path} must have the SHA-256 {wanted}, got {_sha256(path)}: it has changed since "
-                f"it was downloaded. Delete it, or find_contest({path.stem!r}, download=True)."
+                f"it was downloaded. Delete it, or call find_contest({path.stem!r}, download=True)."
             )
         name = path.stem
     if not download:
@@ -250,7 +250,7 @@ def _reason(error: Exception) -> str:
         return _NOT_IT
     if error.filename or error.errno == errno.ENOSPC or isinstance(error, PermissionError):
         return f"{contest_cache()} cannot be written. Set MANYARMS_CACHE to another folder."
-    return "the connection failed. Try again online, or let MANYARMS_DATA name a folder with it."
+    return "the connection failed. Try again, or set MANYARMS_DATA to a folder that has the file."
 
 
 class Outcome(NamedTuple):
@@ -305,7 +305,7 @@ def _get(name: str, checksum: str, path: Path | None) -> Outcome:
         path = find_contest(name, download=True)
         if _git_checksum(path) != checksum:
             _remove(path)
-            raise DownloadError(f"What came for {name} is not the published file. Try again.")
+            raise DownloadError(f"The download of {name} is not the published file. Try again.")
     except (ManyarmsError, OSError) as error:
         return Outcome(name, "failed", str(error))
     return Outcome(name, "downloaded")

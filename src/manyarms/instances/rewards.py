@@ -210,7 +210,7 @@ def check_law(rewards: RewardModel, means: Sequence[tuple[int, float]]) -> None:
         slack = 1e-9 * (1.0 + abs(mean))  # rounding, where all rewards are equal
         if not low - slack <= mean <= high + slack:
             raise ParameterError(
-                f"`rewards` must have the arm's mean, but {rewards!r} has not: for the mean "
+                f"`rewards` must have the arm's mean, but {rewards!r} do not: for the mean "
                 f"{mean:g}, {len(drawn)} draws had a mean of {drawn.mean():.4g} [{low:.4g}, "
                 f"{high:.4g}]. Correct the body of `reward`, or pass the means that it has."
             )

@@ -49,8 +49,8 @@ class ArmNumbers:
             new = range(self.count, self.count + len(wanted))
             if wanted != new and list(wanted) != list(new):
                 raise ParameterError(
-                    f"`arms` must be how many arms to add, because these are called by number, "
-                    f"got {_short(wanted)}. For names of your own, begin an experiment with names."
+                    f"`arms` must be the number of arms to add, because these arms are called by "
+                    f"number, got {_short(wanted)}. To use names, begin an experiment with names."
                 )
             arms, least = len(wanted), 0
         added = check_int("arms", arms, at_least=least, at_most=MOST_ARMS - self.count)
@@ -106,7 +106,7 @@ class ArmNames:
         for name in names:
             if name in self._numbers:
                 raise ParameterError(
-                    f"`arms` must be new names, got {_short(name)}, which is an arm already. A "
+                    f"`arms` must be new names, got {_short(name)}, which is already an arm. A "
                     f"retired arm keeps its name; restore it to bring it back."
                 )
         return names
@@ -241,11 +241,11 @@ class Seats:
         seats._shifts += shifts[1]
         for arm, seat in seated:
             if arm in seats.seat_of or seat in seats.arm_at or not 0 <= arm < arms:
-                raise ValueError("two arms have one seat")
+                raise ValueError("two arms have the same position")
             seats._sit(arm, seat)
         rising = all(a < b for row in (seats._begins, seats._shifts) for a, b in pairwise(row))
         if not (rising and seats._begins[-1] <= arms and seats._shifts[-1] <= returned):
-            raise ValueError("seats are in no order")
+            raise ValueError("positions of arms are out of order")
         ends = [*seats._begins[1:], arms]
         firsts = [begin + shift for begin, shift in zip(seats._begins, seats._shifts, strict=True)]
         for seat in seats.arm_at:
@@ -253,7 +253,7 @@ class Seats:
             own = seat - seats._shifts[part]
             free = own >= ends[part] or own in seats.seat_of  # no arm came there, or it moved away
             if not (0 <= seat < seats.count and free):
-                raise ValueError("arms sit where there are no seats")
+                raise ValueError("an arm has an invalid position")
         return seats
 
 

@@ -61,7 +61,7 @@ def ask(arena: Arena, k: Any = None, most: int = 0) -> Change[Any]:
         return partial(_ask_one, arena)
     fix = "Pass the number of pulls, or nothing for a single one."
     if isinstance(k, int) and k > MOST_PULLS:
-        fix = "Ask again for more: each pull takes memory until its reward is told."
+        fix = "For more pulls, call ask again: each takes memory until its reward is told."
     count = check_int("k", k, at_least=1, at_most=MOST_PULLS, fix=fix)
     _check_left(arena.experiment, count)
     return partial(_ask_some, arena, count, most)
@@ -90,7 +90,7 @@ def check_running(experiment: Experiment) -> None:
     state = experiment.status.get("state", "running")
     if state == "paused":
         raise TurnError(
-            "Cannot ask: the experiment was paused. Resume it first (resume).",
+            "Cannot ask: the experiment was paused. Call resume() first.",
             reason="paused",
         )
     if state == "stopped":
@@ -112,8 +112,8 @@ def _check_left(experiment: Experiment, count: int) -> None:
     if left is None or count <= left:
         return
     message = (
-        f"Cannot ask: all {experiment.pulls} pulls of the horizon are made. For more pulls, begin "
-        f"a season, which remembers all rewards; the policy prospector needs no horizon."
+        f"Cannot ask: all {experiment.pulls} pulls of the horizon are made. For more pulls, "
+        f"begin a season, which keeps all rewards; the policy prospector needs no horizon."
     )
     if left > 0:
         message = (
@@ -240,8 +240,8 @@ def plan_sync(arena: Arena, arms: Any) -> SyncPlan:
     experiment, names = arena
     if not isinstance(names, ArmNames):
         raise ParameterError(
-            "A sync needs arms with names, and these are called by number. Begin an experiment "
-            "with names, or add, retire and restore arms."
+            "sync_arms needs arms with names, but these are called by number. Begin an experiment "
+            "with names, or use add_arms, retire and restore."
         )
     wanted = names.listed(arms)
     if not wanted:
@@ -303,7 +303,7 @@ def _check_can_retire(policy: Policy, state: Any) -> None:
     try:
         check_can(policy, state, retire_arm)
     except ParameterError as error:
-        raise ParameterError(f"`policy` must be able to do without retired arms. {error}") from None
+        raise ParameterError(f"`policy` must support retired arms. {error}") from None
 
 
 def resume(arena: Arena, keep: Callable[[dict[str, Any]], None]) -> Change[None] | None:
@@ -340,7 +340,7 @@ def _pending(arena: Arena, pull: Any, again: str, verb: str) -> int | None:
     if type(number) is not int:
         fix = "Pass a pull that was asked for, or its id."
         if isinstance(number, list | tuple):
-            fix = "Tell a batch with tell_many."
+            fix = "For several pulls, use tell_many."
         number = check_int("pull", number, fix=fix)
     found = arena.experiment.pending.get(number)
     if found is None or (verb == "tell" and number in arena.experiment.held):
@@ -349,7 +349,7 @@ def _pending(arena: Arena, pull: Any, again: str, verb: str) -> int | None:
     if whole and pull.arm != (ours := arena.name(found.arm)):
         raise TurnError(
             f"Cannot {verb} pull {number} of arm {pull.arm!r}: pull {number} of this experiment is "
-            f"of arm {ours!r}. Tell it to the experiment that it was asked of.",
+            f"of arm {ours!r}. Use the experiment that returned the pull.",
             reason="other arm",
             pull=number,
             arm=ours,
@@ -360,7 +360,11 @@ def _pending(arena: Arena, pull: Any, again: str, verb: str) -> int | None:
 def _check_ended(experiment: Experiment, number: int, again: str, verb: str) -> None:
     """Raise unless a pull that is not pending has ended, and that may be ignored."""
     if not 0 <= number < experiment.next:
-        last = f"The last one is {experiment.next - 1}." if experiment.next else "None was yet."
+        last = (
+            f"The last pull is {experiment.next - 1}."
+            if experiment.next
+            else "There are no pulls yet."
+        )
         raise TurnError(
             f"Cannot {verb} pull {number}: it was not asked for. {last}",
             reason="unknown pull",

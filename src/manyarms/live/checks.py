@@ -22,9 +22,9 @@ def check_can(policy: Policy, state: Any, function: Dispatched[..., Any]) -> Non
     while state is not None:
         ours = type(state).__module__.startswith("manyarms.")
         if ours and type(state) not in function.bodies:
-            what = "come" if function is arrive else "go"
+            what = "add or restore" if function is arrive else "retire"
             raise ParameterError(
-                f"{policy} cannot let arms {what} while it plays. Begin with a policy that "
+                f"{policy} cannot {what} arms during an experiment. Begin with a policy that "
                 f"can, such as prospector.",
                 parameter="policy",
             )
@@ -47,8 +47,8 @@ def check_horizon(policy: Policy, horizon: Any) -> int | None:
         return None
     if horizon is None:
         raise ParameterError(
-            f"`horizon` must be given to {policy}, got None. Pass the number of pulls "
-            f"there will be, or use an anytime policy, such as prospector."
+            f"`horizon` must be given to {policy}, got None. Pass the total number of "
+            f"pulls, or use an anytime policy, such as prospector."
         )
     return check_int("horizon", horizon, at_least=1, at_most=ROOM)
 

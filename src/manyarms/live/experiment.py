@@ -153,7 +153,7 @@ class Experiment:
             arm = ask_pull(self.state, pending, number, before)
             if not 0 <= arm < self.seats.count:
                 raise ParameterError(
-                    f"{self.policy} chose arm {arm!r}, and there are {self.n_all}, numbered "
+                    f"{self.policy} chose arm {arm!r}, but there are {self.n_all} arms, numbered "
                     f"from 0. Its `ask` must return (slot, arm), in this order."
                 )
             if self.drawn_next or self.seats.arm_at:
@@ -170,7 +170,7 @@ class Experiment:
                 self._note(kinds.USED, detail={"count": used})
                 return None
         if exactly is not None and used != exactly:
-            raise ParameterError(f"{self.policy} chose arm {arm}, of which none is left.")
+            raise ParameterError(f"{self.policy} chose arm {arm}, which has no known rewards left.")
         self._hand_out(number, arm, used)
         return number
 

@@ -125,7 +125,7 @@ def _rival_of(arena: Arena, target: str) -> int:
     if is_percentage(target) and not is_arm:
         raise ParameterError(
             f"`target` must be a number such as 0.7, or the name of an arm, got {target[:100]!r}. "
-            f"To be better than an arm by a share, name the arm, and pass it as `margin`."
+            f"To require a share above an arm, name the arm, and pass the share as `margin`."
         )
     if isinstance(arms, ArmNumbers):
         return arms.number(int(target) if _is_int(target) else target)

@@ -43,7 +43,7 @@ from manyarms.live.synced import SyncedArms
 from manyarms.protocol.policy import Policy
 from manyarms.store import Event
 
-_LOOK_EVERY = 256  # asks, until it is checked whether only the best rewards are told
+_LOOK_EVERY = 256  # asks between two checks whether only the best rewards are told
 
 
 class Live:
@@ -58,13 +58,13 @@ class Live:
     arms
         Names of the arms, strings or integers, instead of `n_arms`.
     horizon
-        The total number of pulls; only anytime policies can do without (None).
+        The total number of pulls (default: None, for anytime policies only).
     seed
         The seed of all random choices (default: the handle draws one, `live.seed`).
     reward_range
-        The smallest and the largest possible reward (default: (0, 1)). A `sigma` of 1/2, the
-        default, becomes half their distance. None accepts all rewards up to 1e100, and leaves
-        `sigma` as it is.
+        The smallest and the largest possible reward (default: (0, 1)). If the policy's
+        `sigma` is 1/2, its default, it becomes half their distance. None accepts all rewards
+        from -1e100 to 1e100, and does not change `sigma`.
     control
         The name of what you have today, to compare with; it need not be one of the arms. `share`
         of all pulls then go to it, and `uplift` compares (default: no control).
@@ -74,8 +74,8 @@ class Live:
     reward
         What rewards are, such as "clicks": printed with sums of them.
     epsilon
-        What `verdict` asks unless it is given another: how much worse than the best an arm may be,
-        as a number or as a share such as "20%" (default: "10%"; see `verdict`).
+        The default of `epsilon` in `verdict`: how much worse than the best an arm may be, as a
+        number or as a share such as "20%" (default: "10%").
     window
         How long a reward may take (seconds; default: no limit). When the window of a
         pull ends, the pull gets the reward `missing`; without one it is abandoned.
@@ -99,14 +99,14 @@ class Live:
 
     Notes
     -----
-    The policy, the seed and the sequence of calls decide everything that the handle does. Rewards
+    The same policy, seed and sequence of calls give the same arms. Rewards
     may come late, in any order, or never (`abandon`); if ten or more pulls are pending at a time,
     give the policy `count_late=True`. A call takes microseconds and needs no compiler. Memory grows
     with the number of arms tried, not with `n_arms`. Handles may be shared between threads: each
     call is atomic among them. After a call that was interrupted midway, by Ctrl-C or an error of
     the policy, the handle refuses all others. If writing to the store fails, the call raises
     `StoreError`, and so do all others that must be recorded, until the experiment is loaded again;
-    calls that only look still answer. A store has one writer for each experiment: a second one is
+    queries still work. A store has one writer for each experiment: a second one is
     refused with `WriteConflictError`, and overwrites nothing.
 
     Examples
@@ -160,8 +160,8 @@ class Live:
         if store is None:
             if name is not None:
                 raise ParameterError(
-                    f"`name` is an experiment's name in a store, and there is none, got {name!r}. "
-                    f"Pass `store`, too."
+                    f"`name` must be left out without `store`, because it names an experiment in a "
+                    f"store, got {name!r}. Pass `store`, too."
                 )
             self._hold(Arena(Experiment(settings, now), all_arms))
             return
@@ -263,25 +263,24 @@ class Live:
     def abandon(self, pull: Pull | int, *, again: str = "refuse") -> None:
         """Give up a pull whose reward will never come.
 
-        The pull was made, so it counts in the horizon and in the clock of the policy's iteration,
-        but the policy learns nothing from it. An arm that was never observed is pulled again.
+        The pull counts in the horizon and in the length of the policy's iteration, but the policy
+        learns nothing from it. An arm that was never observed is pulled again.
 
         Parameters
         ----------
         pull
             What `ask` returned, or its `id`.
         again
-            As for `tell`: its reward may come at this moment, from another thread.
+            As for `tell`. Another thread may tell the reward at the same moment.
         """
         self._recorder.do(calls.abandon, pull, again)
 
     def observe(self, arm: str | int, rewards: float | Iterable[float]) -> None:
         """Report rewards of an arm that came from elsewhere, not from a pull of this experiment.
 
-        They count as pulls that need not be made. Intervals use them at once. When the policy asks
-        for this arm, the next of them answers instead of a pull. Where the policy would draw a
-        fresh arm, arms with observed rewards come first. So every policy can learn from them. Each
-        reward that is used takes one pull of the horizon.
+        Intervals use them at once. When the policy asks for this arm, the handle uses the next of
+        them instead of a pull, and counts it in the horizon. Where the policy would draw a fresh
+        arm, arms with observed rewards come first, so every policy can learn from them.
 
         Parameters
         ----------
@@ -300,12 +299,11 @@ class Live:
         If arms have numbers, a `range` is returned, because there may be a billion.
 
         Prospector tries new arms, with at most 2 % of the pulls (its parameter `trials`). All other
-        policies draw them only as they draw any fresh arm: once they have settled on an arm, that
-        is hardly ever. MOSS++ and empMOSS++ draw from new arms when their next iteration begins,
-        and the last ones take half of the horizon or more; Quantile when its next round begins;
-        the others at once if their set has room. docs/changing_catalogue.md says what a new arm
-        can expect. The call takes time in proportion to the number of arms tried, so add many arms
-        with one call.
+        policies draw them like any fresh arm: rarely, after they have settled on an arm. MOSS++ and
+        empMOSS++ draw from new arms when their next iteration begins, and the last ones take half
+        of the horizon or more; Quantile when its next round begins; the others at once if their set
+        has room. docs/changing_catalogue.md says what a new arm can expect. The call takes time in
+        proportion to the number of arms tried, so add many arms with one call.
 
         Parameters
         ----------
@@ -332,9 +330,9 @@ class Live:
     def restore(self, arm: str | int | Iterable[str | int]) -> None:
         """Bring a retired arm back, or several. If one is refused, none comes back.
 
-        The tables keep what is known about it. For the policy it is a fresh arm, and the next one
-        that it draws; Prospector draws it for a trial. The policy learns only from rewards that
-        come from now on.
+        The tables keep what is known about it. The policy treats it as a fresh arm and draws it
+        next; Prospector draws it for a trial. The policy learns only from rewards that come from
+        now on.
 
         Parameters
         ----------
@@ -346,7 +344,7 @@ class Live:
     def sync_arms(self, names: Iterable[str | int]) -> SyncedArms:
         """Make these the arms in play: add new ones, restore retired ones, retire the others.
 
-        The same list again changes nothing, so call it with the whole catalogue, every day. Arms
+        Repeating the same list changes nothing, so pass the whole catalogue every day. Arms
         must have names. All of it happens, or nothing if something is refused; `print` the result
         to see what was done. Use Prospector if new arms are to be tried: see `add_arms`.
 
@@ -367,7 +365,7 @@ class Live:
 
     @property
     def horizon(self) -> int | None:
-        """The largest number of pulls there can be, with those already made; None without one."""
+        """The total number of pulls, including those already made; None without a horizon."""
         experiment = self._experiment
         return None if experiment.left is None else experiment.pulls + experiment.left
 
@@ -403,8 +401,8 @@ class Live:
     def recommend(self) -> ArmEstimate:
         """Return the arm to deploy, by the same rule as in simulations.
 
-        A policy that is made for finding names its own arm. For all others it is the arm with the
-        largest lower bound at 99.9 %, so that an arm that was lucky a few times does not win.
+        A policy for finding recommends its own arm. For other policies it is the arm with the
+        largest lower bound at 99.9 %, so that a few lucky rewards are not enough.
         Rewards that came too late for the policy count here. A retired arm is never recommended.
         """
         return self.top(1)[0]
@@ -519,8 +517,8 @@ class Live:
         recording = self._recorder.recording
         if recording is None:
             raise TurnError(
-                "Cannot list events: this handle is not recorded, or closed. Record it from the "
-                "beginning with live(..., store=PATH)."
+                "Cannot list events: this handle is not recorded, or it was closed. To record "
+                "events, begin with live(..., store=PATH), or open the store again with load(PATH)."
             )
         return recording.store.events(recording.record.id, check_int("after", after))
 
@@ -577,7 +575,7 @@ class Live:
         policy: Policy | None = None,
         seed: int | None = None,
     ) -> None:
-        """Begin a season: go on with more pulls, or with another policy, that knows all rewards.
+        """Begin a season: continue with more pulls or another policy, and keep all rewards.
 
         Arms, names, estimates and pending pulls stay as they are; retired arms stay retired. The
         policy is told all known rewards as it asks for their arms, as if it had pulled them: see
@@ -602,9 +600,9 @@ class Live:
         self._recorder.do(calls.season, policy, horizon, seed)
 
     def resume(self) -> None:
-        """Go on with an experiment that was paused in the service: asks are answered again.
+        """Resume an experiment that was paused in the service, so that `ask` works again.
 
-        One that was stopped stays stopped.
+        A stopped experiment cannot be resumed.
         """
         with self._recorder.looking() as arena:
             recording = self._recorder.recording
@@ -637,15 +635,15 @@ class Live:
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
         """Refuse `copy`, `deepcopy` and `pickle`."""
         raise CopyError(
-            "A handle cannot be copied or pickled: two handles would continue one experiment. For "
-            "a second experiment that goes on from here use live.save(path) and load(path)."
+            "A handle cannot be copied or pickled: two handles would continue one experiment. To "
+            "begin a second experiment from this state, use live.save(path) and load(path)."
         )
 
     def close(self) -> None:
         """Close the store, so that another process can continue the experiment.
 
-        If at most 20,000 arms were tried, a snapshot is stored first. The handle still answers
-        calls that only look.
+        If at most 20,000 arms were tried, a snapshot is stored first. Queries still work after
+        that.
         """
         self._recorder.close()
 
@@ -666,7 +664,7 @@ def load(
 ) -> Live:
     """Continue an experiment that was recorded, or that `Live.save` wrote.
 
-    It goes on as if nothing had happened, and is recorded in the same place.
+    It continues in the same state, and is recorded in the same place.
 
     Parameters
     ----------
@@ -700,7 +698,7 @@ def load(
 
 
 def _any_seed() -> int:
-    """Return a seed that no other handle has; tests let it be 0."""
+    """Return a random seed; tests replace this function."""
     return secrets.randbits(64)
 
 

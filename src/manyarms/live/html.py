@@ -44,7 +44,7 @@ def handle_html(
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {top}" width="{_WIDTH}" '
         f'height="{top}" style="max-width: 100%" role="img" fill="currentColor" '
         f'aria-label="{escape(plain(words, at_most=200))}">{"".join(parts)}</svg>'
-        + ("" if shown else "<div>No reward was told yet.</div>")
+        + ("" if shown else "<div>No reward has been told yet.</div>")
         + "</div>"
     )
 

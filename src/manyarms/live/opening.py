@@ -71,8 +71,8 @@ def begin_or_continue(
     found += _arms_differ(names, recorded.n_arms, arms)
     if found:
         raise ParameterError(
-            f"{_what(store, record)} has other settings: {'; '.join(found)}. Continue it with "
-            f"load({str(store)!r}, name={name!r}), or choose another name."
+            f"{_what(store, record)} was created with other settings: {'; '.join(found)}. "
+            f"Continue it with load({str(store)!r}, name={name!r}), or choose another name."
         )
     return _continued(store, record, recorded, names, settings.policy, now)
 
@@ -141,7 +141,7 @@ def _names_of(store: EventStore, record: ExperimentRecord, settings: Settings) -
         return []
     names = store.arm_names(record.id)
     if list(names) != list(range(len(names))) or len(names) < settings.n_arms:
-        raise SavedFileError(f"{_what(store, record)} has lost names of arms. Restore a backup.")
+        raise SavedFileError(f"{_what(store, record)} lacks names of arms. Restore a backup.")
     try:
         return list(names.values() if settings.names == "text" else map(int, names.values()))
     except ValueError as error:
@@ -165,7 +165,7 @@ def _continued(
             return arena, Recording(store, record, saved=saved, arms=arena.arms.count)
         except SavedFileError as error:
             errors.append(error)
-            _logger.warning("%s; an older snapshot or the whole log is tried", error)
+            _logger.warning("%s Trying an older snapshot or the whole log.", error)
     raise errors[0]
 
 

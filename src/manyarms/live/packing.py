@@ -73,7 +73,7 @@ def _inflated(data: bytes) -> bytes:
     if len(body) > most:
         raise ValueError(f"{len(data)} bytes inflate to more than {most}")
     if not inflate.eof or inflate.unused_data:
-        raise ValueError("it was cut off, or something follows")
+        raise ValueError("it is cut short, or has extra data at the end")
     return body
 
 
@@ -85,7 +85,7 @@ def _read_body(body: bytes) -> tuple[dict[str, Any], Columns]:
     for name, kind, count, steps in about.pop("columns"):
         column = _read_column(body[at : at + 8 * count], count, _TYPES[kind])
         if name in columns or (steps and kind != "i") or count < 1:
-            raise ValueError(f"column {shown(name)} cannot be")
+            raise ValueError(f"column {shown(name)} is invalid")
         columns[name] = np.cumsum(column) if steps else column
         at += 8 * count
     if at != len(body):
@@ -103,7 +103,7 @@ def taken(columns: Columns, name: str, kind: type[np.generic] = np.int64) -> lis
     """Remove a column and return it as a list; a missing one is empty."""
     column = columns.pop(name, np.zeros(0, kind))
     if column.dtype != kind:
-        raise TypeError(f"{name!r} has numbers of another kind")
+        raise TypeError(f"{name!r} has numbers of another type")
     if kind is np.int64 and not bool(((column >= -_LARGEST) & (column <= _LARGEST)).all()):
-        raise ValueError(f"{name!r} has numbers that overflow when they are counted on")
+        raise ValueError(f"{name!r} has numbers that are too large")
     return cast("list[Any]", column.tolist())

@@ -134,7 +134,7 @@ class Recorder:
         if self.doing in (None, _LOOKING, _CLOSED, _STOPPED, _NOT_KEPT):
             return
         what = f"`{self.doing}`"
-        self._stop(f"{what} ended midway with {error!r}. {self._way_out()}")
+        self._stop(f"{what} was interrupted by {error!r}. {self._way_out()}")
         experiment = self._arena.experiment
         if isinstance(error, Exception) and experiment.from_file:
             with blame_loaded_state(experiment, what):
@@ -206,7 +206,7 @@ class Recorder:
             _left_behind.append(self._recording.store)
             self._stop(
                 f"{self._recording} was opened by process {self._process}, and this is a forked "
-                f"one. Use the handle in that process only."
+                f"process. Use the handle in the first one only."
             )
             self._recording = None
         elif self.doing is _LOOKING:
@@ -218,13 +218,13 @@ class Recorder:
 
     def _refuse(self) -> NoReturn:
         refusal = self._refusal or (
-            f"Cannot do this now: `{self.doing}` has begun and is not done. Leave the handle alone "
-            f"in signal handlers. If it was interrupted: {self._way_out()}"
+            f"Cannot do this now: `{self.doing}` has not finished. Do not use the handle in signal "
+            f"handlers. If the call was interrupted: {self._way_out()}"
         )
         kind: type[ManyarmsError] = StoreError if self._process else TurnError
         raise kind(refusal)
 
     def _way_out(self) -> str:
         if not self._process:
-            return "It may be half changed: load a handle that was saved, or start a new one."
-        return "Open it again with load(...): that shows whether the last call is in it."
+            return "The handle may be half changed: load a saved one, or start a new one."
+        return "Open it again with load(...), and check whether the last call was recorded."

@@ -80,8 +80,8 @@ class _Replay:
             rule(event)
         except (TurnError, ParameterError, UnknownArmError, TypeError, KeyError) as error:
             raise SavedFileError(
-                f"{self._what} contradicts itself: event {event.seq} cannot follow those before "
-                f"it. {error}"
+                f"{self._what} is inconsistent: event {event.seq} cannot follow those before it. "
+                f"{error}"
             ) from error
 
     def _ask(self, event: Event) -> None:
@@ -89,7 +89,7 @@ class _Replay:
         if event.pull != experiment.next:
             raise TurnError(f"Pull {event.pull} was asked for; the next is {experiment.next}.")
         if (event.arm == CONTROL) != (control is not None and control.due):
-            raise TurnError(f"Pull {event.pull} was asked for, and it was not its turn.")
+            raise TurnError(f"Pull {event.pull} was asked for out of turn.")
         if event.arm == CONTROL:
             experiment.ask_control()
             return
@@ -99,7 +99,7 @@ class _Replay:
         chosen = experiment.pending[event.pull].arm
         if chosen != event.arm:
             raise SavedFileError(
-                f"{self._what} says that pull {event.pull} was of arm {event.arm}, and "
+                f"{self._what} says that pull {event.pull} was of arm {event.arm}, but "
                 f"{experiment.policy} now chooses arm {chosen}: its code has changed since. "
                 f"Install the version of manyarms (and of the policy) that wrote it, or begin "
                 f"another experiment and observe the rewards there."
@@ -108,7 +108,9 @@ class _Replay:
     def _check_left(self, choices: int) -> None:
         horizon, turns = self._experiment.horizon, self._experiment.turns
         if horizon is not None and turns + choices > horizon:
-            raise TurnError(f"The policy chose {turns + choices} times, and {horizon} is most.")
+            raise TurnError(
+                f"The policy chose {turns + choices} times, more than the horizon, {horizon}."
+            )
 
     def _pending(self, event: Event) -> int:
         found = self._experiment.pending.get(event.pull)
@@ -135,7 +137,7 @@ class _Replay:
     def _expire(self, event: Event) -> None:
         number = self._pending(event)
         if event.reward != self._experiment.settings.missing or number in self._experiment.held:
-            raise TurnError(f"The window of pull {number} cannot have ended so.")
+            raise TurnError(f"The window of pull {number} cannot have ended with this reward.")
         self._experiment.expire(number)
 
     def _abandon(self, event: Event) -> None:
@@ -152,7 +154,7 @@ class _Replay:
     def _add(self, event: Event) -> None:
         count = check_int("count", (event.detail or {}).get("count"), at_least=1)
         if self._experiment.n_all + count > self._arena.arms.count:
-            raise ParameterError(f"{count} arms were added, and not so many have names.")
+            raise ParameterError(f"{count} arms were added, but fewer have names.")
         if self._experiment.n_all:
             self._experiment.check_can(arrive)
         self._experiment.add(count)
@@ -197,7 +199,7 @@ def blame_loaded_state(experiment: Experiment, what: str) -> Iterator[None]:
         if not experiment.from_file:
             raise
         raise SavedFileError(
-            f"{what} ended midway with {error!r}: {experiment.policy} cannot go on from the "
+            f"{what} was interrupted by {error!r}: {experiment.policy} cannot continue from the "
             f"state that was loaded. The file was not written by manyarms, or the policy has a "
             f"bug. Use another copy of the file."
         ) from error

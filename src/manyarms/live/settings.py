@@ -75,8 +75,8 @@ def check_settings(policy: Policy, **given: Any) -> Settings:
     if window is None and (missing is not None or hold):
         name = "hold" if missing is None else "missing"
         raise ParameterError(
-            f"`{name}` is about rewards that do not come within a window, and there is none, got "
-            f"{shown(given[name])}. Pass `window`, too, in seconds."
+            f"`{name}` must be left out without `window`, got {shown(given[name])}. Pass `window`, "
+            f"too: how many seconds a reward may take."
         )
     return Settings(
         policy=policy,
@@ -100,7 +100,7 @@ def _check_control(control: Any, share: Any) -> tuple[str | int, float] | None:
     if control is None:
         if share != SHARE:
             raise ParameterError(
-                f"`share` is the control's share of the pulls, and there is no control, got "
+                f"`share` must be left out without `control`, whose share of the pulls it is, got "
                 f"{shown(share)}. Pass `control`, too."
             )
         return None
@@ -135,7 +135,7 @@ def recorded_policy(
         made = restored_policy(described, given, limits)
     except ManyarmsError as error:
         raise SavedFileError(
-            f"{what} needs the policy {described['label']}, which cannot be made here: {error} "
+            f"{what} needs the policy {described['label']}, which cannot be created here: {error} "
             f"Register it first, or pass `policy`."
         ) from error
     return made.with_reward_range(limits)

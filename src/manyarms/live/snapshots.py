@@ -154,7 +154,7 @@ def _read(
     if experiment.state is not None:
         restore_state(experiment.state, columns)
     elif experiment.n_all or columns:
-        raise ValueError("it has arms, and no policy plays them")
+        raise ValueError("it has arms but no policy state")
     experiment.from_file = experiment.next > 0 or bool(experiment.counts)
 
 
@@ -172,7 +172,7 @@ def _read_counts(experiment: Experiment, columns: Columns) -> None:
     seen = [taken(columns, f"counts {name}", kind) for name, kind in _COUNTED.items()]
     experiment.counts = dict(zip(arms, map(ArmCounts, *seen), strict=True))
     if len(experiment.counts) < len(arms) or any(len(column) != len(arms) for column in seen):
-        raise ValueError("the counts of an arm are there twice, or half of them")
+        raise ValueError("an arm has two entries, or an incomplete one")
 
 
 def _read_pending(experiment: Experiment, columns: Columns) -> None:
@@ -221,14 +221,14 @@ def _read_seats(n_all: int, about: dict[str, Any], columns: Columns) -> Seats:
 def _read_delays(experiment: Experiment, delays: Any) -> None:
     known = [[int(count), float(total), float(squares)] for count, total, squares in delays]
     if len(known) != len(experiment.delays):
-        raise ValueError("it has other delays")
+        raise ValueError("its delay statistics do not fit")
     experiment.delays = known
 
 
 def _read_control(experiment: Experiment, about: dict[str, Any]) -> None:
     control = experiment.control
     if (control is None) != ("control" not in about):
-        raise ValueError("it has a control that the settings have not, or none")
+        raise ValueError("it and the settings disagree on whether there is a control")
     if control is not None:
         *counts, total = about["control"]
         for name, count in zip(_CONTROL, counts, strict=True):

@@ -103,12 +103,12 @@ class Doubling(Wrapper):
         if self.policy.anytime:
             raise ParameterError(
                 f"`policy` must be one that needs a horizon, got {self.policy}, which is "
-                f"anytime already. Use it as it is."
+                f"anytime already. Use it without Doubling."
             )
         if getattr(self.policy, "sized_by_horizon", False):
             raise ParameterError(
-                f"`policy` must be one that another horizon leaves as it is, got "
-                f"{self.policy}, whose set of arms is made for one horizon. Give it `size`."
+                f"`policy` must have a set of arms that does not depend on the horizon, got "
+                f"{self.policy}. Give it `size`."
             )
 
     def stage(self, state: DoublingState) -> str:

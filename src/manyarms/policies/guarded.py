@@ -210,7 +210,7 @@ class Guarded(Wrapper, GuardPolicy):
         while isinstance(within, Policy):
             if isinstance(within, GuardPolicy):
                 raise ParameterError(
-                    f"`policy` must be one without a guard, got {self.policy}. Use it as it is."
+                    f"`policy` must not have a guard already, got {self.policy}. Use it directly."
                 )
             if self.bound == "kl" and getattr(within, "sigma", 0.5) > 0.5:
                 raise ParameterError(

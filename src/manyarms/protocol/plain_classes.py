@@ -62,7 +62,7 @@ def plain_retire(state: PlainState, arm: int) -> None:
 def _method(state: PlainState, name: str) -> Callable[[int], None]:
     if not hasattr(state.player, name):
         raise ParameterError(
-            f"{state.policy} has no `{name}`, so that its arms cannot come or go. Write one."
+            f"{state.policy} has no `{name}`, so its arms cannot change. Write one."
         )
     method: Callable[[int], None] = getattr(state.player, name)
     return method

@@ -207,7 +207,7 @@ def _column(name: str, numbers: Iterable[Any], kind: Any, count: int = -1) -> ND
         return np.fromiter(numbers, kind, count)
     except OverflowError:
         raise ParameterError(
-            f"`{name}` of a policy's state must fit into 64 bits, and it does not. Keep smaller "
+            f"`{name}` of a policy's state must fit into 64 bits, but does not. Keep smaller "
             f"numbers in the state, or declare it a Word."
         ) from None
 
@@ -253,7 +253,7 @@ def _within(numbers: NDArray[Any], end: int) -> bool:
 
 def _check(true: bool) -> None:
     if not true:
-        raise ValueError("its state has impossible places or numbers")
+        raise ValueError("its state has invalid indices or numbers")
 
 
 def _prefixed(prefix: str, columns: Columns) -> Columns:

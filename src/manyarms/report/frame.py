@@ -54,9 +54,14 @@ def framed(
     """Yield a new figure of this width and its axes; or the axes `ax`, and their figure."""
     if ax is not None:
         if width is not None:
-            raise refusal("width", "left out with `ax`", width, "The figure of `ax` has a width.")
+            raise refusal(
+                "width",
+                "left out with `ax`",
+                width,
+                "`ax` belongs to a figure that has a width already.",
+            )
         if note is not None:
-            raise refusal("note", "left out with `ax`", note, "Write it where you want it.")
+            raise refusal("note", "left out with `ax`", note, "Draw it with `ax.text`.")
         if title is not None:
             ax.set_title(title, parse_math=False)
         yield ax.get_figure(root=True), ax  # type: ignore[misc]  # axes that are drawn on have one
@@ -106,7 +111,7 @@ def check_band(band: Band) -> Band:
         if band is not None:
             check_choice("band", band, ("se", "sd", "quantiles", "gaffke"))
         return band
-    fix = "A number is that of standard deviations above and below the mean."
+    fix = "A number k shades k standard deviations above and below the mean."
     return check_number("band", band, at_least=0.0, fix=fix)
 
 

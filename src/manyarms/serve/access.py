@@ -114,7 +114,7 @@ def check(caller: Caller | None, role: str, scope: Any) -> None:
     if caller.expired:
         raise refuse(401, "expired", f"The token {caller.name!r} has expired. Make a new one.")
     if not may(caller.role, role):
-        said = f"This needs the role {role}, and the token {caller.name!r} has {caller.role}."
+        said = f"This needs the role {role}, but the token {caller.name!r} has {caller.role}."
         raise refuse(403, "role", said)
     if caller.cookie and scope["method"] not in ("GET", "HEAD"):
         check_same_origin(scope)

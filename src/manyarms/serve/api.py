@@ -88,7 +88,7 @@ def _check_same(there: ExperimentRecord, ours: Settings, *, ignore_seed: bool) -
     if (recorded.n_arms, recorded.names) != (ours.n_arms, ours.names) and ours.names is None:
         found.append(f"n_arms is {recorded.n_arms} there, and {ours.n_arms} here")
     if found or (recorded.names is None) != (ours.names is None):
-        why = "; ".join(found) or "arms have names in one of them, and numbers in the other"
+        why = "; ".join(found) or "one has arms with names, the other arms with numbers"
         raise refuse(
             409,
             "exists",
@@ -102,7 +102,7 @@ def check_goal(target: float | str | None, settings: Settings) -> None:
     if target == "control":
         if settings.control is None:
             raise ParameterError(
-                "`target` must be a number, or null, where there is no control, got 'control'.",
+                "`target` must be a number or null if there is no control, got 'control'.",
                 parameter="target",
             )
     elif target is not None:
@@ -153,7 +153,7 @@ async def _settle(one: ServedExperiment) -> None:
         while not one.is_committed:
             await one.committed_all()
     except LostError as error:
-        raise unavailable(f"Nothing was done: {error}. Send it again.") from None
+        raise unavailable(f"Nothing was done: {error}. Send the request again.") from None
 
 
 async def list_all(service: Service, request: Request) -> Response:

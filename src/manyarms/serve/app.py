@@ -55,7 +55,7 @@ class App:
         except asyncio.CancelledError:
             if not self.service.ending:
                 raise
-            response = refused(unknown("This process ends"))
+            response = refused(unknown("This process is ending"))
         except Exception:
             response = self._refused(path, request, failed(name))
         if not _is_api(path):
@@ -73,7 +73,7 @@ class App:
         """Check who sends a request, read it, and let its handler answer."""
         query = request.scope["query_string"]
         if b"%00" in query or b"\0" in query:
-            raise refuse(400, "malformed", "A query must not hold NUL.")
+            raise refuse(400, "malformed", "A query must not contain NUL.")
         if route.role != "public":
             self.service.leader.check_leads()
             caller = request.caller = await self.service.caller(request.headers)

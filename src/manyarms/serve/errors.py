@@ -62,7 +62,7 @@ def invalid(message: str) -> RefusedError:
 def failed(what: str) -> RefusedError:
     """Log the exception that is being handled, which is a defect; return the answer."""
     _logger.exception("%s failed", what)
-    return refuse(500, "failed", "The request failed. The log of the service says why.")
+    return refuse(500, "failed", "The request failed. The log of the service has the reason.")
 
 
 def unknown_experiment(name: str) -> RefusedError:
@@ -96,8 +96,8 @@ def unreachable(why: object) -> RefusedError:
 def unknown(why: str) -> RefusedError:
     """Return the refusal of a request that may have been carried out."""
     return unavailable(
-        f"{why}. The request may have been carried out. If it adds a number of arms, check how "
-        "many there are; else send it again, an ask with the same Idempotency-Key.",
+        f"{why}. The request may have been carried out. Send it again, an ask with the same "
+        "Idempotency-Key; but if it adds a number of arms, check first how many there are.",
         code="unknown",
     )
 

@@ -228,12 +228,12 @@ class ServedExperiment:
         if pending + count > MOST_PENDING:
             fix = "Tell or abandon some first"
             if self.experiment.window is None:
-                fix += "; a `window` would end pulls whose rewards do not come"
+                fix += ". An experiment with a `window` ends pulls whose rewards do not come"
             raise refuse(
                 409,
                 "too_many_pending",
-                f"{self.name} may have {MOST_PENDING:,} pending pulls, and has {pending:,}: there "
-                f"is no room for {count} more. {fix}.",
+                f"{self.name} may have {MOST_PENDING:,} pending pulls, and has {pending:,}, so "
+                f"there is no room for {count} more. {fix}.",
             )
 
     # Rewards

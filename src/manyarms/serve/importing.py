@@ -53,7 +53,9 @@ async def add_arms(service: Service, request: Request) -> Response:
 async def _add_count(service: Service, request: Request, new: int) -> Response:
     def change(one: ServedExperiment) -> int:
         if one.named:
-            raise refuse(422, "names", f"The arms of {one.name} have names: give the new ones.")
+            raise refuse(
+                422, "names", f"The arms of {one.name} have names: send the names of the new arms."
+            )
         return one.add_arms(new)
 
     n_arms = await service.apply(request.experiment, change)
@@ -69,7 +71,7 @@ async def sync_arms(service: Service, request: Request) -> Response:
     """
     wanted = await _read(request)
     if wanted.count:
-        raise invalid("`count` adds arms that are called by number; give `names`.")
+        raise invalid("`count` is for arms that are called by number; send `names`.")
     async with _importing(service, request.experiment) as one:
         names = _checked(wanted.names, _names_of(one).kind)
         with as_refusals():
@@ -112,9 +114,7 @@ async def _in_pieces(
 
 def _check_same(same: ServedExperiment, one: ServedExperiment) -> None:
     if one is not same:
-        raise refuse(
-            503, "unknown", f"{one.name} was loaded again meanwhile. Send the request again."
-        )
+        raise refuse(503, "unknown", f"{one.name} was reloaded during this request. Send it again.")
 
 
 @contextlib.asynccontextmanager
@@ -149,8 +149,8 @@ async def _read(request: Request) -> NewArms:
         *lines, rest = (rest + piece).split(b"\n")
         if len(rest) > _LONGEST_LINE or size > _MOST_BYTES:
             raise invalid(
-                f"A line may have {_LONGEST_LINE:,} bytes, and a stream {_MOST_BYTES:,}; this one "
-                f"has more."
+                f"A line may have at most {_LONGEST_LINE:,} bytes, and a stream {_MOST_BYTES:,}; "
+                f"this one has more. Send shorter names, or the list in parts."
             )
         names += _decoded(lines, number)
         number += len(lines)

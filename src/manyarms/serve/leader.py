@@ -1,4 +1,4 @@
-"""One process, the leader, plays all experiments; others stand by until it ends.
+"""Run all experiments in one process, the leader; other processes stand by until it ends.
 
 A request changes its experiment at once. At the end of the loop's turn one commit records all
 changes, and then the requests are answered. If a commit fails, the leader drops all experiments
@@ -42,7 +42,7 @@ _JOINING = 0.002  # seconds that requests may still join a group
 _TIDIED_EVERY = 600.0  # seconds between two deletions of rows that are no longer needed
 _KEYS_KEPT = 48 * 3600.0  # seconds that idempotency keys are kept
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 0.05, 5.0  # seconds between two looks at windows
-_ENDING = 5.0  # seconds that a process which ends waits for its last commits
+_ENDING = 5.0  # seconds that a closing process waits for its last commits
 _logger = logging.getLogger("manyarms.serve")
 
 
@@ -96,7 +96,7 @@ class Leader:
                 await self._stay()
             except StoreError as error:
                 self._say_why_not(str(error))
-            except Exception as error:  # a defect of this package: what is stored is loaded again
+            except Exception as error:  # a bug: experiments are loaded again from the store
                 _logger.exception("leading failed")
                 self._say_why_not(repr(error))
             self._drop_all()
@@ -142,7 +142,7 @@ class Leader:
             ended.set()
 
     def _beat(self, loop: asyncio.AbstractEventLoop, term: int, ended: threading.Event) -> None:
-        """Show the database that this process lives, also while the event loop is busy."""
+        """Renew the heartbeat in the store from a thread, because the event loop may be busy."""
         while not ended.wait(BEAT):
             try:
                 self.store.beat()
@@ -176,7 +176,7 @@ class Leader:
         self._lost.set()
 
     def in_background(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
-        """Start work that no request waits for."""
+        """Run a coroutine as a task that no request waits for."""
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._ended)
@@ -193,7 +193,9 @@ class Leader:
         if self.closing:
             raise unavailable("This process is ending.")
         if not self.leads:
-            raise unavailable(f"Nothing was done: {self.why_not}. Send it again, here or there.")
+            raise unavailable(
+                f"Nothing was done: {self.why_not}. Send it again, to this process or to another."
+            )
 
     # The store, in threads
 
@@ -205,7 +207,7 @@ class Leader:
             raise unreachable(error) from error
 
     async def write(self, function: Callable[..., T], *given: Any) -> T:
-        """Call a method of the store that writes something else than events, or refuse."""
+        """Call a method of the store that writes anything but events, or refuse."""
         self.check_leads()
         try:
             return await asyncio.to_thread(function, *given)
@@ -216,7 +218,7 @@ class Leader:
     async def _tidy(self) -> None:
         """Delete rows of deleted experiments and old idempotency keys, some at a time.
 
-        If that fails, it is tried again after some minutes; experiments are not concerned.
+        If that fails, it is retried after `_TIDIED_EVERY`; experiments are not affected.
         """
         before = clock.now() - _KEYS_KEPT
         for work in (self.store.purge, functools.partial(self.store.prune_requests, before)):
@@ -224,7 +226,7 @@ class Leader:
                 while self.leads and await asyncio.to_thread(work):
                     await asyncio.sleep(0.01)
             except StoreError as error:
-                _logger.warning("Old rows are deleted later: %s", error)
+                _logger.warning("Old rows could not be deleted; trying again later: %s", error)
 
     @contextlib.contextmanager
     def deleting(self, name: str) -> Iterator[None]:
@@ -325,7 +327,7 @@ class Leader:
                 await loop.run_in_executor(self._committer, self.store.commit, appends)
             except StoreError as refused:
                 error = refused
-            except Exception as defect:  # what is stored is loaded again
+            except Exception as defect:  # a bug: experiments are loaded again from the store
                 _logger.exception("a commit failed")
                 error = defect
         if term != self.terms or self._group is not group:
@@ -366,7 +368,7 @@ class Leader:
             await asyncio.wait({self._running})
         self._drop_all()
         self.snapshots.close()
-        for _ in range(2):  # the process of a snapshot was killed; what is left then is cancelled
+        for _ in range(2):  # snapshot processes were killed; cancel tasks that still run after 2 s
             if self._tasks:
                 await asyncio.wait(set(self._tasks), timeout=2)
             for task in list(self._tasks):

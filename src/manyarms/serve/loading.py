@@ -80,7 +80,9 @@ class Loader:
             if term == leader.terms:
                 self._loading.pop(name, None)
         if term != leader.terms or not leader.leads:
-            raise unavailable("Another process leads. Send it again.")
+            raise unavailable(
+                "Nothing was done: another process leads now. Send the request again."
+            )
         leader.check_stays(name)
         leader.play(one)
         self._broken.pop(name, None)

@@ -58,12 +58,12 @@ def _read(path: Path) -> str | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        _logger.warning("%s cannot be read (%s): a new token is made", path, error.strerror)
+        _logger.warning("%s cannot be read (%s); making a new token", path, error.strerror)
         return None
     with os.fdopen(file, "rb") as reader:
         about = os.fstat(file)
         if not stat.S_ISREG(about.st_mode) or (os.name != "nt" and _is_open(about)):
-            _logger.warning("%s could be read by others: a new token is made", path)
+            _logger.warning("%s could be read by others; making a new token", path)
             return None
         text = reader.read(LONGEST_TOKEN + 2).decode("latin-1").strip()
     usable = _SHORTEST <= len(text) <= LONGEST_TOKEN and text.isascii()

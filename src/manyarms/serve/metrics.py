@@ -45,7 +45,9 @@ class Metrics:
         )
 
         requests = HistogramMetricFamily(
-            "manyarms_request_seconds", "Requests by route and status.", labels=("route", "status")
+            "manyarms_request_seconds",
+            "Time that requests take, by route and status.",
+            labels=("route", "status"),
         )
         for (route, code), seen in self._requests.items():
             total, buckets = 0.0, []
@@ -62,11 +64,13 @@ class Metrics:
             ("manyarms_leads", "Whether this process leads.", leader.leads),
             ("manyarms_loaded", "Experiments that are loaded.", len(leader.experiments)),
             ("manyarms_pending", "Pending pulls.", pending),
-            ("manyarms_commit_p50_seconds", "Commits.", leader.took(0.5)),
-            ("manyarms_commit_p99_seconds", "Commits.", leader.took(0.99)),
+            ("manyarms_commit_p50_seconds", "Time that a commit takes.", leader.took(0.5)),
+            ("manyarms_commit_p99_seconds", "Time that a commit takes.", leader.took(0.99)),
             ("manyarms_unsaved_events", "Events since the last snapshot, at most.",
              max((one.committed - one.saved for one in leader.experiments.values()), default=0)),
         ):  # fmt: skip
             yield GaugeMetricFamily(name, about, value=float(value))
         yield CounterMetricFamily("manyarms_events", "Committed events.", value=leader.events)
-        yield CounterMetricFamily("manyarms_terms", "Times that it led.", value=leader.terms)
+        yield CounterMetricFamily(
+            "manyarms_terms", "Times that this process began to lead.", value=leader.terms
+        )

@@ -76,7 +76,7 @@ def _operation(route: Route, schemas: dict[Any, Any]) -> dict[str, Any]:
         "responses": {
             "200": {"description": "Done.", "content": content},
             "default": {
-                "description": "Refused: `code` says why.",
+                "description": "The request was refused; `code` has the reason.",
                 "content": {"application/json": {"schema": schemas[m.Failure]}},
             },
         },

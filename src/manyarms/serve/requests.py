@@ -104,7 +104,7 @@ class Request:
         """Return the next piece of the body, and whether there are more."""
         message = await self._receive()
         if message["type"] == "http.disconnect":
-            raise _last(400, "gone", "The client has gone.")
+            raise _last(400, "gone", "The client has disconnected.")
         piece, more = message.get("body", b""), message.get("more_body", False)
         self._came += len(piece)
         if not more:
@@ -116,9 +116,9 @@ class Request:
         headers, said = self.headers, ""
         promised = headers.get(b"content-length")
         if promised is not None and self._came < int(promised):
-            said = f"Content-Length is {int(promised)}, and {self._came} bytes came."
+            said = f"Content-Length is {int(promised)}, but {self._came} bytes arrived."
         elif not self._came and b"transfer-encoding" in headers and b"upgrade" in headers:
-            said = "A body was to come in pieces, and none came."
+            said = "The chunked body is missing."
         if said:
             fix = "Send it without the header `Upgrade`, as HTTP/1.1."
             raise _last(400, "short", f"{said} Nothing was done. {fix}")
@@ -140,7 +140,7 @@ class Request:
     def _check_length(self, length: int) -> None:
         if length > MOST_BYTES:
             raise refuse(
-                413, "too_large", f"A body may have {MOST_BYTES} bytes, and this one has more."
+                413, "too_large", f"A body may have at most {MOST_BYTES} bytes; this one has more."
             )
 
     async def read(self, kind: Any) -> Any:

@@ -54,7 +54,7 @@ class Finder:
 
     def _find(self, method: str, path: str) -> Found:
         if "%00" in path:
-            raise refuse(400, "malformed", "A path must not hold NUL.")
+            raise refuse(400, "malformed", "A path must not contain NUL.")
         found = {}
         for pattern, route in self._routes:
             if (match := pattern.fullmatch(path)) is not None:
@@ -64,7 +64,7 @@ class Finder:
         chosen = found.get("GET" if method == "HEAD" else method)
         if chosen is None:
             known = ", ".join(sorted(found))
-            raise refuse(405, "method", f"{path[:200]} is for {known}, not {method}.")
+            raise refuse(405, "method", f"{path[:200]} accepts {known}, not {method}.")
         named = {what: unquote(text) for what, text in chosen[1].items()}
         with as_refusals():
             check_name(named.get("experiment", "-"), LONGEST_EXPERIMENT_NAME, "experiment")
@@ -116,10 +116,10 @@ ROUTES: tuple[Route, ...] = (
     Route("restore", "POST", f"{_X}/restores", "admin", api.restore,
           "Restore a retired arm.", m.ArmName, m.ComeOrGone),
     Route("observe", "POST", f"{_X}/observations", "admin", api.observe,
-          "Keep rewards of an arm from before or elsewhere; its next pulls get them.",
+          "Import rewards of an arm from elsewhere; they replace its next pulls.",
           m.Observe, m.Observed),
     Route("season", "POST", f"{_X}/season", "admin", api.season,
-          "Go on with more pulls, or with another policy; all rewards are known.",
+          "Continue with more pulls or another policy; all rewards are kept.",
           m.NewSeason, m.ExperimentSummary),
     Route("pause", "POST", f"{_X}/pause", "admin", api.set_state("pause", "paused"),
           "Refuse asks until it is resumed.", answer=m.Done),
@@ -141,14 +141,14 @@ ROUTES: tuple[Route, ...] = (
           "How much better the recommended arm is than the control.",
           answer=m.UpliftView, query=q.UpliftQuery),
     Route("course", "GET", f"{_X}/course", "viewer", api.view("course"),
-          "What happened when.", answer=m.Course),
+          "How the experiment went over time.", answer=m.Course),
     Route("pending", "GET", f"{_X}/pending", "viewer", api.view("pending"),
           "Pending pulls, and how long rewards took.", answer=m.PendingView, query=q.PendingQuery),
     Route("healthz", "GET", "/healthz", "public", api.healthz,
           "Whether the process runs.", answer=m.Ready, query=q.AnyQuery),
     Route("readyz", "GET", "/readyz", "public", api.readyz,
-          "Whether it leads, and answers requests.", answer=m.Ready, query=q.AnyQuery),
+          "Whether this process leads and answers requests.", answer=m.Ready, query=q.AnyQuery),
     Route("metrics", "GET", "/metrics", "public", api.metrics,
-          "Numbers for Prometheus.", query=q.AnyQuery),
+          "Metrics for Prometheus.", query=q.AnyQuery),
     Route("openapi", "GET", "/openapi.json", "public", openapi, "This list.", query=q.AnyQuery),
 )  # fmt: skip

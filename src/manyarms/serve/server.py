@@ -170,7 +170,7 @@ async def serve(
 
 def _end(server: uvicorn.Server, service: Service) -> None:
     if not service.ending:
-        _logger.info("ending: requests under way are answered first")
+        _logger.info("shutting down; finishing open requests first")
     service.ending = True
     server.should_exit = True
 
@@ -237,7 +237,7 @@ async def _prepared(settings: ServerSettings) -> tuple[EventStore, _Entry]:
         except StoreUnavailableError as error:
             if time.monotonic() > end:
                 raise
-            _logger.warning("waits for the store: %s", error)
+            _logger.warning("waiting for the store: %s", error)
             await asyncio.sleep(pause)
             pause = min(1.0, 2 * pause)
 
@@ -252,8 +252,8 @@ def _prepare(settings: ServerSettings) -> tuple[EventStore, _Entry]:
         tokens = {one.name: one for one in store.tokens()}
         if not loopback and not given and not _lasting(tokens):
             raise ParameterError(
-                f"`--host` {settings.host} can be reached by others, and there is no token. Set "
-                f"MANYARMS_TOKEN to one for an admin, or make one with "
+                f"`--host` {settings.host} can be reached by others, but there is no token. Set "
+                f"MANYARMS_TOKEN, which gets the role admin, or make a token with "
                 f"`{_pasted('add me --role admin', settings.store)}`."
             )
         entry = _Entry(given, _ENVIRONMENT) if given else _Entry()
@@ -292,7 +292,7 @@ def _local(file: Path | None, here: str) -> _Entry:
             return _Entry(token, local_token.NAME, file) if token else _Entry()
         except OSError as error:
             _logger.warning(
-                "%s cannot be written (%s): the token ends with this start", file, error
+                "%s cannot be written (%s): the token is valid until the next start", file, error
             )
     return _Entry(new_token(), here)
 
@@ -339,7 +339,7 @@ def _greeting(service: Service, entry: _Entry, how: str, *, secretly: bool) -> l
             lines.append(f"                ({said})")
         return lines
     if secretly:
-        why = "the token is printed on terminals only"
+        why = "the token is printed only on a terminal"
         return [*lines, f"{login} the token in {entry.file}", f"                ({why})"]
     until = f"it is kept in {entry.file}" if entry.file else "it is valid until the next start"
     return [

@@ -166,7 +166,9 @@ class Service:
         one = await self.leader.loader.find(name)
         async with one.changing:
             if one.gone:
-                raise unavailable(f"{name!r} was loaded again. Nothing was done: send it again.")
+                raise unavailable(
+                    f"{name!r} was reloaded, and nothing was done. Send the request again."
+                )
             if one.state == "stopped" and changes.get("state", "stopped") != "stopped":
                 raise refuse(409, "stopped", f"{name} was stopped, and cannot be resumed.")
             one.status |= changes

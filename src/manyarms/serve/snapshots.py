@@ -54,10 +54,10 @@ class Snapshots:
             _, said = await process.communicate()
             if process.returncode and not self._leader.closing:
                 _logger.warning(
-                    "No snapshot of %s: %s", name, said.decode(errors="replace")[-1000:]
+                    "No snapshot of %s was stored: %s", name, said.decode(errors="replace")[-1000:]
                 )
         except OSError as error:  # the events are all there
-            _logger.warning("No snapshot of %s: %s", name, error)
+            _logger.warning("No snapshot of %s was stored: %s", name, error)
         finally:
             self.close()
             self._busy = False

@@ -142,7 +142,7 @@ class GpuRunner(Runner):
         super().__init__(cell, player, seed=seed, record_arms=record_arms)
         if plays_plainly(player.policy):
             raise DeviceError(
-                f"{self.label} is a plain Python class, which only the interpreter can run. Take "
+                f"{self.label} is a plain Python class, which only the interpreter can run. Use "
                 f'engine="threads".'
             )
         self.arms = arms  # several threads may raise it
@@ -186,7 +186,7 @@ class GpuRunner(Runner):
             if most == 0:
                 raise DeviceError(
                     f"{self.label} needs {self._bytes(1, lane) / 1e6:.0f} MB for one replication "
-                    f"of this size, and the GPU has {place.size / 1e6:.0f} MB for a batch. Take "
+                    f"of this size, and the GPU has {place.size / 1e6:.0f} MB for a batch. Use "
                     f'engine="threads".'
                 )
             part = self._play_batch(left[:most], place, lane, stopped, done)

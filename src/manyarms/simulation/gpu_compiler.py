@@ -44,8 +44,8 @@ def need_gpu() -> None:
         raise MissingExtraError("numba-cuda", "to play on a GPU", "cuda")
     if not jit_enabled():
         raise DeviceError(
-            "NUMBA_DISABLE_JIT is set, and without the compiler no GPU can be used. Unset it, or "
-            'take engine="threads".'
+            "NUMBA_DISABLE_JIT is set, and a GPU needs the compiler. Unset it, or "
+            'use engine="threads".'
         )
     if is_simulated():
         return
@@ -54,13 +54,13 @@ def need_gpu() -> None:
         reason = f"{error}".strip().splitlines()[0].rstrip(".") if error else "none was found"
         raise DeviceError(
             f"No GPU can be used: {reason}. An NVIDIA GPU and its driver are needed "
-            f'(`nvidia-smi` shows both). Without them take engine="threads".'
+            f'(`nvidia-smi` shows both). Without them use engine="threads".'
         )
     for module, name in _NEEDED:
         if not hasattr(numba_module(module), name):
             raise DeviceError(
                 f"numba-cuda {version_of('numba-cuda')} has no numba.{module}.{name} any more. "
-                f'Install an earlier version, or take engine="threads".'
+                f'Install an earlier version, or use engine="threads".'
             )
 
 

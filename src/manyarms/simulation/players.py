@@ -77,14 +77,16 @@ def _way_out(wrong: Any) -> str:
     if isinstance(wrong, type) and issubclass(wrong, Policy):
         return f" Call the class: {wrong.__name__}()."
     if is_plain(type(wrong)):
-        return f" Pass the class, {type(wrong).__name__}: each replication makes a player of it."
+        return (
+            f" Pass the class, {type(wrong).__name__}: each replication creates its own instance."
+        )
     if isinstance(wrong, type):
         missing = [
             f"`{name}`"
             for name in ("ask()", "tell(arm, reward)")
             if not callable(getattr(wrong, name.partition("(")[0], None))
         ]
-        return f" A class that plays needs {' and '.join(missing)}."
+        return f" To be simulated, a class needs {' and '.join(missing)}."
     return ""
 
 

@@ -249,7 +249,7 @@ class Result(Tabular):
     def _stacked(self, name: str) -> NDArray[Any]:
         if len({len(rows) for rows in self.rows}) > 1:
             raise ParameterError(
-                f"`{name}` of all policies must have as many replications, and here they differ. "
+                f"`{name}` of all policies needs the same number of replications for each. "
                 f"Use rows_of(policy)[{name!r}]."
             )
         return np.stack([rows[name] for rows in self.rows])

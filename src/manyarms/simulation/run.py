@@ -94,16 +94,16 @@ def run(
             _Run(sweep, path, meter, engine).complete(before, executor, workers)
         except KeyboardInterrupt:
             sys.stderr.write(
-                f"\nmanyarms: stopped. What is finished is in '{path}'. Run the same again to "
-                f"continue.\n"
+                f"\nmanyarms: stopped. Finished replications are in '{path}'. Run the same again "
+                f"to resume.\n"
             )
             raise
         except FolderError:
             raise
         except OSError as error:
             raise FolderError(
-                f"Cannot write to '{path}': {error}. What is finished is kept. {fix_for(error)}, "
-                f"and run the same again."
+                f"Cannot write to '{path}': {error}. Finished replications are kept. "
+                f"{fix_for(error)}, and run the same again."
             ) from error
     return tables.read_results(path)
 
@@ -149,8 +149,8 @@ class _Run:
         if changed:
             text = (
                 f"The code of {', '.join(sorted(changed))} has changed since the run in "
-                f"'{self._folder}' was finished. Its results are those of the earlier code. Choose "
-                f"another folder to play the new one."
+                f"'{self._folder}' was finished. Its results are those of the earlier code. To "
+                f"simulate the new code, choose another folder."
             )
             warnings.warn(text, OldResultsWarning, stacklevel=4)
 
@@ -227,8 +227,8 @@ def _claimed(folder: Path, wanted: str, engine: Engine) -> Iterator[dict[str, An
         lock = FileLock(folder / _LOCK, remove=True)
     except LockedError as error:
         raise FolderError(
-            f"`folder` must be free, got '{folder}', where process {error.holder or '?'} is at "
-            f"work. Wait for it, or choose another folder."
+            f"`folder` must be free, got '{folder}', which process {error.holder or '?'} is "
+            f"using. Wait for it, or choose another folder."
         ) from error
     except FolderError:
         raise
@@ -263,7 +263,7 @@ def _owned(folder: Path, wanted: str, engine: Engine) -> dict[str, Any]:
     if not isinstance(theirs, str):
         raise FolderError(
             f"`folder` must be an empty folder or one of this sweep, got '{folder}', which "
-            f"holds other files. Choose another folder."
+            f"contains other files. Choose another folder."
         )
     if theirs != wanted:
         raise FolderError(

@@ -171,7 +171,7 @@ class CpuRunner(Runner):
 def no_such_arm(label: str, arm: int, n_arms: int) -> ParameterError:
     """Return the error for a policy that chose an arm that does not exist."""
     return ParameterError(
-        f"{label} chose arm {arm}, and there are {n_arms}, numbered from 0. Its `ask` must return "
+        f"{label} chose arm {arm}, but there are {n_arms}, numbered from 0. Its `ask` must return "
         f"(slot, arm), in this order."
     )
 

@@ -181,8 +181,8 @@ def _check_room(sweep: Sweep, record_arms: bool) -> None:
         arms = " and every pull" if record_arms else ""
         raise ParameterError(
             f"`replications` must leave at most {_MOST_NUMBERS:.0e} numbers to keep in memory, one "
-            f"for each policy, replication and checkpoint{arms}, got {numbers:.3g}. Take fewer "
-            f"replications or `checkpoints`, or let `simulation.run` write them into a folder.",
+            f"for each policy, replication and checkpoint{arms}, got {numbers:.3g}. Use fewer "
+            f"replications or `checkpoints`, or write them to a folder with `simulation.run`.",
             parameter="replications",
         )
 

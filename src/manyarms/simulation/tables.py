@@ -75,7 +75,7 @@ class ResultsFolder(SweepResults):
                     f"in cell {number}, got {found}. Run it again, or get another copy."
                 )
             if not (times[0] >= 1 and (np.diff(times) > 0).all() and times[-1] == about["horizon"]):
-                raise ValueError("its checkpoints do not grow up to the horizon")
+                raise ValueError("its checkpoints do not increase up to the horizon")
             rows.append(np.concatenate([each.rows for each in own]))
         return result_of(
             about,
@@ -118,7 +118,7 @@ def _read_provenance(path: Path) -> dict[str, Any]:
         found: dict[str, Any] = json.loads((path / PROVENANCE).read_text(encoding="utf-8"))
         status = (str(found["hash"]), found["status"])[1]
         if found["format"] != FORMAT:
-            raise ValueError(f"{PROVENANCE} is of another format: {shown(found['format'])}")
+            raise ValueError(f"{PROVENANCE} has another format: {shown(found['format'])}")
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         if not path.is_dir():
             reason = "there is no such folder"

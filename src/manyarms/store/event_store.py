@@ -216,8 +216,8 @@ class EventStore(Sessions):
                     experiment,
                 )
         return WriteConflictError(
-            f"Another process is writing to {self}, or a request was answered before. Nothing was "
-            f"written. Open the experiments again.",
+            f"Another process is writing to {self}, or this request was answered before. Nothing "
+            f"was written. Open the experiments again.",
             appends[0].experiment,
         )
 

@@ -60,8 +60,8 @@ class Sessions:
             raise StoreError(f"{self} is closed. Open it again with open_store(...).")
         if self._process != os.getpid():
             raise StoreError(
-                f"{self} was opened by process {self._process}, and this is a forked one. Open the "
-                f"store again in this process."
+                f"{self} was opened by process {self._process}, and this is a forked process. "
+                f"Open the store again in this process."
             )
 
     @contextlib.contextmanager

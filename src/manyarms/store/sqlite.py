@@ -92,7 +92,7 @@ class SQLiteConnection(Connection):
             ours = self._is_ours()
         if not ours:
             if not options.create:
-                raise StoreDamagedError(f"{self} is empty: it holds no store.")
+                raise StoreDamagedError(f"{self} is empty: there is no store in it.")
             self._create_tables()
         if not options.read_only:
             self._use_write_ahead_log(options.wait)

@@ -39,7 +39,7 @@ def insert_arms(link: Connection, experiment: int, arms: Arms) -> None:
     seen: set[bytes] = set()
     for _, name, digest in arms:
         if digest in seen:
-            raise DuplicateNameError(f"Arms must have different names; {name[:200]!r} comes twice.")
+            raise DuplicateNameError(f"Arms must have different names; {name[:200]!r} is repeated.")
         seen.add(digest)
     try:
         link.insert("arms", [(experiment, *arm) for arm in arms])

@@ -86,8 +86,8 @@ def moss_bound(
     if exploration != 1.0:
         raise ParameterError(
             f"`exploration` must be 1, or 1/2 with sigma = 1/2 and no sum_of_gaps, got "
-            f"{exploration!r}, sigma={sigma!r} and sum_of_gaps={sum_of_gaps!r}. For no other index "
-            f"is a constant known."
+            f"{exploration!r}, sigma={sigma!r} and sum_of_gaps={sum_of_gaps!r}. No constant "
+            f"is known for another index."
         )
     gaps = root if sum_of_gaps is None else check_number("sum_of_gaps", sum_of_gaps, at_least=0.0)
     return like((arms, horizon), 39.0 * sigma * root + gaps)

@@ -31,7 +31,7 @@ def verdict(summary: Any) -> Judgement:
     The warning about rewards is left out: pages show it in a place of its own.
     """
     if summary.state == "empty":
-        why = "Add some: then the first ask is answered."
+        why = "Add some before the first ask."
         return Judgement("part", "No arms yet", why, "No arms yet.")
     if not summary.outcome:  # not loaded since it was created
         return Judgement("part", "Not known", "", "Not known yet.")

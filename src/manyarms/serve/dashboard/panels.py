@@ -298,14 +298,14 @@ def losses_in_words(pending: m.PendingView) -> str:
         return ""
     named = [
         f"{share(one.abandoned, one.pulls)} of the pulls of {arm_name(one.arm, 40)} were "
-        f"abandoned, and {share(one.others, 1)} of all others"
+        f"abandoned, but {share(one.others, 1)} of those of all other arms"
         for one in pending.uneven
     ]
     return (
         f"{'; '.join(named)}. If the shares were equal, at most {share(ERROR, 1)} of experiments "
         f"would show this warning, for all arms together and at any time. It also appears if the "
-        f"share has changed over time. If the loss of a reward depends on the reward, the means "
-        f"are wrong, and the verdict may be."
+        f"share has changed over time. If a pull is more likely to be abandoned when its reward is "
+        f"low, or high, the means are wrong, and the verdict may be."
     )
 
 
@@ -313,16 +313,16 @@ def delays_in_words(pending: m.PendingView, spec: m.Spec) -> Judgement:
     """Return whether rewards that come late differ from those that come early."""
     if spec.hold:
         said = "Each reward counts when its window ends, so late rewards cannot bias the means."
-        return Judgement("good", "It does not matter", said)
+        return Judgement("good", "No effect", said)
     if pending.alarm:
         return Judgement("bad", "Yes", pending.alarm)
     if spec.missing is not None and pending.expired:
         said = (
-            f"Rewards that are reported count at once, and the {count(pending.expired, 'reward')} "
-            f"of {number(spec.missing)} that windows filled in count late. With `hold`, all "
-            f"would count at the same age."
+            f"Reported rewards count at once, but the {count(pending.expired, 'reward')} of "
+            f"{number(spec.missing)} for windows that ended count late. With `hold`, every reward "
+            f"would count when its window ends."
         )
-        return Judgement("part", "Rewards that windows filled in are late", said)
+        return Judgement("part", "Rewards of ended windows count late", said)
     seen = [b for b in pending.delays if b.count >= _ENOUGH]
     if len(seen) < 2:
         said = "All rewards took about the same time" if seen else "There are too few rewards"
