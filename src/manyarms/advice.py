@@ -268,7 +268,7 @@ def advise(
 def _best_means(best_mean: Any, instance: Instance | None) -> tuple[float | None, list[float]]:
     """Return the best mean if it is known, and the best means to simulate."""
     bounds: dict[str, Any] = {"above": 0.0, "at_most": 1.0}
-    bounds["fix"] = "Rewards must be in [0, 1]; rescale yours."
+    bounds["fix"] = "Rewards must be in [0, 1]: for 10 %, pass 0.1."
     if best_mean is None:
         return None, list(_BESTS)
     if isinstance(best_mean, Iterable) and not isinstance(best_mean, str):

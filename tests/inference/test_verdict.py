@@ -307,3 +307,17 @@ def test_pulls_without_a_reward_are_warned_of() -> None:
     assert re.match(r"5\d % of the pulls of arm 1 and 1\d % of all pulls have no reward: ",
                     wrong.warning)  # fmt: skip
     assert str(wrong).endswith(" this verdict can be wrong.")
+
+
+def test_an_arm_that_left_and_came_back_counts_once() -> None:
+    live = ma.Prospector().live(arms=[f"picture {k}" for k in range(400)], seed=1)
+    for _ in range(50):
+        live.tell(live.ask(), reward=1.0)
+    untried = 400 - len(live.top(400))
+    best = live.recommend().arm
+    others = [f"picture {k}" for k in range(400) if f"picture {k}" != best]
+    for _ in range(2):
+        live.retire(others)
+        live.restore(others)
+        said = str(live.verdict())
+        assert f"{untried} of the 400 initial arms could not be drawn at random" in said

@@ -404,7 +404,8 @@ class Experiment:
         self.retired.add(arm)
         self.drawn_next.pop(arm, None)
         known = self.counts.get(arm)
-        if arm < self.first_arms and (known is None or known.known == 0):
+        unrewarded = known is None or known.known == 0
+        if arm < self.first_arms and unrewarded and arm not in self.named:
             self.skipped += 1
         retire(self.state, self.seats.seat(arm))
         if self.changed is not None:
@@ -432,8 +433,10 @@ class Experiment:
         self.seats.come_back(arm)
         arrive(self.state, 1)
         self.drawn_next[arm] = None
-        if arm not in self.counts:
+        if arm not in self.counts and arm not in self.named:
             self.named.add(arm)
+            if arm < self.first_arms:  # it was skipped, and must not count twice
+                self.skipped -= 1
         if self.changed is not None:
             self.changed.add(arm)
         self._note(kinds.RESTORED, None, arm)

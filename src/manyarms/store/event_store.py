@@ -212,7 +212,7 @@ class EventStore(Sessions):
                 return WriteConflictError(
                     f"Another process is writing experiment {names[0]!r} in {self}: its log ends "
                     f"at event {last}, and this process would have continued after event {after}. "
-                    f"Nothing was written. Let one process write it, or open it again here.",
+                    f"Nothing was written. Let only one process write it.",
                     experiment,
                 )
         return WriteConflictError(
