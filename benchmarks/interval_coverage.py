@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import manyarms as ma
-from manyarms.core.statistics import mean_limits, ratio_interval
+from manyarms.core.statistics import mean_intervals, ratio_interval
 from manyarms.inference.confidence_sequences import (
     spent_error,
     uniform_half_width,
@@ -124,7 +124,7 @@ def measured(situation: Situation, *, runs: int = RUNS, samples: int = SAMPLES) 
 def _of_means(values: Numbers, picked: NDArray[Any], bounds: tuple[float, float]) -> Covered:
     truth, count = values.mean(), len(picked)
     drawn = values[picked]
-    low, high = mean_limits(drawn, bounds=bounds)
+    low, high = mean_intervals(drawn, bounds=bounds)
     deviation = drawn.std(axis=0, ddof=1) / math.sqrt(count)
     half = _students_quantile(count - 1) * deviation
     slack = 1e-9 * max(map(abs, bounds))  # where nothing varies, rounding decides

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from manyarms.core.statistics import (
     mean_interval,
-    mean_limits,
+    mean_intervals,
     ratio_interval,
     standard_error,
 )
@@ -73,7 +73,7 @@ def test_bounded_intervals_are_mirrored_scaled_and_nested() -> None:
     surer = mean_interval(values, bounds=(0.0, 50.0), confidence=0.999)
     assert 0.0 < surer.low < low < estimate < high < surer.high < 50.0
     columns = np.stack([values, 2.0 * values], axis=1)
-    lows, highs = mean_limits(columns, bounds=(0.0, [50.0, 100.0]))
+    lows, highs = mean_intervals(columns, bounds=(0.0, [50.0, 100.0]))
     assert lows == pytest.approx([low, 2 * low])
     assert highs == pytest.approx([high, 2 * high])
 
@@ -141,7 +141,7 @@ def test_intervals_of_two_valued_regret_cover(miss_rate: float, paired: bool, ru
     if paired:
         values = values - regret((shared < half) | (second < half))
         truth, low = 0.0, -high
-    lows, highs = mean_limits(values, bounds=(low, high))
+    lows, highs = mean_intervals(values, bounds=(low, high))
     assert ((lows <= truth) & (truth <= highs)).mean() >= 0.93
 
 

@@ -261,7 +261,7 @@ def test_the_band_is_the_standard_error_unless_another_is_chosen() -> None:
         (row.mean - row.se, row.mean + row.se)
     )
     assert words(figure)[-1] == "shaded: mean ± standard error, 3 replications"
-    low, high = result.limits("moss")
+    low, high = result.intervals("moss")
     row = result.summary(interval="gaffke")["moss"]
     assert (row.low, row.high) == pytest.approx((low[-1], high[-1]))
     free = "shaded: 95 % confidence interval of the mean, 3 replications"

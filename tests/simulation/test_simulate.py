@@ -171,7 +171,7 @@ def test_gaffkes_intervals_are_shown_if_they_are_asked_for() -> None:
     assert result.interval("moss++", time=100, confidence=0.9) == (row.mean, row.low, row.high)
     found = result.difference("moss", "moss++", time=100, confidence=0.9)
     assert found == (pair.mean, pair.low, pair.high)
-    low, high = result.limits("moss++", confidence=0.9)
+    low, high = result.intervals("moss++", confidence=0.9)
     assert (low[49], high[49]) == pytest.approx((row.low, row.high))
     assert str(summary).count("90 % interval") == 2
     frame = summary.to_dataframe(library="pandas")

@@ -91,11 +91,11 @@ def mean_interval(
     >>> mean_interval(regret, bounds=(0.0, 1000.0))
     Interval(estimate=10.0, low=9.5..., high=46.0...)
     """
-    low, high = mean_limits(values, bounds=bounds, confidence=confidence)
+    low, high = mean_intervals(values, bounds=bounds, confidence=confidence)
     return Interval(float(values.mean()), float(low), float(high))
 
 
-def mean_limits(
+def mean_intervals(
     values: NDArray[Any], *, bounds: tuple[ArrayLike, ArrayLike], confidence: float = 0.95
 ) -> tuple[Numbers, Numbers]:
     """Return the interval of the mean of each column, such as regret by (run, time).
@@ -113,7 +113,7 @@ def mean_limits(
     Examples
     --------
     >>> regret = np.array([[1.0, 2.0], [2.0, 3.0], [1.0, 5.0]])
-    >>> low, high = mean_limits(regret, bounds=(0.0, [10.0, 20.0]))
+    >>> low, high = mean_intervals(regret, bounds=(0.0, [10.0, 20.0]))
     >>> low.round(2).tolist(), high.round(2).tolist()
     ([0.36, 0.9], [7.49, 15.18])
     """

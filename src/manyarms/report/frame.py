@@ -122,7 +122,7 @@ def mean_and_band(result: Result, policy: str, band: Band) -> tuple[Numbers, Num
     if len(regret) == 1 or band is None:  # there is no spread
         return means, means, means
     if band == "gaffke":
-        return means, *result.limits(policy)
+        return means, *result.intervals(policy)
     if band == "quantiles":
         low, high = np.quantile(regret, _QUANTILES, axis=0)
         return means, low, high

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manyarms.core.checks import check_choice, check_int, check_number, refusal
-from manyarms.core.statistics import Interval, mean_interval, mean_limits, ratio_interval
+from manyarms.core.statistics import Interval, mean_interval, mean_intervals, ratio_interval
 from manyarms.core.tabular import Library, Tabular, data_frame
 from manyarms.errors import ParameterError
 from manyarms.protocol.policy import Policy
@@ -182,12 +182,12 @@ class Result(Tabular):
         bounds = (0.0, self._most(at))
         return mean_interval(self._losses(policy, at), bounds=bounds, confidence=confidence)
 
-    def limits(
+    def intervals(
         self, policy: str | Policy, *, confidence: float = 0.95
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the ends of Gaffke's intervals of the mean regret, by checkpoint."""
         bounds = (0.0, self.largest_regret)
-        return mean_limits(self.of(policy), bounds=bounds, confidence=confidence)
+        return mean_intervals(self.of(policy), bounds=bounds, confidence=confidence)
 
     def difference(
         self,

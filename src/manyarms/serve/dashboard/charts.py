@@ -48,7 +48,7 @@ class Plot(NamedTuple):
     """A plot and its labels, in coordinates of the SVG."""
 
     line: list[tuple[str, str]]
-    best: tuple[float, float, float] | None  # heights of the recommended arm's limits and mean
+    best: tuple[float, float, float] | None  # heights of the recommended arm's interval and mean
     grid: list[float]
     label: str
     y: tuple[float, ...]  # ticks, from the top

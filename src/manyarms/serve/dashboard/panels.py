@@ -58,7 +58,7 @@ def _environment() -> Environment:
         "mark": Markup(theme.MARK),
         "share": share,
         "mean_of": mean_of,
-        "limits": limits,
+        "interval_text": interval_text,
         "delay_range": delay_range,
         "verdict": verdict,
     }
@@ -179,13 +179,13 @@ def mean(value: float | None, rate: bool) -> str:
     return f"{number(100 * value)}\u00a0%"
 
 
-def limits(low: float | None, high: float | None, rate: bool) -> str:
+def interval_text(low: float | None, high: float | None, rate: bool) -> str:
     r"""Return an interval, with one percent sign if it is a rate.
 
     The lower end is rounded to the digits of the upper end.
 
-    >>> limits(0.03125, 0.05, True), limits(0.0001234, 0.5, True), limits(0.03125, None, False)
-    ('3.12 to 5\xa0%', '0 to 50\xa0%', '0.0312 to –')
+    >>> interval_text(0.03125, 0.05, True), interval_text(0.0001234, 0.5, True)
+    ('3.12 to 5\xa0%', '0 to 50\xa0%')
     """
     if low is None or high is None:
         return f"{mean(low, rate)} to {mean(high, rate)}"
