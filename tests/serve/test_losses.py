@@ -28,6 +28,6 @@ def test_the_panel(served: InThread, uneven: bool) -> None:
         assert "lost unevenly" not in page
         return
     assert [one["arm"] for one in seen] == [keys[2]]
-    assert "100 % of the pulls of item &lt;2&gt; were abandoned, and 1" in page
+    assert "100 % of the pulls of item &lt;2&gt; were abandoned, but 1" in page
     assert "at most 1.0 % of experiments" in page
     assert "But rewards are lost unevenly, so this may be wrong." in page

@@ -101,7 +101,7 @@ def test_a_new_file_is_private(path: Path) -> None:
 
 def test_a_second_name_is_refused(store: EventStore, path: Path) -> None:
     (path.parent / "other.db").hardlink_to(path)
-    with pytest.raises(StoreError, match="has 2 names"):
+    with pytest.raises(StoreError, match="has 2 hard links"):
         open_store(path.parent / "other.db")
 
 
