@@ -63,9 +63,15 @@ GROUPS = {
         "not ostgres",
     ),
     "verdict": Group(
-        ["inference/verdict.py", "inference/sample.py", "inference/uplift.py"],
+        [
+            "inference/judging.py",
+            "inference/explanation.py",
+            "inference/sample.py",
+            "inference/uplift.py",
+        ],
         "tests/inference/test_verdict.py tests/inference/test_stopping.py "
-        "tests/inference/test_sample.py tests/inference/test_uplift.py tests/live/test_control.py",
+        "tests/inference/test_sample.py tests/inference/test_uplift.py tests/inference/test_wording.py "
+        "tests/live/test_control.py",
     ),
     "policies": Group(
         ["policies/moss_plus_plus.py", "policies/emp_moss_plus_plus.py"],
