@@ -1,6 +1,6 @@
 """What each policy costs, for the pages of docs/policies.
 
-    python benchmarks/costs.py measure          all of it anew, and the tables (minutes)
+    python benchmarks/costs.py measure          measure again, and renew the tables (minutes)
     python benchmarks/costs.py measure moss++   that of one policy
     python benchmarks/costs.py pages            the tables of the pages, from benchmarks/costs.json
 
@@ -55,21 +55,21 @@ def _bytes(state: Any) -> int:
     return sum(map(_bytes, state)) if isinstance(state, tuple) else 0
 
 
-def words(policy: ma.Policy, n_arms: int, *, games: int = 5, pulls: int = 2_000) -> float:
-    """Return how many random words the policy reads for a pull, on average, as games begin.
+def words(policy: ma.Policy, n_arms: int, *, experiments: int = 5, pulls: int = 2_000) -> float:
+    """Return how many random words the policy reads for a pull, on average, in its first pulls.
 
-    Rewards are not counted: the world draws those.
+    Those that draw the rewards are not counted.
     """
     instance = ma.instances.planted(n=n_arms, alpha=ALPHA, horizon=HORIZON)
     means = [instance.mean(arm) for arm in range(n_arms)]
     luck = np.random.default_rng(1)
     with _counting() as count:
-        for seed in range(games):
+        for seed in range(experiments):
             with policy.live(n_arms=n_arms, horizon=HORIZON, seed=seed) as live:
                 for _ in range(pulls):
                     pull = live.ask()
                     live.tell(pull, float(luck.random() < means[pull.arm]))
-    return count[0] / (games * pulls)
+    return count[0] / (experiments * pulls)
 
 
 @contextmanager
@@ -129,7 +129,7 @@ def _size(count: int) -> str:
 
 
 def with_table(text: str, page: str) -> str:
-    """Return a page's text with its table made anew, between the two marks."""
+    """Return a page's text with a new table between the two marks."""
     before, begin, rest = text.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not (begin and end):

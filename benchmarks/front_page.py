@@ -11,7 +11,7 @@ import numpy as np
 
 import manyarms as ma
 
-VISITORS, GAMES = 20_000, 100
+VISITORS, RUNS = 20_000, 100
 
 
 def main() -> None:
@@ -23,7 +23,7 @@ def main() -> None:
     ]
     policies.append(ma.policy("ss-greedy", exponent=2 / 3))
     result = ma.simulate(
-        policies, pictures, horizon=VISITORS, replications=GAMES, checkpoints=1, seed=0
+        policies, pictures, horizon=VISITORS, replications=RUNS, checkpoints=1, seed=0
     )
     for policy in policies:
         clicks = rates.max() - result.of(policy)[:, -1] / VISITORS

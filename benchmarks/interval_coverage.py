@@ -35,7 +35,7 @@ Numbers = NDArray[np.float64]
 RUNS, SAMPLES = 2000, 2000
 RATIOS = 25  # samples of which the width of a ratio's interval is computed
 N_ARMS, HORIZON = 20_000, 50_000  # of Figure 2(a)
-ARMS, LOOKS, GAMES = 200, 100, 200  # of the live game
+ARMS, LOOKS, EXPERIMENTS = 200, 100, 200  # of the live experiments
 
 
 class Situation(NamedTuple):
@@ -155,8 +155,8 @@ def _regret(policy: ma.Policy, label: str, horizon: int, runs: int) -> Numbers:
     return np.asarray(result.regret[0, :, 0])
 
 
-def ever_wrong(mean: float, *, games: int = GAMES) -> tuple[float, float, float]:
-    """Return shares of live games whose intervals are wrong at some time; all arms are equal.
+def ever_wrong(mean: float, *, experiments: int = EXPERIMENTS) -> tuple[float, float, float]:
+    """Return the shares of experiments whose intervals are ever wrong, if all arms are equal.
 
     First that of the recommended arm by the mixture for any variance, arm by arm. Then that of the
     recommended arm with the error spent over all arms, and last that of any arm.
@@ -166,7 +166,7 @@ def ever_wrong(mean: float, *, games: int = GAMES) -> tuple[float, float, float]
     half = uniform_half_width(counts, 0.5)
     errors = spent_error(0.05, np.arange(1, ARMS + 1))[:, None]
     wrong = np.zeros(3)
-    for _ in range(games):
+    for _ in range(experiments):
         totals = np.cumsum(rng.random((ARMS, LOOKS)) < mean, axis=1)
         means = totals / counts
         low, high = uniform_interval(counts, totals, error=errors)
@@ -176,7 +176,7 @@ def ever_wrong(mean: float, *, games: int = GAMES) -> tuple[float, float, float]
             new[low.argmax(axis=0), counts - 1].any(),
             new.any(),
         )
-    alone, chosen, any_arm = wrong / games
+    alone, chosen, any_arm = wrong / experiments
     return float(alone), float(chosen), float(any_arm)
 
 
@@ -190,7 +190,7 @@ def main() -> None:
         found = measured(each, runs=options.runs, samples=options.samples)
         numbers = f"{found.students:>8.1%} {found.ours:>7.1%} {found.width:>8.2f}"
         print(f"{each.name:38} {each.runs:>5} {numbers}", flush=True)
-    print(f"\n{ARMS} equal arms, looked at {LOOKS} times: games ever wrong (nominal 5 %)")
+    print(f"\n{ARMS} equal arms, looked at {LOOKS} times: experiments ever wrong (nominal 5 %)")
     print(f"{'mean':>6} {'recommended, as before':>24} {'recommended':>12} {'any arm':>8}")
     for mean in (0.5, 0.1, 0.03):
         alone, chosen, any_arm = ever_wrong(mean)

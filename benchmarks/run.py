@@ -338,12 +338,12 @@ def live_seconds(
     clock: Callable[[], float] = time.process_time,
 ) -> float:
     rewards = np.random.default_rng(1).integers(0, 2, horizon).astype(float).tolist()
-    game = policy.live(n_arms=n, horizon=horizon, seed=7, store=path, durable=durable)
+    handle = policy.live(n_arms=n, horizon=horizon, seed=7, store=path, durable=durable)
     begun = clock()
     for reward in rewards:
-        game.tell(game.ask(), reward)
+        handle.tell(handle.ask(), reward)
     seconds = clock() - begun
-    game.close()
+    handle.close()
     if path is not None:
         path.unlink()
     return seconds / horizon

@@ -1,9 +1,9 @@
 """How many pulls it takes until a verdict says stop, and whether it is right: docs/stopping.md.
 
-    python benchmarks/stopping.py [GAMES]
+    python benchmarks/stopping.py [EXPERIMENTS]
 
-Each game is looked at a hundred times. A stop is the first of its kind in a game; "wrong" counts
-those whose statement is not true.
+Each experiment is asked a hundred times for verdicts. A stop is the first to each question; "wrong"
+counts those whose statement is not true.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def wrong(said: ma.StopVerdict, means: Any) -> bool:
 def stops(
     name: str, means: Any, horizon: int, questions: list[Question], seed: int
 ) -> list[tuple[int, bool] | None]:
-    """Return for each question when a game stopped, and whether that was wrong."""
+    """Return for each question when an experiment stopped, and whether that was wrong."""
     live = ma.policy(name).live(n_arms=len(means), horizon=horizon, seed=seed)
     luck = np.random.default_rng(seed)
     found: list[tuple[int, bool] | None] = [None] * len(questions)
@@ -68,18 +68,18 @@ def stops(
 
 
 def main() -> None:
-    games = int(sys.argv[1]) if len(sys.argv) > 1 else 10
+    experiments = int(sys.argv[1]) if len(sys.argv) > 1 else 10
     for problem, (means, horizon, questions) in PROBLEMS.items():
         for name in POLICIES:
-            found = [stops(name, means, horizon, questions, seed) for seed in range(games)]
+            found = [stops(name, means, horizon, questions, seed) for seed in range(experiments)]
             for place, question in enumerate(questions):
-                given = [game[place] for game in found]
+                given = [stopped[place] for stopped in found]
                 there = [stop for stop in given if stop is not None]
                 middle = int(np.median([pulls for pulls, _ in there])) if there else "-"
                 mistakes = sum(mistaken for _, mistaken in there)
                 asked = " ".join(f"{key}={value}" for key, value in question.items()) or "default"
                 print(
-                    f"{problem:10} {name:10} {asked:12} stopped {len(there):2} of {games}, "
+                    f"{problem:10} {name:10} {asked:12} stopped {len(there):2} of {experiments}, "
                     f"median {middle}, wrong {mistakes}",
                     flush=True,
                 )

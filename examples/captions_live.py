@@ -69,7 +69,7 @@ def main() -> None:
         kind = f"votes {DELAY} readers late" if late else "votes at once"
         kind = "… and count_late=True" if count_late else kind
         print(f"{kind:24} {pleased:8.3f} {favour[arm]:12.3f} {rank:9}")
-    print(f"\nThe last game:\n{live.progress()}")
+    print(f"\nThe last experiment:\n{live.progress()}")
     if texts:
         print(f'Recommended: "{texts[arm]}"')
     else:

@@ -18,7 +18,7 @@ DAYS = 4
 FIRST = ["plain", "bold", "question"]
 LATER = [f"idea {number}" for number in range(1, 11)]
 CLICKS = {"plain": 0.30, "bold": 0.35, "question": 0.25} | dict.fromkeys(LATER, 0.2)
-CLICKS |= {"idea 3": 0.60, "idea 8": 0.55}  # the truth, which nobody knows
+CLICKS |= {"idea 3": 0.60, "idea 8": 0.55}  # the true means, unknown to the policy
 
 
 def one_day(live: ma.Live, day: int) -> None:

@@ -15,7 +15,7 @@ import manyarms as ma
 
 PROMPTS = 20_000
 DICE = random.Random(3)
-QUALITY = [DICE.betavariate(2, 5) for _ in range(PROMPTS)]  # the truth, which nobody knows
+QUALITY = [DICE.betavariate(2, 5) for _ in range(PROMPTS)]  # true, unknown
 
 
 def evaluate(live: ma.Live, times: int) -> None:

@@ -9,8 +9,8 @@ MOSS Oracle, and 1 for Quantile, whose bound states none. Over the horizons that
 log T is almost a straight line in log T: a free b would trade off against θ without limit. Where
 several factors c were played, R(T) is the largest of their mean regrets, which is too large by up
 to their standard error. The ends of an exponent are no confidence interval: they are the middle
-95 % of refits, each on runs drawn anew within every horizon and factor. They show how far the noise
-of these runs moves the fit. They do not allow for misses that did not happen or for the model's
+95 % of refits, each on runs drawn again within every horizon and factor. They show how far the
+noise of these runs moves the fit. They do not allow for misses that did not happen or for the model's
 error, and are somewhat narrow where long runs are few. Kept within its limits, b makes θ too low
 where it is truly 0 (by 0.03 with 50 runs that vary by 30 %).
 """
@@ -35,7 +35,7 @@ from manyarms.theory.rates import minimax_rate, moss_plus_plus_rate, quantile_ra
 MODEL = (
     "Model: log R = a + θ log T + b log log T, least squares, b between 0 and the power of log T "
     "in the policy's bound (5/2 for MOSS++, else 1); R is the largest mean regret over the "
-    "factors c. In brackets is the middle 95 % of 2000 refits on runs drawn anew: the noise of "
+    "factors c. In brackets is the middle 95 % of 2000 refits on runs drawn again: the noise of "
     "these runs, not an interval that allows for misses that were not seen. The exponent is that "
     "of the kind of problem on which it is largest. Bias: lower-order terms bend the line at small "
     "T; the slope without the log log term counts (log T)^b as b / log T (0.08 b at T = 2^18); "
@@ -153,22 +153,22 @@ def _redraw(runs: Array, draws: int, rng: np.random.Generator) -> Array:
     return np.asarray(counts @ runs / len(runs))
 
 
-def measured_exponents(games: Iterable[Result]) -> list[MeasuredExponent]:
+def measured_exponents(cells: Iterable[Result]) -> list[MeasuredExponent]:
     """Fit every policy at every hardness, on each kind of problem that it played."""
     series: dict[tuple[str, float], dict[str, list[Result]]] = {}
-    for game in games:
-        kinds = series.setdefault((game.policies[0], game.parameters["alpha"]), {})
-        kinds.setdefault(game.parameters["kind"], []).append(game)
+    for one in cells:
+        kinds = series.setdefault((one.policies[0], one.parameters["alpha"]), {})
+        kinds.setdefault(one.parameters["kind"], []).append(one)
     return [_measure(policy, alpha, series[policy, alpha]) for policy, alpha in sorted(series)]
 
 
 def _measure(policy: str, alpha: float, kinds: Mapping[str, list[Result]]) -> MeasuredExponent:
     beta = next(iter(kinds.values()))[0].policy_parameters[0].get("beta")
     fits = {}
-    for kind, games in kinds.items():
+    for kind, cells in kinds.items():
         runs: dict[int, list[Array]] = {}
-        for game in sorted(games, key=lambda game: game.horizon):
-            runs.setdefault(game.horizon, []).append(game.regret[0, :, -1])
+        for one in sorted(cells, key=lambda one: one.horizon):
+            runs.setdefault(one.horizon, []).append(one.regret[0, :, -1])
         fits[kind] = fit_exponent(runs, largest_log_power=1.0 if beta is None else 2.5)
     return MeasuredExponent(policy, beta, alpha, fits)
 

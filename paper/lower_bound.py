@@ -54,7 +54,7 @@ def sweep(
     """Sweep the budget B, and with it the gap, from T^alpha up by doubling.
 
     For each budget, instance 0 and instance 1 are played. Groups are exchangeable, so group 1
-    stands for all of them. All games share the same luck, which makes differences clearer.
+    stands for all of them. All instances share random numbers, which makes differences clearer.
 
     The policies are the same on all instances: MOSS Oracle stays tuned to alpha', MOSS++ knows
     no hardness. Policies that know the best mean are left out: it reveals the instance to them,

@@ -40,7 +40,7 @@ N_ARMS = 2**40  # far more than any set: rounding of the number of best arms dis
 
 # log2 T, such that beta log2 T is whole: else the rounding of p bends the line
 PLANTED = {0.5: range(10, 23, 2), 0.6: range(10, 26, 5), 0.75: range(12, 25, 4)}
-# near ties make these games slow, a pull costs ten times as much for a large beta: shorter ones
+# near ties make these runs slow, a pull costs ten times as much for a large beta: shorter ones
 LOWER_BOUND = {0.5: range(10, 23, 2), 0.6: range(10, 21, 5), 0.75: range(8, 21, 4)}
 SUBSET = range(10, 23, 2)
 LONGEST = 25
@@ -51,14 +51,15 @@ BUDGETS = (1.0, 4.0)  # multiples of the smallest c that the construction allows
 PLANTED_GAP = 0.4  # from the best mean 0.9 to the next, 0.5
 FULL_RUNS = 2**14  # up to this horizon all replications are played
 FEWEST = 25  # from some horizon on, this part of them
-APART = 1 << 20  # replications of one game; the next game's begin there, so they share no luck
+APART = 1 << 20  # replications of one cell; the next cell's begin there, and share no luck
 
 _ALPHAS: NDArray[np.float64] = np.linspace(0.0, 1.0, 1001)
 _MARKERS = ("s", "o", "^", "D", "v", "P")
 _APART = 0.016  # of the hardness axis, between points of one hardness
 _ROOM = 0.7  # inches, of the legend
 COLUMNS = ("alpha", "kind", "factor", "horizon", "settled")
-Game = tuple[Policy, Instance, tuple[float, str, float, int, float]]  # with values of the columns
+Columns = tuple[float, str, float, int, float]
+Setting = tuple[Policy, Instance, Columns]
 
 
 def sweep(
@@ -69,12 +70,12 @@ def sweep(
     betas: Sequence[float] = BETAS,
     longest: int = LONGEST,
 ) -> Sweep:
-    """Return all games: MOSS++ for each beta, MOSS Oracle and Quantile, at each hardness.
+    """Return all simulations: MOSS++ for each beta, MOSS Oracle and Quantile, at each hardness.
 
     Parameters
     ----------
     replications, seed
-        How often short games are played (`runs_at` says it for longer ones), and the seed.
+        The number of replications at short horizons (longer: `runs_at`), and the seed.
     alphas, betas, longest
         Hardnesses, parameters of MOSS++, and log2 of the longest horizon.
 
@@ -95,7 +96,7 @@ def sweep(
     """
     check_int("replications", replications, at_least=1, at_most=APART // 4)
     cells = []
-    for number, (policy, instance, values) in enumerate(_games(alphas, betas, longest)):
+    for number, (policy, instance, values) in enumerate(_settings(alphas, betas, longest)):
         _, kind, _, horizon, _ = values
         beta = policy.beta if isinstance(policy, MOSSPlusPlus) else None
         label = policy.name if beta is None else f"{policy.name}(beta={beta:g})"
@@ -107,16 +108,16 @@ def sweep(
                 horizon=horizon,
                 checkpoints=1,
                 first_replication=APART * number,
-                parameters={"game": number, **dict(zip(COLUMNS, values, strict=True))},
+                parameters={"number": number, **dict(zip(COLUMNS, values, strict=True))},
             )
         )
     return Sweep("rates", tuple(cells), seed)
 
 
 def runs_at(horizon: int, replications: int, *, kind: str) -> int:
-    """Return how often a game of this horizon is played.
+    """Return the number of replications at this horizon.
 
-    Games up to T = 2^14 have all replications. Longer ones have as many as keep the pulls
+    Up to T = 2^14 it is `replications`. Longer horizons have as many as keep the pulls
     constant, but at least a twenty-fifth of all, and at least 2. Planted problems get four times
     that floor: their regret depends on whether a best arm was met, so it varies much.
 
@@ -127,7 +128,7 @@ def runs_at(horizon: int, replications: int, *, kind: str) -> int:
     return max(2, -(-replications // FEWEST), min(most, most * FULL_RUNS // horizon))
 
 
-def _games(alphas: Iterable[float], betas: Sequence[float], longest: int) -> Iterator[Game]:
+def _settings(alphas: Iterable[float], betas: Sequence[float], longest: int) -> Iterator[Setting]:
     def horizons(powers: Iterable[int]) -> list[int]:
         return [2**k for k in powers if k <= longest]
 
@@ -145,14 +146,14 @@ def _games(alphas: Iterable[float], betas: Sequence[float], longest: int) -> Ite
         yield from _planted(Quantile(), alpha, subset)
 
 
-def _planted(policy: Policy, alpha: float, horizons: Iterable[int]) -> Iterator[Game]:
+def _planted(policy: Policy, alpha: float, horizons: Iterable[int]) -> Iterator[Setting]:
     """Play the paper's planted means, which do not change with the horizon."""
     for t in horizons:
         instance = planted(n=N_ARMS, alpha=alpha, horizon=t)
         yield policy, instance, (alpha, "planted", 1.0, t, PLANTED_GAP * t)
 
 
-def _shrinking(policy: Policy, alpha: float, sizes: dict[int, float]) -> Iterator[Game]:
+def _shrinking(policy: Policy, alpha: float, sizes: dict[int, float]) -> Iterator[Setting]:
     """Play gaps c sqrt(K/T); a c whose gap is above 1 is left out at that horizon."""
     for t, size in sizes.items():
         best = best_arms(N_ARMS, t, alpha)
@@ -168,7 +169,7 @@ def _shrinking(policy: Policy, alpha: float, sizes: dict[int, float]) -> Iterato
                 yield policy, instance, (alpha, "shrinking gap", factor, t, gap * t)
 
 
-def _lower_bound(policy: MOSSPlusPlus, alpha: float, horizons: Iterable[int]) -> Iterator[Game]:
+def _lower_bound(policy: MOSSPlusPlus, alpha: float, horizons: Iterable[int]) -> Iterator[Setting]:
     """Play instance 1 with alpha' = 0 and B = c T^beta.
 
     B is scaled by K/T^alpha, so that the gap is a power of T exactly: the rounding in K would
@@ -194,12 +195,12 @@ def _lower_bound(policy: MOSSPlusPlus, alpha: float, horizons: Iterable[int]) ->
 
 def write(results: ResultsFolder, out: Path) -> list[Path]:
     """Fit the exponents, draw them beside the proven rates, and write the table."""
-    games = results.cells
-    measured = measured_exponents(games)
-    runs = max(game.replications for game in games if game.parameters["kind"] != "planted")
+    cells = results.cells
+    measured = measured_exponents(cells)
+    runs = max(one.replications for one in cells if one.parameters["kind"] != "planted")
     rule = (
         f"Runs: {runs} (planted: {4 * runs}) up to T = 2^{FULL_RUNS.bit_length() - 1}, then fewer, "
-        f"as 1/T, but at least {min(game.replications for game in games)}."
+        f"as 1/T, but at least {min(one.replications for one in cells)}."
     )
     title = "# Measured exponents of regret in the horizon"
     page = "\n\n".join([title, MODEL, rule, table_of(measured).to_markdown()])

@@ -169,12 +169,12 @@ def with_more_runs(sweep: Sweep) -> Sweep:
     its confidence.
     """
 
-    def often(game: Cell) -> Cell:
-        runs = _OFTEN.get((sweep.name, game.parameters.get("alpha")), {})
+    def often(one: Cell) -> Cell:
+        runs = _OFTEN.get((sweep.name, one.parameters.get("alpha")), {})
         players = tuple(
-            replace(one, replications=runs.get(one.policy.name, one.replications))
-            for one in game.players
+            replace(player, replications=runs.get(player.policy.name, player.replications))
+            for player in one.players
         )
-        return replace(game, players=players)
+        return replace(one, players=players)
 
     return replace(sweep, cells=tuple(map(often, sweep.cells)))

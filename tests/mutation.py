@@ -70,8 +70,8 @@ GROUPS = {
             "inference/uplift.py",
         ],
         "tests/inference/test_verdict.py tests/inference/test_stopping.py "
-        "tests/inference/test_sample.py tests/inference/test_uplift.py tests/inference/test_wording.py "
-        "tests/live/test_control.py",
+        "tests/inference/test_sample.py tests/inference/test_uplift.py "
+        "tests/inference/test_wording.py tests/live/test_control.py",
     ),
     "policies": Group(
         ["policies/moss_plus_plus.py", "policies/emp_moss_plus_plus.py"],

@@ -54,6 +54,7 @@ SAID: list[tuple[Callable[[], ma.Live], dict[str, Any], str]] = [
     # the first line
     (new, {}, "Too early to say: no rewards have been reported yet."),
     (early, {}, "Too early to say: go on. The best so far is arm 'a'.\n"),
+    (early, {"target": 0.2}, "is arm 'a'.\nIts mean is 50 % so far, after 2 rewards, and at least"),
     (close, {}, "Go on: arm 'a' is the best so far, but it could still be more than 10 % worse "
                 "than the best of all 2 arms.\n"),
     (close, {"epsilon": 0.1}, "Go on: arm 'a' is the best so far, but its mean could still be more "

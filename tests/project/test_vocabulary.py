@@ -22,6 +22,9 @@ CHECKED = (
     "ROADMAP.md",
     "SECURITY.md",
     "docs",
+    "examples",
+    "benchmarks",
+    "paper",
     "src",
 )
 

@@ -71,11 +71,11 @@ def test_figure_1_has_every_rate() -> None:
         "MOSS++ (β = 1)",
         "minimax: (1 + \N{GREEK SMALL LETTER ALPHA})/2",
         "MOSS on $T^{\\,0.4}$ random arms",
-        "Quantile",
+        "Quantile (bound)",
     ]
-    alphas = np.asarray(lines["Quantile"].get_xdata(), dtype=float)
+    alphas = np.asarray(lines["Quantile (bound)"].get_xdata(), dtype=float)
     assert (alphas[0], alphas[-1]) == (0.0, 1.0)
-    assert np.array_equal(lines["Quantile"].get_ydata(), quantile_rate(alphas))
+    assert np.array_equal(lines["Quantile (bound)"].get_ydata(), quantile_rate(alphas))
     beta = lines["MOSS++ (β = 0.7)"].get_ydata()
     assert np.array_equal(beta, moss_plus_plus_rate(alphas, beta=0.7))
     subset = lines["MOSS on $T^{\\,0.4}$ random arms"]

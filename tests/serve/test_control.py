@@ -165,7 +165,7 @@ def test_the_page_says_it_right_under_the_arm(
     for number in (f"{100 * best.estimate:.3g} %", f"{best.pulls:,}", "now &amp; then", "Clicks"):
         assert number in table
     assert f"{100 * progress.control_mean:.3g} %</td><td>{progress.control_pulls:,}</td>" in table
-    assert shown.index('id="best"') < place < shown.index("May I stop?")
+    assert shown.index('id="best"') < place < shown.index("<dt>Verdict</dt>")
 
 
 def test_windows_end_its_pulls_too(served: InThread, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -133,7 +133,7 @@ def test_the_page_says_what_a_person_needs(gallery: InThread) -> None:
              ("deploy", "leaders", "reward", "pending", "arms")]  # fmt: skip
     assert order == sorted(order)
     for words_of in (
-        "May I stop?",
+        "Verdict",
         "arms tried at random; to stop, this must be ruled out for all",
         "caption 0",
     ):

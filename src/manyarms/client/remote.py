@@ -270,14 +270,12 @@ class Remote(Client):
             The number of pulls, at most 10,000. Without it, one `Pull` is returned instead of a
             list.
         fallback
-            What to return if the service gives no pull, whatever the reason (default: raise): it
-            cannot be reached or fails; the experiment is paused, stopped, finished or not there,
-            has no arms, or cannot be loaded; or the token is refused. Pass the name of an arm,
-            such as the control's, or True for the recommended arm. The answer of a stopped or
-            finished experiment contains that arm; otherwise, an ask with True requests it once a
-            minute. Until it is known, True raises. The pull has `is_fallback` and the id -1, and
+            The arm to return if the service returns no pull, for example because it cannot be
+            reached or the experiment is paused (default: raise). Pass the name of an arm, such as
+            the control's, or True for the recommended arm. With True, the client requests that arm
+            once a minute, and raises until it knows it. The pull has `is_fallback` and the id -1;
             telling or abandoning it does nothing. A warning is logged when fallbacks begin, and
-            when one is first told. Only a wrong call, such as `k=0`, still raises.
+            when one is first told. A wrong call, such as `k=0`, still raises.
         limits
             `timeout` and `retry_for`, as for the class.
         """

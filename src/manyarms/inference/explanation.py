@@ -94,6 +94,8 @@ def explain(
         outcome, step = TOO_EARLY, step if step == "wider" else ""
         so_far = f"{mean_text(mean, tried.rate)} so far, after {count(seen, 'reward')}"
         said["known"] = f"Its mean is {so_far}, and {at_least} ({sure})."
+        if isinstance(question.target, float):
+            missing = ""  # it repeats the mean
     else:
         outlook = _outlook(tried, best, question, judged)
         outcome, said["outlook"] = outlook.outcome, outlook.words

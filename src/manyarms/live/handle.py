@@ -299,11 +299,10 @@ class Live:
         If arms have numbers, a `range` is returned, because there may be a billion.
 
         Prospector tries new arms, with at most 2 % of the pulls (its parameter `trials`). All other
-        policies draw them like any fresh arm: rarely, after they have settled on an arm. MOSS++ and
-        empMOSS++ draw from new arms when their next iteration begins, and the last ones take half
-        of the horizon or more; Quantile when its next round begins; the others at once if their set
-        has room. docs/changing_catalogue.md says what a new arm can expect. The call takes time in
-        proportion to the number of arms tried, so add many arms with one call.
+        policies treat them like any unpulled arm, so they rarely try them after they have found a
+        good one. MOSS++ and empMOSS++ try none before their next iteration, and Quantile none
+        before its next round. See docs/changing_catalogue.md. The call takes time in proportion to
+        the number of arms tried, so add many arms with one call.
 
         Parameters
         ----------
@@ -593,9 +592,9 @@ class Live:
 
         Notes
         -----
-        Of each arm's rewards, their number and sum are kept, not their order. Rewards of 0 and 1
-        are told to the policy in a random order, others as their mean. Intervals and verdicts go on
-        unchanged: an arm keeps its share of the error through all seasons.
+        Only the number and the sum of each arm's rewards are kept. If all are 0 or 1, the new
+        policy gets them in a random order. Otherwise it gets their mean instead of each of them. A
+        season changes no interval and no verdict.
         """
         self._recorder.do(calls.season, policy, horizon, seed)
 

@@ -283,7 +283,10 @@ def mean_key(state: ProspectState, slot: int) -> float:
 
 @kernel
 def upper_key(state: ProspectState, slot: int) -> float:
-    r"""Return the upper bound of level max(½ log⁺(T / (n N)), log⁺(T / (n² N)))."""
+    r"""Return the upper bound of level max(½ log⁺(T / (n N)), log⁺(T / (n² N))).
+
+    The level is ours. That of MOSS is 2 log⁺(T / (n N)); a smaller one loses less on few arms.
+    """
     guard, arm = state.guard, state.shrunk.arm[slot]
     if state.arm[slot].rests == 1:
         return mean_key(state, slot)

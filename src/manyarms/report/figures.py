@@ -315,7 +315,7 @@ def figure_1(
             _draw_family(axes, sorted(set(betas))),
             _draw_rate(axes, _ALPHAS, minimax_rate(_ALPHAS), minimax, MINIMAX_LINE),
             _draw_rate(axes, *jump, subset, SUBSET_LINE),
-            _draw_rate(axes, _ALPHAS, quantile_rate(_ALPHAS), "Quantile", QUANTILE_LINE),
+            _draw_rate(axes, _ALPHAS, quantile_rate(_ALPHAS), "Quantile (bound)", QUANTILE_LINE),
             *_draw_others(axes, others),
         ]
         axes.set(xlabel=HARDNESS, ylabel=f"rate θ({ALPHA}): regret grows as $T^{{\\,θ({ALPHA})}}$")

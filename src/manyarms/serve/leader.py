@@ -307,7 +307,7 @@ class Leader:
         asyncio.get_running_loop().call_soon(self._turn)
 
     def _turn(self) -> None:
-        """Commit when a turn of the event loop brought no more requests, or after `_JOINING`."""
+        """Commit if the last turn brought no request, or after `_JOINING` seconds."""
         waiting = sum(one.waiting for one in self._dirty)
         if waiting != self._seen and time.monotonic() - self._begun < _JOINING:
             self._seen = waiting

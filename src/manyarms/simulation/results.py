@@ -249,8 +249,8 @@ class Result(Tabular):
     def _stacked(self, name: str) -> NDArray[Any]:
         if len({len(rows) for rows in self.rows}) > 1:
             raise ParameterError(
-                f"`{name}` of all policies needs the same number of replications for each. "
-                f"Use rows_of(policy)[{name!r}]."
+                f"`{name}` is one array for all policies, and they have different numbers of "
+                f"replications here. For one policy, use rows_of(policy)[{name!r}]."
             )
         return np.stack([rows[name] for rows in self.rows])
 
@@ -430,12 +430,12 @@ def check_facts(facts: Mapping[str, Any]) -> None:
     for player in players.values():
         check_int("replications", player["replications"], at_least=1)
         if not isinstance(player["policy"], str):
-            raise refusal("policy", "a text", player["policy"])
+            raise refusal("policy", "a string", player["policy"])
     for own in (facts["parameters"], *(player["parameters"] for player in players.values())):
         for name, value in own.items():
             a_nan = isinstance(value, float) and math.isnan(value)
             if a_nan or not isinstance(value, str | int | float | None):
-                raise refusal(name, "a number or a text", value)
+                raise refusal(name, "a number or a string", value)
 
 
 def result_of(facts: Mapping[str, Any], **measured: Any) -> Result:

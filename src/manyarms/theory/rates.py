@@ -72,7 +72,7 @@ def minimax_rate(alpha: Alpha) -> Alpha:
 
 
 def subset_rate(alpha: Alpha, *, exponent: float) -> Alpha:
-    r"""Return the rate of MOSS on a random subset of about T^b arms, b = `exponent`.
+    r"""Return the rate of MOSS on a random subset of T^b log T arms, b = `exponent`.
 
     .. math:: \theta(\alpha) = (1 + b)/2 \ \text{for}\ \alpha \le b, \quad 1 \ \text{beyond}
 
@@ -85,9 +85,10 @@ def subset_rate(alpha: Alpha, *, exponent: float) -> Alpha:
 
     Notes
     -----
-    MOSS on K arms has regret of order :math:`\sqrt{KT}`. Up to hardness b the subset can be
-    expected to hold a best arm, beyond it cannot. Not Pareto optimal for b < 1: MOSS++ with
-    :math:`\beta = (1 + b)/2` is never worse, and better for :math:`b < \alpha < (1 + b)/2`.
+    MOSS on K arms has regret of order :math:`\sqrt{KT}`. Up to hardness b the subset contains a
+    best arm with high probability; above, it usually contains none. Not Pareto
+    optimal for b < 1: MOSS++ with :math:`\beta = (1 + b)/2` is never worse, and better for
+    :math:`b < \alpha < (1 + b)/2`.
 
     Examples
     --------
