@@ -10,8 +10,8 @@ log T is almost a straight line in log T: a free b would trade off against θ wi
 several factors c were played, R(T) is the largest of their mean regrets, which is too large by up
 to their standard error. The ends of an exponent are no confidence interval: they are the middle
 95 % of refits, each on runs drawn again within every horizon and factor. They show how far the
-noise of these runs moves the fit. They do not allow for misses that did not happen or for the model's
-error, and are somewhat narrow where long runs are few. Kept within its limits, b makes θ too low
+noise of these runs moves the fit. They do not allow for misses that did not happen or for the
+model's error, and are somewhat narrow where long runs are few. Kept within its limits, b makes θ too low
 where it is truly 0 (by 0.03 with 50 runs that vary by 30 %).
 """
 
