@@ -11,8 +11,8 @@ several factors c were played, R(T) is the largest of their mean regrets, which 
 to their standard error. The ends of an exponent are no confidence interval: they are the middle
 95 % of refits, each on runs drawn again within every horizon and factor. They show how far the
 noise of these runs moves the fit. They do not allow for misses that did not happen or for the
-model's error, and are somewhat narrow where long runs are few. Kept within its limits, b makes θ too low
-where it is truly 0 (by 0.03 with 50 runs that vary by 30 %).
+model's error, and are somewhat narrow where long runs are few. Where b is truly 0, its limits
+make θ too low (by 0.03 with 50 runs that vary by 30 %).
 """
 
 from __future__ import annotations
