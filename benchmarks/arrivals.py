@@ -5,7 +5,7 @@
     python benchmarks/arrivals.py --draw              also draw docs/figures/arrivals.svg
 
 A shop has 50,000 pictures with click rates drawn from Beta(2, 60), and 20,000 visitors a day for 11
-days; the policy does not know how many. After the first day it usually shows a picture with a rate
+days; the policy is given no horizon. After the first day it usually shows a picture with a rate
 of about 0.11, so "twice as good" is a rate of 0.22, and "three times" is 0.33. The table has the
 expected clicks of days 2 to 11, in percent of those of an oracle that always shows the best picture
 there is; its standard error; and the worst run. The percentage after it is the share of runs in

@@ -176,7 +176,7 @@ def test_means_are_in_percent_where_they_are_rates() -> None:
     assert "mean reward 25 %" in str(live.progress())
     assert f"25 % in [{low}, {high}]" in str(live)
     assert live.verdict(target=0.9).goal == "its mean is above 90 %"
-    assert "mean is 25 %, which" in live.verdict(target=0.9).missing
+    assert "is 25 % so far" in live.verdict(target=0.9).why
     html = live._repr_html_()
     assert ">25 % <" in html
     assert ">100 %</text>" in html

@@ -8,6 +8,7 @@ give: a false alarm in a thousand for each case, and the seeds are fixed.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -377,3 +378,12 @@ def test_shares_that_are_dealt_anew_would_be_wrong(monkeypatch: pytest.MonkeyPat
     _move_silent_arms_back(monkeypatch)
     times = _times_wrong()
     assert min(times[what] for what in ("verdict", "recommend", "uplift")) > STOPPED
+
+
+@pytest.mark.parametrize(("few", "size"), [(0, 200), (1, 200), (7, 200), (40, 500), (150, 2000)])
+def test_a_number_of_open_arms_is_as_likely_as_a_binomial_law_says(few: int, size: int) -> None:
+    facts = ma.MOSS().live(n_arms=1000, horizon=10, seed=1)._tried_arms().facts
+    sample = Sample(facts, np.zeros(size, np.bool_), 0.5, 0.05, LEVELS[0])
+    chance = (1 - LEVELS[0]) * (sample.top - few) / 1000
+    terms = (math.comb(size, k) * chance**k * (1 - chance) ** (size - k) for k in range(few + 1))
+    assert sample.likely(few, size) == pytest.approx(sum(terms), rel=1e-9)

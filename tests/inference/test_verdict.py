@@ -224,7 +224,7 @@ def test_what_is_missing_is_said() -> None:
         verdict.missing,
     )
     assert str(verdict).startswith(
-        f"Too early to say: go on. The best so far is arm {verdict.arm}.\n{verdict.missing} Its "
+        f"Too early to say: go on. The best so far is arm {verdict.arm}.\n{verdict.missing} The "
     )
     fixed = Fixed(arm=3).live(n_arms=9, seed=1)
     fixed.tell(fixed.ask(), 1.0)

@@ -35,8 +35,8 @@ def early() -> ma.Live:
     return known(a=(1, 1), b=(0, 0))
 
 
-def settled() -> ma.Live:
-    live = Fixed(arm=3).live(n_arms=9, seed=1)
+def settled(arms: int = 9) -> ma.Live:
+    live = Fixed(arm=3).live(n_arms=arms, seed=1)
     for pull in live.ask(300):
         live.tell(pull, float(pull.id % 2))
     return live
@@ -54,16 +54,18 @@ SAID: list[tuple[Callable[[], ma.Live], dict[str, Any], str]] = [
     # the first line
     (new, {}, "Too early to say: no rewards have been reported yet."),
     (early, {}, "Too early to say: go on. The best so far is arm 'a'.\n"),
-    (early, {"target": 0.2}, "is arm 'a'.\nIts mean is 50 % so far, after 2 rewards, and at least"),
+    (lambda: settled(100), {}, "To get a verdict, pull all arms equally often: "),
+    (lambda: settled(101), {}, "Say which mean is good enough, for example "),
+    (early, {"target": 0.2}, "is arm 'a'.\nThe mean of arm 'a' is 50 % so far, after 2 rewards"),
     (close, {}, "Go on: arm 'a' is the best so far, but it could still be more than 10 % worse "
                 "than the best of all 2 arms.\n"),
     (close, {"epsilon": 0.1}, "Go on: arm 'a' is the best so far, but its mean could still be more "
                               "than 10 percentage points below that of the best of all 2 arms.\n"),
     (close, {"epsilon": "40%"}, "Stop and deploy arm 'a': it is at most 40 % worse than the best "
                                 "of all 2 arms (95 % confidence).\nNone of the 2 arms tried can be "
-                                "better by more than that. Its mean is at least "),
+                                "better by more than that. The mean of arm 'a' is at least "),
     (close, {"target": 0.3}, "Stop and deploy arm 'a': its mean is above 30 % (95 % "
-                             "confidence).\nIts mean is at least "),
+                             "confidence).\nThe mean of arm 'a' is at least "),
     (close, {"target": 0.6}, "Go on: arm 'a' is the best so far, but its mean is not shown to be "
                              "above 60 %.\n"),
     (close, {"target": "b"}, "but it is not shown to be better than 'b'.\n"),
@@ -86,7 +88,7 @@ SAID: list[tuple[Callable[[], ma.Live], dict[str, Any], str]] = [
      "mean could still be "),
     (close, {"target": "b", "margin": "100%"},
      "No mean can be above the largest reward, 100 %, so this margin cannot be reached. Choose a "
-     "smaller one. Its mean is at least "),
+     "smaller one. The mean of arm 'a' is at least "),
     (lambda: close(c=(0, 0)), {"target": "c"}, "'c' has no rewards yet."),
     # what is missing
     (close, {"target": 0.7}, "So far its mean is 60 %, which is not above the target."),
@@ -102,7 +104,7 @@ SAID: list[tuple[Callable[[], ma.Live], dict[str, Any], str]] = [
                                "live.season(policy=ma.EmpMOSSPlusPlus(), horizon=1000)."),
     (over, {}, "To continue after the last pull: live.season(horizon=1000)."),
     # the interval
-    (early, {}, "Its mean is 50 % so far, after 2 rewards, and at least "),
+    (early, {}, "The mean of arm 'a' is 50 % so far, after 2 rewards, and at least "),
     (early, {}, f" {SURE}."),
     (over, {}, f" {SURE}."),
 ]  # fmt: skip

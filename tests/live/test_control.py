@@ -163,7 +163,7 @@ def test_a_season_goes_on_with_it() -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"share": 0.1}, "left out without `control`"),
+        ({"share": 0.1}, "`share` needs `control`"),
         ({"control": "x", "share": 0.0}, "`share` must be"),
         ({"control": "x", "share": 0.6}, "`share` must be"),
         ({"control": 1.5}, "`control` must be"),

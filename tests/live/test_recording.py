@@ -107,7 +107,7 @@ def test_the_name_may_be_left_out_if_there_is_one(tmp_path: Path) -> None:
         ma.load(tmp_path / "shop.db", name="x")
     with pytest.raises(ma.PathNotFoundError, match="There is no store"):
         ma.load(tmp_path / "none.db")
-    with pytest.raises(ma.ParameterError, match="`name` must be left out without `store`"):
+    with pytest.raises(ma.ParameterError, match="`name` needs `store`"):
         ma.MOSS().live(n_arms=3, horizon=9, name="shop")
 
 

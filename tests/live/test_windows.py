@@ -97,8 +97,8 @@ def test_windows_end_after_a_restart_those_of_control_pulls_too(
     ("given", "said"),
     [
         ({"window": 0.0}, "`window` must be a number >= 0.1"),
-        ({"window": None, "missing": 0.0}, "`missing` must be left out without `window`"),
-        ({"window": None, "hold": True}, "`hold` must be left out without `window`"),
+        ({"window": None, "missing": 0.0}, "`missing` needs `window`"),
+        ({"window": None, "hold": True}, "`hold` needs `window`"),
         ({"missing": 7.0}, "Cannot fill in reward 7.0"),
         ({"hold": "yes"}, "`hold` must be"),
     ],

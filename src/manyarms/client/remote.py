@@ -402,7 +402,7 @@ class Remote(Client):
     def observe(
         self: Client, arm: str | int, rewards: float | Iterable[float], **limits: Unpack[Limits]
     ) -> Plan[None]:
-        """Report rewards of an arm that no pull of this experiment earned, as `Live.observe`.
+        """Report an arm's rewards from elsewhere, as `Live.observe`.
 
         The token needs the role admin. If the answer is lost, the call raises and is not sent
         again, because the rewards would count twice.
@@ -565,8 +565,8 @@ class Remote(Client):
         Parameters
         ----------
         epsilon, quantile, confidence, target, margin
-            As for `Live.verdict` (default: the experiment's `target`, or else its `epsilon`, 0.05
-            and 0.95).
+            As for `Live.verdict` (default: the experiment's `target`, or else its `epsilon`;
+            quantile 0.05, confidence 0.95).
         limits
             `timeout` and `retry_for`, as for the class.
         """

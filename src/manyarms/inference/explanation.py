@@ -74,7 +74,7 @@ def explain(
     sure = promise(question.confidence)
     said = no_recommendation("") | {
         "lower_bound": lower,
-        "known": f"Its mean is {at_least} ({sure}).",
+        "known": f"The mean of arm {called(best)} is {at_least} ({sure}).",
     }
     said["warning"] = reward_warnings(facts)
     if judged.stop:
@@ -93,7 +93,7 @@ def explain(
     elif _too_early(tried, mean, lower):
         outcome, step = TOO_EARLY, step if step == "wider" else ""
         so_far = f"{mean_text(mean, tried.rate)} so far, after {count(seen, 'reward')}"
-        said["known"] = f"Its mean is {so_far}, and {at_least} ({sure})."
+        said["known"] = f"The mean of arm {called(best)} is {so_far}, and {at_least} ({sure})."
         if isinstance(question.target, float):
             missing = ""  # it repeats the mean
     else:
@@ -176,8 +176,8 @@ def _outlook(tried: TriedArms, best: int, question: Question, judged: Judged) ->
         return _Outlook(GO_ON, None, words, helps=not can_forecast(tried))
     if math.isinf(more):
         words = (
-            f"Not even {FORECAST} times as many pulls would be enough, if they were like the last "
-            f"{of}."
+            f"Not even {FORECAST} times the pulls made so far would be enough, if they were like "
+            f"the last {of}."
         )
         return _Outlook(GO_ON, None, words)
     draws = _draws_missing(judged)

@@ -138,8 +138,8 @@ class StopVerdict:
     >>> print(verdict)
     Stop and deploy arm 'blue': it is at most 10 % worse than the best of all 2 arms (95 %
     confidence).
-    None of the 2 arms tried can be better by more than that. Its mean is at least 92.5 % (95 %
-    confidence, valid for all arms at once and at any time).
+    None of the 2 arms tried can be better by more than that. The mean of arm 'blue' is at least
+    92.5 % (95 % confidence, valid for all arms at once and at any time).
     >>> print(live.verdict(target=0.7).headline)
     Stop and deploy arm 'blue': its mean is above 70 % (95 % confidence).
     >>> print(live.verdict(target="red", margin="50%").headline)
@@ -250,9 +250,10 @@ class StopVerdict:
             more = f"None of the {self.tried} arms tried can be better by more than that."
             return more if self.tried > 1 else ""
         all_but = f"all but {self.unsettled}" if self.unsettled else "each"
+        it_is = "they are" if self.unsettled else "it is"
         return (
-            f"For {all_but} of the {count(self.met, 'arm')} tried at random, the rewards speak "
-            f"against a larger difference."
+            f"For {all_but} of the {count(self.met, 'arm')} tried at random, the rewards are "
+            f"evidence that {it_is} not better by more than that."
         )
 
     @property

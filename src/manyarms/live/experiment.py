@@ -1,7 +1,8 @@
 """An experiment: a deterministic state machine over events.
 
-`calls` checks what a caller wants and then makes these changes; `replay` makes them again from a
-log. Each change appends its events to `log`. The experiment knows arms by their numbers only.
+`calls` checks what a caller wants and then changes the experiment; `replay` repeats the changes
+from a log. Each change appends its events to `log`. The experiment knows arms by their numbers
+only.
 """
 
 from __future__ import annotations
@@ -41,8 +42,8 @@ class Experiment:
     settings
         What was fixed at the beginning.
     policy, horizon, seed, season
-        Those of the present season, which are counted from 1. The horizon is the policy's number of
-        choices, so it includes the rewards that are remembered.
+        Those of the present season; seasons are counted from 1. The horizon is the policy's number
+        of choices, so it also counts remembered rewards.
     most_pulls
         How many pulls there may be in all.
     state
@@ -51,26 +52,26 @@ class Experiment:
         The number of arms that were ever added, and the set of retired arms.
     counts
         The counts of each arm, in the order in which arms were met. This order decides an arm's
-        share of the error of intervals, and does not change with seasons.
+        share of the intervals' error probability, and does not change with seasons.
     pending, held, abandoned
-        Pulls without a reward, by number in the order of asks; rewards that count when the window
-        of their pull ends, by pull; and the numbers of pulls that ended without a reward.
+        Pulls that await a reward, by number in the order of asks; rewards that count when the
+        window of their pull ends, by pull; and the numbers of pulls that ended without a reward.
     next, pulls, turns
         The number of the next pull; how many pulls were the policy's; and how many choices the
         policy made in this season.
     unused
         How many known rewards the policy of this season was not told.
     stock, drawn_next
-        These rewards by arm, without those of earlier seasons, which `_has_stock` adds when their
-        arm is needed; and the arms that the next draws of fresh arms return.
+        These rewards by arm (`_has_stock` adds those of earlier seasons when their arm is needed);
+        and the arms that are drawn next as fresh arms.
     status
         What the store keeps beside the events, because the service may change it: `state`
         ("running", "paused" or "stopped") and the settings `epsilon` and `target`.
     course
         What happened when, for charts.
     named, skipped
-        Arms that were not met by chance; and how many of the first arms were retired before
-        anything was known of them.
+        Arms that were chosen on purpose, not at random; and how many of the first arms were retired
+        before anything was known of them.
     """
 
     def __init__(self, settings: Settings, now: Callable[[], float] = time.time) -> None:
@@ -96,11 +97,11 @@ class Experiment:
         self.seq = 0
         self.log: list[Event] | None = None
         self.status: dict[str, Any] = {}
-        self.columns: Any = None  # what `live.facts` has made of it
-        self.changed: Any = None  # a set of arms, for `columns`; None as long as there are none
+        self.columns: Any = None  # what `live.facts` has computed
+        self.changed: Any = None  # a set of arms, for `columns`; None while `columns` is None
         self.from_file = False  # whether its state came from one
-        self._by_arm: dict[int, list[int]] = {}  # pending pulls after ...
-        self._by_arm_at = -1  # ... so many pulls
+        self._by_arm: dict[int, list[int]] = {}  # pending pulls
+        self._by_arm_at = -1  # what `next` was then
         self.course = Course()
         self.season = 0
         self._begin(settings.policy, settings.horizon, settings.seed)
@@ -111,7 +112,7 @@ class Experiment:
         self.season += 1
         self.first_pull, self.last, self.turns = self.next, -1, 0
         self.most_pulls = horizon
-        self.seats = Seats(self.n_all)  # where the policy has which arm
+        self.seats = Seats(self.n_all)  # which arm is in which seat
         self.stock: dict[int, deque[float]] = {}
         self.drawn_next: dict[int, None] = {}
         self._exchangeable = exchangeable(policy)
@@ -148,7 +149,7 @@ class Experiment:
         """
         number, used, pending = self.next, 0, self.pending
         before = self.last if self.last in pending else -1
-        self.last = -1  # it is late from now on
+        self.last = -1  # `before` is late from now on
         while True:
             arm = ask_pull(self.state, pending, number, before)
             if not 0 <= arm < self.seats.count:
@@ -159,7 +160,7 @@ class Experiment:
             if self.drawn_next or self.seats.arm_at:
                 arm = pending[number].arm = self._seated(arm)
             self.turns += 1
-            known = self.unused and self._has_stock(arm)  # also before a pull, as in a replay
+            known = self.unused and self._has_stock(arm)  # before every pull, as a replay does
             if used == exactly or not known:
                 break
             if exactly is None and self.horizon is not None and self.turns + more > self.horizon:
@@ -201,7 +202,7 @@ class Experiment:
             self.log.append(_new(Event, (self.seq, now, kinds.ASKED, number, arm, None, detail)))
 
     def _seated(self, seat: int) -> int:
-        """Return the arm of a seat; where that arm is fresh, the first of `drawn_next` takes it."""
+        """Return a seat's arm; if it is fresh, the first of `drawn_next` takes the seat."""
         arm = self.seats.arm(seat)
         if not self.drawn_next:
             return arm
@@ -215,10 +216,10 @@ class Experiment:
         return arm
 
     def _has_stock(self, arm: int) -> bool:
-        """Whether the policy was not told all known rewards of an arm.
+        """Whether an arm has known rewards that the policy was not told.
 
-        Rewards of earlier seasons are put into an order here, before another one is added to them:
-        to do so for all arms when a season begins would take seconds.
+        Rewards of earlier seasons are put in order here, before a new reward is added: to do so for
+        all arms when a season begins would take seconds.
         """
         if arm in self.stock:
             return True
@@ -257,7 +258,7 @@ class Experiment:
         return numbers
 
     def use(self, count: int) -> None:
-        """Replay that the policy was told `count` known rewards."""
+        """Replay telling the policy `count` known rewards."""
         if self.ask(most=count) is not None:
             raise ParameterError(f"{self.policy} was told fewer than {count} known rewards.")
 
@@ -357,7 +358,7 @@ class Experiment:
         return [number for number, _ in islice(ended, most)]
 
     def observe(self, arm: int, rewards: Iterable[float]) -> None:
-        """Keep rewards of an arm that no pull earned."""
+        """Keep an arm's rewards that no pull earned."""
         counts = self.counts.get(arm)
         if counts is None:
             counts = self.counts[arm] = ArmCounts()
@@ -382,7 +383,7 @@ class Experiment:
     # Arms
 
     def add(self, count: int) -> None:
-        """Add arms; if there was none, the policy begins with these."""
+        """Add arms; if there were none, the policy begins with these."""
         if self.n_all == 0:
             self.begin_with(count)
         else:
@@ -415,7 +416,7 @@ class Experiment:
     def _pending_of(self, arm: int) -> list[int]:
         """Return the pending pulls of an arm that this season's policy asked for.
 
-        Many arms may go at once, so pulls are sorted by arm; that holds until the next pull.
+        Many arms may retire at once, so pulls are sorted by arm until the next pull.
         """
         counts = self.counts.get(arm)
         if counts is None or counts.asked == counts.told:
@@ -455,7 +456,7 @@ class Experiment:
     def left(self) -> int | None:
         """How many pulls may still be made in this season; None without a horizon.
 
-        Rewards that were observed, and that the policy used, have taken their share.
+        Observed rewards that the policy used are subtracted, too.
         """
         if self.horizon is None or self.most_pulls is None:
             return None

@@ -58,12 +58,12 @@ class Live:
     arms
         Names of the arms, strings or integers, instead of `n_arms`.
     horizon
-        The total number of pulls (default: None, for anytime policies only).
+        The total number of pulls (default: None, for policies that need none).
     seed
         The seed of all random choices (default: the handle draws one, `live.seed`).
     reward_range
         The smallest and the largest possible reward (default: (0, 1)). If the policy's
-        `sigma` is 1/2, its default, it becomes half their distance. None accepts all rewards
+        `sigma` is 1/2, its default, it becomes half the range. None accepts all rewards
         from -1e100 to 1e100, and does not change `sigma`.
     control
         The name of what you have today, to compare with; it need not be one of the arms. `share`
@@ -72,13 +72,13 @@ class Live:
         The control's share of the pulls, at most one half (default: 0.05). Its pulls come
         in addition to the horizon, and the policy learns nothing from them.
     reward
-        What rewards are, such as "clicks": printed with sums of them.
+        The word printed after sums of rewards, such as "clicks".
     epsilon
         The default of `epsilon` in `verdict`: how much worse than the best an arm may be, as a
-        number or as a share such as "20%" (default: "10%").
+        difference (0.02) or as a share ("20%"; default: "10%").
     window
-        How long a reward may take (seconds; default: no limit). When the window of a
-        pull ends, the pull gets the reward `missing`; without one it is abandoned.
+        How long a reward may take (seconds; default: no limit). If it ends without a reward, the
+        pull gets the reward `missing`, or is abandoned if that is None.
     missing
         The reward of pulls whose window ended without one, such as 0 for "no click" (default: None,
         they are abandoned).
@@ -92,7 +92,7 @@ class Live:
     name
         The experiment's name in the store (default: "experiment").
     durable
-        What recorded events survive: the end of the process, at any moment ("process", the
+        What cannot destroy recorded events: the end of the process at any moment ("process", the
         default), or also a power failure ("power").
     now
         Returns the time (seconds since 1970; default: `time.time`).
@@ -160,8 +160,8 @@ class Live:
         if store is None:
             if name is not None:
                 raise ParameterError(
-                    f"`name` must be left out without `store`, because it names an experiment in a "
-                    f"store, got {name!r}. Pass `store`, too."
+                    f"`name` needs `store`, because it names an experiment in a store, got "
+                    f"{name!r}. Pass `store`, too."
                 )
             self._hold(Arena(Experiment(settings, now), all_arms))
             return
@@ -264,7 +264,7 @@ class Live:
         """Give up a pull whose reward will never come.
 
         The pull counts in the horizon and in the length of the policy's iteration, but the policy
-        learns nothing from it. An arm that was never observed is pulled again.
+        learns nothing from it. An arm without any reward is pulled again.
 
         Parameters
         ----------
@@ -276,7 +276,7 @@ class Live:
         self._recorder.do(calls.abandon, pull, again)
 
     def observe(self, arm: str | int, rewards: float | Iterable[float]) -> None:
-        """Report rewards of an arm that came from elsewhere, not from a pull of this experiment.
+        """Report an arm's rewards from elsewhere, not from a pull of this experiment.
 
         Intervals use them at once. When the policy asks for this arm, the handle uses the next of
         them instead of a pull, and counts it in the horizon. Where the policy would draw a fresh
@@ -313,9 +313,9 @@ class Live:
         return added
 
     def retire(self, arm: str | int | Iterable[str | int]) -> None:
-        """Retire an arm, or several: they are not asked for again. If one is refused, none is.
+        """Retire an arm, or several (all or none): they are not chosen again.
 
-        Rewards of its pending pulls may still be told. They count in the tables, but the policy
+        Rewards of its pending pulls may still be told. They count in the estimates, but the policy
         learns nothing from them. The call takes time in proportion to the number of arms tried.
         `restore` brings an arm back.
 
@@ -327,9 +327,9 @@ class Live:
         self._recorder.do(calls.retire, arm)
 
     def restore(self, arm: str | int | Iterable[str | int]) -> None:
-        """Bring a retired arm back, or several. If one is refused, none comes back.
+        """Bring a retired arm back, or several (all or none).
 
-        The tables keep what is known about it. The policy treats it as a fresh arm and draws it
+        The estimates keep its earlier rewards. The policy treats it as a fresh arm and draws it
         next; Prospector draws it for a trial. The policy learns only from rewards that come from
         now on.
 
@@ -400,9 +400,10 @@ class Live:
     def recommend(self) -> ArmEstimate:
         """Return the arm to deploy, by the same rule as in simulations.
 
-        A policy for finding recommends its own arm. For other policies it is the arm with the
-        largest lower bound at 99.9 %, so that a few lucky rewards are not enough.
-        Rewards that came too late for the policy count here. A retired arm is never recommended.
+        A policy for finding one good arm, such as Scout, chooses it by its own rule. For other
+        policies it is the arm whose 99.9 % interval begins highest, so that a few lucky rewards are
+        not enough. Rewards that came too late for the policy count here. A retired arm is never
+        recommended.
         """
         return self.top(1)[0]
 
@@ -450,15 +451,15 @@ class Live:
     ) -> StopVerdict:
         """Return whether the recommended arm is good enough to stop.
 
-        Without a `target`, good enough means: its mean is within `epsilon` of the best of all but
-        the top `quantile` of the arms. With probability `confidence` no verdict of an experiment
+        Without a `target`, good enough means: leaving aside the top `quantile` of the arms, none is
+        better by more than `epsilon`. With probability `confidence` no verdict of an experiment
         says "stop" wrongly. This holds at any time, for any policy, and although the arm was chosen
         because it looks best.
 
         Parameters
         ----------
         epsilon
-            How much worse the arm may be: a number, or a share of the best mean such as "20%"
+            How much worse the arm may be: a difference (0.02), or a share of the best mean ("20%")
             (default: what `live(epsilon=...)` was given, else "10%"; where rewards may be negative,
             a tenth of their range, or of two sigma).
         quantile

@@ -75,7 +75,7 @@ def check_settings(policy: Policy, **given: Any) -> Settings:
     if window is None and (missing is not None or hold):
         name = "hold" if missing is None else "missing"
         raise ParameterError(
-            f"`{name}` must be left out without `window`, got {shown(given[name])}. Pass `window`, "
+            f"`{name}` needs `window`, got {shown(given[name])}. Pass `window`, "
             f"too: how many seconds a reward may take."
         )
     return Settings(
@@ -100,7 +100,7 @@ def _check_control(control: Any, share: Any) -> tuple[str | int, float] | None:
     if control is None:
         if share != SHARE:
             raise ParameterError(
-                f"`share` must be left out without `control`, whose share of the pulls it is, got "
+                f"`share` needs `control`, whose share of the pulls it is, got "
                 f"{shown(share)}. Pass `control`, too."
             )
         return None

@@ -44,7 +44,7 @@ from manyarms.protocol.parameters import Positive, number
 
 @kernel
 def iterations(horizon: int, beta: float) -> int:
-    r"""Return p, the number of iterations.
+    r"""Return p, the largest number of iterations.
 
     .. math:: p = \lceil \log_2 T^\beta \rceil
 

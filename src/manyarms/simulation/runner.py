@@ -21,7 +21,7 @@ from manyarms.simulation.play import InTurn, Late, Measured, Stretch, late, play
 from manyarms.simulation.players import Player
 from manyarms.simulation.sweep import Cell, informed_policy, new_state
 
-PIECE, SLOW_PIECE = 1 << 20, 1 << 11  # pulls that take some 30 ms: compiled, and in CPython
+PIECE, SLOW_PIECE = 1 << 20, 1 << 11  # pulls in some 30 ms: compiled, and in CPython
 
 
 class Played(NamedTuple):
@@ -45,7 +45,7 @@ class Workspace(NamedTuple):
 
 
 def blocks(count: int, size: int) -> Iterator[range]:
-    """Cut a number of replications into blocks of at most `size`, and of one at least.
+    """Cut a number of replications into blocks of at most `size` (at least one).
 
     >>> list(blocks(5, 2))
     [range(0, 2), range(2, 4), range(4, 5)]
@@ -74,7 +74,7 @@ class Runner:
         self._scale = scale_of(policy, cell.instance.rewards.reward_range)
 
     def new_workspace(self, memory: Memory) -> Workspace:
-        """Make room for a replication that meets as many arms as the memory is made for."""
+        """Make room for a replication that meets at most `memory.arms_met` arms."""
         cell, n_arms, pulls = self._cell, self._cell.instance.n_arms, self._cell.horizon
         state = new_state(self._policy, cell.instance, pulls, memory)
         rewards: InTurn | Late = InTurn()

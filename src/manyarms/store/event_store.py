@@ -166,8 +166,7 @@ class EventStore(Sessions):
         if seq != after:
             if experiment in tails:
                 raise ParameterError(
-                    f"`after_seq` must be {seq}, the last event before it in the same commit, got "
-                    f"{after}."
+                    f"`after_seq` must be {seq}, the last event so far in this commit, got {after}."
                 )
             found = reading.checksum_at(link, experiment, after)
             if found is None:
@@ -275,7 +274,7 @@ class EventStore(Sessions):
     def save_snapshot(self, experiment: int, seq: int, version: str, data: bytes) -> None:
         """Store a snapshot of the state after an event; only the newest two are kept.
 
-        One from before the first event is kept as well: the log begins with it. If this raises,
+        The snapshot before the first event is kept, too: the log begins with it. If this raises,
         the store can be used as before, because the events are all there.
         """
         if len(data) > _MOST:
