@@ -81,8 +81,11 @@ def test_a_target_is_reached_when_the_lower_bound_is_above_it() -> None:
     named.observe(7, 1.0)
     assert not named.verdict(target="7").stop
     for target in ("b", "8"):
-        with pytest.raises(ma.UnknownArmError, match="Unknown arm"):
+        with pytest.raises(ma.UnknownArmError, match="Unknown arm .* number or names an arm"):
             named.verdict(target=target)
+    with_control = ma.MOSS().live(arms=[3, 7], horizon=9, control="now", seed=1)
+    with pytest.raises(ma.UnknownArmError, match='names an arm, or "control"'):
+        with_control.verdict(target="contol")
     with pytest.raises(ma.UnknownArmError, match="Unknown arm 'x'"):
         live.verdict(target="x")
     with pytest.raises(ma.ParameterError, match="`target` must be a number such as 0.7, or the na"):

@@ -30,6 +30,8 @@ def test_names() -> None:
         live.retire(17)
     with pytest.raises(ma.UnknownArmError, match=r"Unknown arm \['red'\]"):
         live.retire([["red"]])  # type: ignore[list-item]
+    with pytest.raises(ma.UnknownArmError, match="Correct the name, or add it"):
+        live.retire("y" * 100)
     with pytest.raises(ma.UnknownArmError) as caught:
         live.retire("y" * 100_000)
     assert len(str(caught.value)) < 200

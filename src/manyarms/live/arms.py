@@ -98,7 +98,9 @@ class ArmNames:
             return ""
         known = {str(near)[:_LONGEST_HINT]: near for near in islice(self.names, _MOST_COMPARED)}
         near = difflib.get_close_matches(name, known, n=1)
-        return f" Did you mean {_short(known[near[0]])}?" if near else ""
+        if near:
+            return f" Did you mean {_short(known[near[0]])}?"
+        return " Correct the name, or add it with `add_arms`."
 
     def fresh(self, arms: Any) -> list[str | int]:
         """Return the names of new arms, or raise."""

@@ -13,7 +13,7 @@ from manyarms.errors import ParameterError, UnknownArmError
 from manyarms.inference.facts import CONTROL, ControlFacts, Facts
 from manyarms.inference.question import Question, asked, is_percentage
 from manyarms.inference.tried_arms import TriedArms
-from manyarms.live.arms import ArmNames, ArmNumbers
+from manyarms.live.arms import ArmNames
 from manyarms.live.calls import Arena
 from manyarms.live.experiment import Experiment
 from manyarms.protocol.policy import recommend
@@ -127,14 +127,12 @@ def _rival_of(arena: Arena, target: str) -> int:
             f"`target` must be a number such as 0.7, or the name of an arm, got {target[:100]!r}. "
             f"To require a share above an arm, name the arm, and pass the share as `margin`."
         )
-    if isinstance(arms, ArmNumbers):
-        return arms.number(int(target) if _is_int(target) else target)
+    number = _is_int(target) and not is_arm  # the names may be integers
     try:
-        return arms.number(target)
-    except UnknownArmError:
-        if _is_int(target):  # names may be integers
-            return arms.number(int(target))
-        raise
+        return arms.number(int(target) if number else target)
+    except UnknownArmError as error:
+        others = 'an arm, or "control"' if control is not None else "an arm"
+        raise UnknownArmError(f"{error} `target` is a number or names {others}.") from None
 
 
 def _is_int(text: str) -> bool:

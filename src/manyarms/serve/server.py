@@ -230,14 +230,16 @@ class _Entry(NamedTuple):
 
 async def _prepared(settings: ServerSettings) -> tuple[EventStore, _Entry]:
     """Open the store, within half a minute; return it, and how to sign in."""
-    end, pause = time.monotonic() + _STARTING, 0.05
+    end, pause, said = time.monotonic() + _STARTING, 0.05, ""
     while True:
         try:
             return await asyncio.to_thread(_prepare, settings)
         except StoreUnavailableError as error:
             if time.monotonic() > end:
                 raise
-            _logger.warning("waiting for the store: %s", error)
+            if str(error) != said:
+                said = str(error)
+                _logger.warning("waiting up to %g s for the store: %s", _STARTING, error)
             await asyncio.sleep(pause)
             pause = min(1.0, 2 * pause)
 
