@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-com
 # Tests start many processes: they need not all compile the same modules.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help test quick quick-rules quick-rooms quick-serve reproduce claims bench attack gpu long lowest newest other-versions check lint types imports unit unit-rules unit-rooms unit-serve unit-no-jit docs build format lock clean
+.PHONY: help test quick quick-rules quick-rooms quick-serve reproduce claims bench attack gpu long lowest newest other-versions check lint types imports unit unit-rules unit-live unit-rooms unit-serve unit-no-jit docs build format lock clean
 
 help:  ## list these targets
 	@echo "Each target installs what it needs into $(VENV)."
@@ -27,11 +27,13 @@ claims: $(PAPER_STAMP)  ## the same, with more runs where a comparison is close
 
 RULES := tests/policies tests/simulation tests/core
 SERVE := tests/serve tests/client
+LIVE := tests/live tests/inference
 
-# Two processors have work all the time: the longest runs begin first, and a third one waits for
-# servers and browsers most of the time. The rooms come after the rules, which compile for them too.
+# Two processors have work until the end: the longest runs begin first, the short ones that need not
+# run any tests come last, and a third one waits for servers, browsers and disks most of the time.
+# The rooms begin when the rules have compiled most of what both need.
 check: lint imports
-	$(MAKE) -j3 unit-rules unit-no-jit unit-serve types docs unit-rooms
+	$(MAKE) -j3 unit-rules unit-no-jit unit-serve unit-live unit-rooms types docs
 
 # For a developer: the fast tests, within a minute; nothing is compiled.
 quick: lint imports  ## run the linters and the fast tests (1 minute)
@@ -59,7 +61,7 @@ imports: $(STAMP)
 	$(BIN)/lint-imports
 
 # With the JIT; conftest.py says which tests run here, which below, and which in both.
-unit: unit-rules unit-serve unit-rooms
+unit: unit-rules unit-serve unit-live unit-rooms
 
 unit-rules: $(STAMP)
 	$(BIN)/python -m pytest -m "not interpreted and not long" $(RULES)
@@ -67,8 +69,11 @@ unit-rules: $(STAMP)
 unit-serve: $(STAMP)
 	$(BIN)/python -m pytest -m "not interpreted and not long" $(SERVE)
 
+unit-live: $(STAMP)
+	$(BIN)/python -m pytest -m "not interpreted and not long" $(LIVE)
+
 unit-rooms: $(STAMP)
-	$(BIN)/python -m pytest -m "not interpreted and not long" $(addprefix --ignore ,$(RULES) $(SERVE))
+	$(BIN)/python -m pytest -m "not interpreted and not long" $(addprefix --ignore ,$(RULES) $(SERVE) $(LIVE))
 
 # Long statistics, kills and crafted files: minutes. A workflow runs them every night.
 long: $(STAMP)  ## run the tests that take minutes, as every night

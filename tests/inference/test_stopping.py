@@ -19,8 +19,8 @@ from tests.fixed import Fixed
 from tests.inference.games import new
 from tests.live.stores import copied
 
-GAMES = 30
-WRONG = 6  # more than these of 30, at 5 %: 0.001
+GAMES = 16
+WRONG = 4  # more than these of 16, at 5 %: 0.0009
 
 
 def first_stop(seed: int, arms: int, pulls: int, mean: float = 0.5, **asked: Any) -> int | None:
@@ -58,7 +58,7 @@ def test_intervals_of_each_arm_alone_would_be_wrong(
     monkeypatch.setattr(
         tried_arms, "spent_error", lambda _, number: np.full(np.shape(number), error)
     )
-    assert stops(24, **game) > WRONG
+    assert stops(GAMES, **game) > WRONG
 
 
 def test_a_target_is_reached_when_the_lower_bound_is_above_it() -> None:

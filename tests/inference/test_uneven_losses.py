@@ -42,12 +42,12 @@ def play(live: ma.Live, pulls: int, lost: Any, dice: random.Random, every: int =
 @pytest.mark.slow
 def test_losses_by_chance_are_no_alarm() -> None:
     wrong = 0
-    for seed in range(80):
+    for seed in range(40):
         dice = random.Random(seed)
         share = dice.choice([0.02, 0.2, 0.7])
         live = ma.Prospector(count_late=True).live(n_arms=40, seed=seed, control="today")
         wrong += play(live, 800, lambda arm, reward: share, dice, every=4) > 0  # noqa: B023
-    assert wrong <= 3, "0.8 are expected at most"
+    assert wrong <= 2, "0.4 are expected at most: more have a probability of 0.8 %"
 
 
 def _evidence(mine: int, others: int, pulls: int, rest: int) -> float:

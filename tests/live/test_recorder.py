@@ -83,10 +83,16 @@ class _AtLine:
         return self.left <= 0
 
 
-def _at_every_line(case: Callable[[int], tuple[bool, bool]]) -> int:
-    """Try a case with line 1, 2, … as long as there are more; return how often it was refused."""
+# In `make test`, something happens at every eleventh line, and every night at each line.
+some_or_all_lines = pytest.mark.parametrize(
+    "apart", [11, pytest.param(1, marks=[pytest.mark.long, pytest.mark.slow])]
+)
+
+
+def _at_lines(apart: int, case: Callable[[int], tuple[bool, bool]]) -> int:
+    """Try a case with line 1, 1 + apart, … while there are more; return how many were refused."""
     refused = 0
-    for line in itertools.count(1):
+    for line in itertools.count(1, apart):
         more, stopped = case(line)
         refused += stopped
         if not more:
@@ -118,11 +124,12 @@ ACTIONS: dict[str, Callable[[ma.Live, list[ma.Pull]], object]] = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.patient
 @pytest.mark.filterwarnings("ignore:Exception ignored in.*FileIO")  # interrupted while closing
+@some_or_all_lines
 @pytest.mark.parametrize("happens", ACTIONS)
 def test_a_recorded_call_interrupted_at_any_line_spoils_nothing(
-    happens: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    happens: str, apart: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Then the handle refuses, or all is in order; and what is recorded goes on."""
     monkeypatch.setattr(recorder, "SNAPSHOT_EVERY", 5)
@@ -150,12 +157,14 @@ def test_a_recorded_call_interrupted_at_any_line_spoils_nothing(
             in_turn(again, 2)
         return more, last is None
 
-    assert _at_every_line(case) > 5
+    assert _at_lines(apart, case) > 5 // apart
     gc.collect()  # files that were left open are told of here, not in a later test
 
 
+@pytest.mark.patient
+@some_or_all_lines
 @pytest.mark.parametrize("happens", ACTIONS)
-def test_a_bare_handle_interrupted_midway_refuses(happens: str) -> None:
+def test_a_bare_handle_interrupted_midway_refuses(happens: str, apart: int) -> None:
     def case(line: int) -> tuple[bool, bool]:
         live = new(ma.MOSS(count_late=True), now=lambda: 1e9)
         pulls = live.ask(3)
@@ -170,14 +179,15 @@ def test_a_bare_handle_interrupted_midway_refuses(happens: str) -> None:
             return more, True
         return more, False
 
-    assert _at_every_line(case) > 5
+    assert _at_lines(apart, case) > 5 // apart
 
 
-@pytest.mark.slow
+@pytest.mark.patient
+@some_or_all_lines
 @pytest.mark.parametrize("recorded", [False, True])
 @pytest.mark.parametrize("happens", ACTIONS)
 def test_a_signal_handler_at_any_line_is_refused_or_sees_a_whole_handle(
-    happens: str, recorded: bool, tmp_path: Path
+    happens: str, recorded: bool, apart: int, tmp_path: Path
 ) -> None:
     def case(line: int) -> tuple[bool, bool]:
         path = tmp_path / f"{line}.db"
@@ -205,12 +215,13 @@ def test_a_signal_handler_at_any_line_is_refused_or_sees_a_whole_handle(
                 assert known(again) == known(live)
         return more, len(seen) == 1
 
-    assert _at_every_line(case) > 10
+    assert _at_lines(apart, case) > 10 // apart
 
 
 @pytest.mark.patient
+@some_or_all_lines
 @pytest.mark.parametrize("look", ["arms", "progress", "__str__"])
-def test_nothing_changes_while_somebody_looks(look: str) -> None:
+def test_nothing_changes_while_somebody_looks(look: str, apart: int) -> None:
     played = new()
     in_turn(played, 5)
 
@@ -233,10 +244,14 @@ def test_nothing_changes_while_somebody_looks(look: str) -> None:
         assert not refused or repr(now) == repr(before)
         return more, refused
 
-    assert _at_every_line(case) > 5
+    assert _at_lines(apart, case) > 5 // apart
 
 
-def test_a_handle_that_a_signal_handler_closes_acknowledges_nothing_more(tmp_path: Path) -> None:
+@pytest.mark.patient
+@some_or_all_lines
+def test_a_handle_that_a_signal_handler_closes_acknowledges_nothing_more(
+    apart: int, tmp_path: Path
+) -> None:
     def case(line: int) -> tuple[bool, bool]:
         live = new(store=tmp_path / f"{line}.db")
         heard: list[ma.Pull] = []
@@ -252,7 +267,7 @@ def test_a_handle_that_a_signal_handler_closes_acknowledges_nothing_more(tmp_pat
             assert set(heard) <= set(again.pending)
         return at_line.left <= 0, refused
 
-    assert _at_every_line(case) > 10
+    assert _at_lines(apart, case) > 10 // apart
 
 
 # Policies that fail

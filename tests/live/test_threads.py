@@ -45,8 +45,8 @@ def _together(count: int, work: Callable[[int], None]) -> None:
 
 
 @pytest.mark.slow
-def test_eight_threads_and_200000_pulls() -> None:
-    pulls, workers = 200_000, 8
+def test_eight_threads_and_80000_pulls() -> None:
+    pulls, workers = 80_000, 8
     live = ma.Quantile().live(n_arms=10**6, horizon=pulls, seed=1)
     in_flight: list[ma.Pull] = []  # shared: whoever comes by tells the reward
     asked: list[list[ma.Pull]] = [[] for _ in range(workers)]

@@ -137,28 +137,29 @@ def test_with_means_below_0_no_arm_is_pulled_again_before_its_first_reward() -> 
 @pytest.mark.compiled
 @pytest.mark.slow
 def test_of_two_arms_the_better_one_is_hardly_ever_given_up() -> None:
-    """Measured: 0.1 % of runs. Five of 1000 or more have a probability below 0.4 %."""
+    """Measured: 0.1 % of runs. Three of 300 or more have a probability below 0.4 %."""
     arms = ma.instances.from_means([0.5, 0.55])
     result = ma.simulate(
-        ma.Prospector(), arms, horizon=20_000, replications=1000, seed=11, checkpoints=1
+        ma.Prospector(), arms, horizon=20_000, replications=300, seed=11, checkpoints=1
     )
-    assert (result.regret[0, :, -1] > 0.9 * 0.05 * 20_000).sum() < 5
+    assert (result.regret[0, :, -1] > 0.9 * 0.05 * 20_000).sum() < 3
 
 
-NIGHTLY = [pytest.param(k / 10, marks=pytest.mark.long) for k in (1, 3, 4, 6, 7, 8)]
+NIGHTLY = [pytest.param(k / 10, 300, marks=pytest.mark.long) for k in (1, 3, 4, 6, 7, 9)]
 
 
 @pytest.mark.compiled
 @pytest.mark.slow
-@pytest.mark.parametrize("alpha", [0.2, 0.5, 0.9, *NIGHTLY])
-def test_figure_2a_at_every_hardness(alpha: float) -> None:
+@pytest.mark.parametrize(("alpha", "runs"), [(0.2, 100), (0.5, 100), (0.8, 300), *NIGHTLY])
+def test_figure_2a_at_every_hardness(alpha: float, runs: int) -> None:
     """It loses less than empMOSS++, and up to 0.5 less than half of it.
 
     By the standard deviations of 1000 runs the closest of these, against empMOSS++ at 0.9, is 4.2
-    standard errors of 300 runs away: other luck would fail with a probability of 1e-5.
+    standard errors of 300 runs away: other luck would fail with a probability of 1e-5. At 0.5 half
+    of empMOSS++'s regret is 6.8 standard errors of 100 runs away.
     """
     arms = planted(n=20_000, alpha=alpha, horizon=50_000)
     both = [ma.Prospector(), ma.EmpMOSSPlusPlus()]
-    result = ma.simulate(both, arms, horizon=50_000, replications=300, seed=1, checkpoints=1)
+    result = ma.simulate(both, arms, horizon=50_000, replications=runs, seed=1, checkpoints=1)
     own, emp = (result.of(name)[:, -1].mean() for name in result.policies)
     assert own < (0.5 if alpha <= 0.5 else 1.0) * emp

@@ -66,10 +66,22 @@ def test_the_page_shows_the_example() -> None:
         assert any(piece.rstrip() in text for text in examples), piece
 
 
+def _is_its_output(output: str) -> bool:
+    return "pull 4: arm" in output and "ss-own-ucb - empmoss++" in output
+
+
+@pytest.mark.slow
+@pytest.mark.compiled
+def test_the_example_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    importlib.import_module("own_policy").main()
+    assert _is_its_output(capsys.readouterr().out)
+
+
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.compiled
 def test_the_example_runs_as_a_script() -> None:
+    """Code in a script is compiled in every process."""
     script = ROOT / "examples" / "own_policy.py"
     done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True)
-    assert "pull 4: arm" in done.stdout
-    assert "ss-own-ucb - empmoss++" in done.stdout
+    assert _is_its_output(done.stdout)

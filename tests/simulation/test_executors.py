@@ -199,6 +199,7 @@ def _laws(*laws: Any) -> Sweep:
 LAWS = (ma.instances.Bernoulli(), Coupons(2.0))
 
 
+@pytest.mark.interpreted
 def test_each_law_is_compiled_before_a_worker_needs_it(monkeypatch: pytest.MonkeyPatch) -> None:
     compiled: list[str] = []
     real = Pool.compile

@@ -183,7 +183,7 @@ def test_the_same_bits_in_pieces_and_for_any_number_of_workers(
 ) -> None:
     def play(workers: int) -> ma.Result:
         return ma.simulate(
-            [ma.MOSSPlusPlus(), ma.EmpMOSSPlusPlus()],
+            [ma.MOSSPlusPlus(), ma.Prospector()],
             INSTANCES["gaussian"],
             horizon=HORIZON,
             replications=4,
@@ -214,6 +214,7 @@ def test_small_problems_stay_within_their_memory(policy: ma.Policy) -> None:
                 assert (result.distinct_arms >= 1).all()
 
 
+@pytest.mark.interpreted
 def test_a_reward_that_never_comes_leaves_only_fresh_arms() -> None:
     result = ma.simulate(ma.MOSS(), planted(n=50, m=5), horizon=60, replications=3, delay=60)
     assert (result.distinct_arms == 50).all()  # and ten of them a second time
