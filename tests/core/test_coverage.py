@@ -75,18 +75,18 @@ def test_students_interval_would_not(name: str, runs: int, at_most: float) -> No
 
 @pytest.mark.parametrize("mean", [0.5, 0.03])
 def test_the_chosen_arms_interval_holds_at_all_times(mean: float) -> None:
-    """200 equal arms: of 100 games at most 17 have a wrong interval, of any arm at any time.
+    """200 equal arms: of 100 experiments at most 17 have a wrong interval, of any arm at any time.
 
     With probability 0.05 each, more than 17 have one with probability 2e-6.
     """
-    alone, chosen, any_arm = BENCHMARK.ever_wrong(mean, games=100)
+    alone, chosen, any_arm = BENCHMARK.ever_wrong(mean, experiments=100)
     assert chosen <= any_arm <= 0.17
     if mean == 0.5:
-        assert alone > 0.5  # arm by arm, the arm that looks best is wrong in most games
+        assert alone > 0.5  # arm by arm, the arm that looks best is wrong in most experiments
 
 
 def test_a_live_handle_keeps_the_promise() -> None:
-    """Of 30 games on 200 equal arms at most 9 ever show a wrong interval.
+    """Of 30 experiments on 200 equal arms at most 9 ever show a wrong interval.
 
     With probability 0.05 each, more than 9 do with probability 1e-6.
     """
