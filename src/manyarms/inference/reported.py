@@ -10,6 +10,7 @@ from manyarms.inference.facts import Facts
 
 DELAYS = (1.0, 10.0, 60.0, 600.0, 3600.0, 6 * 3600.0, 24 * 3600.0)  # ends of bins (seconds)
 _ENOUGH = 30  # rewards (of a bin) before a warning
+_FAILURES = 5  # and about as many successes and failures, or a chi-square is no approximation
 _ALARM = 4.0  # standard deviations; so large because you may look often
 _NEARLY_ALL = 0.99
 
@@ -29,7 +30,7 @@ def count_delay(delays: list[list[float]], delay: float, reward: float) -> None:
 
 def reward_warnings(facts: Facts) -> str:
     """Return warnings about the reported rewards; empty if nothing looks wrong."""
-    late = late_rewards_warning(facts.delays, hold=facts.hold)
+    late = late_rewards_warning(facts.delays, hold=facts.hold, reward_range=facts.reward_range)
     best = only_best_reported(
         facts.reward_range,
         pulls=facts.pulls,
@@ -65,7 +66,12 @@ def only_best_reported(
     )
 
 
-def late_rewards_warning(delays: Sequence[Sequence[float]], *, hold: bool) -> str:
+def late_rewards_warning(
+    delays: Sequence[Sequence[float]],
+    *,
+    hold: bool,
+    reward_range: tuple[float, float] | None = (0.0, 1.0),
+) -> str:
     """Return a warning if the mean reward depends on the delay by more than chance; else "".
 
     `delays` has the number, the sum and the sum of squares of the rewards reported within each
@@ -77,13 +83,15 @@ def late_rewards_warning(delays: Sequence[Sequence[float]], *, hold: bool) -> st
     >>> late_rewards_warning([(1000, 900, 900), (1000, 100, 100)], hold=False)[:35]
     'The mean reward depends on the dela'
     """
-    seen = [(count, total, squares) for count, total, squares in delays if count >= _ENOUGH]
-    if hold or len(seen) < 2:
+    if hold:
         return ""
-    count = sum(s[0] for s in seen)
-    mean = sum(s[1] for s in seen) / count
-    spread = sum(s[2] for s in seen) / count - mean * mean
-    if spread <= 0:
+    enough = _ENOUGH
+    if reward_range is not None and (spread := _pooled(delays)[1]) > 0:
+        width = reward_range[1] - reward_range[0]
+        enough = max(_ENOUGH, math.ceil(_FAILURES * width * width / spread))
+    seen = [bin_ for bin_ in delays if bin_[0] >= enough]
+    mean, spread = _pooled(seen)
+    if len(seen) < 2 or spread <= 0:
         return ""
     between = sum(s[0] * (s[1] / s[0] - mean) ** 2 for s in seen) / spread
     degrees = len(seen) - 1
@@ -96,3 +104,12 @@ def late_rewards_warning(delays: Sequence[Sequence[float]], *, hold: bool) -> st
         "their late rewards are missing. Start the next experiment with `window` and `hold`: then "
         "early and late rewards count at the same time."
     )
+
+
+def _pooled(delays: Sequence[Sequence[float]]) -> tuple[float, float]:
+    """Return the mean and the variance of the rewards of all bins."""
+    count = sum(bin_[0] for bin_ in delays)
+    if count == 0:
+        return 0.0, 0.0
+    mean = sum(bin_[1] for bin_ in delays) / count
+    return mean, sum(bin_[2] for bin_ in delays) / count - mean * mean
