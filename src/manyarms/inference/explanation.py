@@ -32,6 +32,7 @@ from manyarms.inference.outlook import (
 from manyarms.inference.question import QUANTILE, Question
 from manyarms.inference.reported import reward_warnings
 from manyarms.inference.tried_arms import TriedArms
+from manyarms.protocol.recommend import Scale
 
 STOP, GO_ON, SETTLED = "stop", "go on", "settled"
 TOO_EARLY, OUT_OF_PULLS, STOPPED = "too early to say", "out of pulls", "stopped"
@@ -109,7 +110,7 @@ def explain(
         quantile = least_quantile(tried) if step == "wider" else question.quantile or QUANTILE
         advice = getattr(steps, step).format(
             pulls=_rounded_up(pulls),
-            mean=f"{float(f'{mean:.1g}'):g}",
+            mean=_reachable(lower, facts.scale) if step == "easier" else "",
             epsilon=repr(question.epsilon.given),
             quantile=f"{quantile:g}",
         )
@@ -207,8 +208,21 @@ def _left(facts: Facts) -> float:
     return math.inf if facts.horizon is None else facts.horizon - facts.pulls
 
 
+def _reachable(lower: float, scale: Scale) -> str:
+    """Return a target that the arm reaches: its lower bound, rounded down.
+
+    Its distance from the smallest reward has two significant digits.
+
+    >>> _reachable(0.0968, Scale(0.0, 1.0, 0.5)), _reachable(100.587, Scale(100.0, 1.0, 0.5))
+    ('0.096', '100.58')
+    """
+    size = lower - scale.low if scale.width else scale.sigma
+    factor = 10.0 ** (1 - math.floor(math.log10(size)))
+    return f"{math.floor(lower * factor) / factor:.12g}"
+
+
 def _rounded_up(pulls: float) -> int:
-    """Return a number with one digit that is not zero, at least as large.
+    """Round up to one significant digit.
 
     >>> _rounded_up(1001), _rounded_up(3000)
     (2000, 3000)
