@@ -14,11 +14,11 @@ Numbers = NDArray[np.float64]
 _PARTS = np.array([1 / 4, 1 / 2, 3 / 4, 7 / 8, 15 / 16])
 _BLOCK = 1 << 14
 _TINY = 1e-300  # for smaller sums the lower bound is 0
-_NARROWEST = 12.5  # rho; relative to the best mixture, the interval is narrowest at 100 samples
+_NARROWEST = 12.5  # rho; about the value that is best for 100 samples and an error of 5 %
 
 
 def uniform_half_width(count: ArrayLike, sigma: float, *, error: ArrayLike = 0.05) -> Numbers:
-    r"""Return the half width of a confidence interval for a mean, valid at all counts at once.
+    r"""Return the half width of a confidence interval for a mean, valid for all counts at once.
 
     .. math:: \frac{\sigma}{N} \sqrt{(N + \rho) \log\frac{N + \rho}{\rho\,\delta^2}}
 
@@ -41,7 +41,7 @@ def uniform_interval(
     sigma: float = 0.5,
     error: ArrayLike = 0.05,
 ) -> tuple[Numbers, Numbers]:
-    r"""Return a confidence interval for a mean, valid at all counts at once.
+    r"""Return a confidence interval for a mean, valid for all counts at once.
 
     For values in [0, 1], the interval consists of the means :math:`\mu` with
 

@@ -89,8 +89,8 @@ class SQLiteConnection(Connection):
     def _prepare(self, options: Options) -> None:
         """Set up the file; the file of another program is not changed."""
         with self.unchanging():
-            found = self._has_store()
-        if not found:
+            has_store = self._has_store()
+        if not has_store:
             if not options.create:
                 raise StoreDamagedError(f"{self} is empty: there is no store in it.")
             self._create_tables()
