@@ -9,14 +9,14 @@ from collections.abc import Sequence
 from manyarms.inference.facts import Facts
 
 DELAYS = (1.0, 10.0, 60.0, 600.0, 3600.0, 6 * 3600.0, 24 * 3600.0)  # ends of bins (seconds)
-_ENOUGH = 30  # rewards (of a bin) before a warning
-_FAILURES = 5  # and about as many successes and failures, or a chi-square is no approximation
-_ALARM = 4.0  # standard deviations; so large because you may look often
+_ENOUGH = 30  # rewards (of a bin) that a warning needs
+_SUCCESSES = 5  # expected in a bin, and as many failures; with fewer, no chi-square distribution
+_ALARM = 4.0  # standard deviations; large, because verdicts are asked for often
 _NEARLY_ALL = 0.99
 
 
 def no_delays() -> list[list[float]]:
-    """Return empty bins: the number, the sum and the sum of squares of the rewards of each."""
+    """Return empty bins: for each, the number, the sum and the sum of squares of its rewards."""
     return [[0, 0.0, 0.0] for _ in range(len(DELAYS) + 1)]
 
 
@@ -49,8 +49,8 @@ def only_best_reported(
 ) -> str:
     """Return a warning if nearly all rewards are the largest possible, and most are missing.
 
-    This happens if only clicks are reported. Then no arm can look better than another. A pull whose
-    window ended without a reward counts as missing, and so does one that was abandoned.
+    This happens if only clicks are reported. Then no arm can look better than another. Expired and
+    abandoned pulls count as missing.
     """
     missing = pulls - told
     if reward_range is None or told < _ENOUGH or 2 * missing <= pulls:
@@ -72,11 +72,11 @@ def late_rewards_warning(
     hold: bool,
     reward_range: tuple[float, float] | None = (0.0, 1.0),
 ) -> str:
-    """Return a warning if the mean reward depends on the delay by more than chance; else "".
+    """Return a warning if the mean reward depends on the delay by more than chance.
 
     `delays` has the number, the sum and the sum of squares of the rewards reported within each
-    delay, without rewards that were filled in at the end of a window. With `hold`, every reward
-    counts when its window ends, so there is no warning.
+    delay, without the rewards of pulls that expired. With `hold`, every reward counts when its
+    window ends, so there is no warning. Without a warning, the text is empty.
 
     >>> late_rewards_warning([(1000, 900, 900), (1000, 100, 100)], hold=True)
     ''
@@ -88,14 +88,14 @@ def late_rewards_warning(
     enough = _ENOUGH
     if reward_range is not None and (spread := _pooled(delays)[1]) > 0:
         width = reward_range[1] - reward_range[0]
-        enough = max(_ENOUGH, math.ceil(_FAILURES * width * width / spread))
+        enough = max(_ENOUGH, math.ceil(_SUCCESSES * width * width / spread))
     seen = [bin_ for bin_ in delays if bin_[0] >= enough]
     mean, spread = _pooled(seen)
     if len(seen) < 2 or spread <= 0:
         return ""
     between = sum(s[0] * (s[1] / s[0] - mean) ** 2 for s in seen) / spread
     degrees = len(seen) - 1
-    # the chance of a chi-square as large, by Wilson and Hilferty
+    # the chi-square statistic as a normal deviate (Wilson and Hilferty)
     z = ((between / degrees) ** (1 / 3) - (1 - 2 / (9 * degrees))) / math.sqrt(2 / (9 * degrees))
     if z < _ALARM:
         return ""
