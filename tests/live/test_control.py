@@ -136,7 +136,7 @@ def test_replay_compares_its_turns() -> None:
     live = begun()
     events = live._experiment.log = []
     play(live, 15)
-    again = begun()._arena
+    again = begun()._context
     replay(*again, events, "it", None)
     assert snapshot(again.experiment) == known(live)
     own = next(k for k, event in enumerate(events) if event.arm == CONTROL)
@@ -146,7 +146,7 @@ def test_replay_compares_its_turns() -> None:
         [*events[:own], events[own]._replace(arm=3), *events[own + 1 :]],
     ):
         with pytest.raises(ma.SavedFileError, match="is inconsistent"):
-            replay(*begun()._arena, wrong, "it", None)
+            replay(*begun()._context, wrong, "it", None)
 
 
 def test_a_season_goes_on_with_it() -> None:

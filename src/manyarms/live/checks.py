@@ -11,7 +11,7 @@ from manyarms.core.jit import Dispatched, check_bodies
 from manyarms.errors import ParameterError
 from manyarms.protocol.policy import Policy, arrive, layers
 
-ROOM = 1 << 40  # for the pulls of an experiment without a horizon
+MOST_HORIZON = 1 << 40  # for the pulls of an experiment without a horizon
 MOST_REWARD = 1e100  # the sum of squares of such rewards is still a number
 MOST_OF_A_NAME = 40  # letters that say what rewards are
 MOST_FIRST_DRAWS = 1 << 16  # arms that a policy draws at once: half a second, 40 MB
@@ -50,12 +50,12 @@ def check_horizon(policy: Policy, horizon: Any) -> int | None:
             f"`horizon` must be given to {policy}, got None. Pass the total number of "
             f"pulls, or use an anytime policy, such as prospector."
         )
-    return check_int("horizon", horizon, at_least=1, at_most=ROOM)
+    return check_int("horizon", horizon, at_least=1, at_most=MOST_HORIZON)
 
 
 def check_first_draws(policy: Policy, n_arms: int, horizon: Any) -> None:
     """Raise if a policy would draw more arms before its first pull than a call has time for."""
-    pulls = check_horizon(policy, horizon) or ROOM
+    pulls = check_horizon(policy, horizon) or MOST_HORIZON
     draws = policy.first_draws(n_arms=n_arms, pulls=pulls)
     if draws > MOST_FIRST_DRAWS:
         raise ParameterError(

@@ -20,7 +20,7 @@ from manyarms.inference.facts import CONTROL, RECENT
 from manyarms.inference.reported import count_delay, no_delays
 from manyarms.live import kinds
 from manyarms.live.arms import Seats
-from manyarms.live.checks import ROOM, check_can, exchangeable
+from manyarms.live.checks import MOST_HORIZON, check_can, exchangeable
 from manyarms.live.counts import ArmCounts, ControlCounts, PendingPull, in_random_order
 from manyarms.live.course import Course
 from manyarms.live.settings import Settings
@@ -85,7 +85,7 @@ class Experiment:
             self.control = ControlCounts(settings.share, settings.seed)
         self.retired: set[int] = set()
         self.counts: dict[int, ArmCounts] = {}
-        self.pending: Any = SPARSE.records(ROOM, PendingPull)
+        self.pending: Any = SPARSE.records(MOST_HORIZON, PendingPull)
         self.held: dict[int, float] = {}
         self.abandoned: set[int] = set()  # some 65 bytes each
         self.named: set[int] = set()
@@ -119,7 +119,7 @@ class Experiment:
         self.state: Any = None
         if self.n_all == 0:
             return
-        self.state = policy.new_state(SPARSE, n_arms=self.n_all, pulls=horizon or ROOM)
+        self.state = policy.new_state(SPARSE, n_arms=self.n_all, pulls=horizon or MOST_HORIZON)
         check_bodies(self.state, (reset, ask, tell))
         reset(self.state, policy_key(seed, 0), horizon or 0)
 

@@ -14,7 +14,7 @@ from manyarms.inference.facts import CONTROL, ControlFacts, Facts
 from manyarms.inference.question import Question, asked, is_percentage
 from manyarms.inference.tried_arms import TriedArms
 from manyarms.live.arms import ArmNames
-from manyarms.live.calls import Arena
+from manyarms.live.calls import Context
 from manyarms.live.experiment import Experiment
 from manyarms.protocol.policy import recommend
 from manyarms.protocol.recommend import scale_of
@@ -98,7 +98,7 @@ def facts_of(experiment: Experiment, name_of: Callable[[int], Any]) -> Facts:
 
 
 def question_of(
-    arena: Arena,
+    context: Context,
     facts: Facts,
     *,
     epsilon: Any = None,
@@ -107,18 +107,18 @@ def question_of(
     **others: Any,
 ) -> Question:
     """Return what a verdict is asked; without a goal of its own, that of the settings."""
-    changed = arena.experiment.status
+    changed = context.experiment.status
     if epsilon is None and quantile is None and target is None:
         target = changed.get("target")
     if "epsilon" in changed:  # None is the default
         facts = replace(facts, epsilon=changed["epsilon"])
-    rival = _rival_of(arena, target) if isinstance(target, str) else None
+    rival = _rival_of(context, target) if isinstance(target, str) else None
     return asked(facts, epsilon=epsilon, quantile=quantile, target=target, rival=rival, **others)
 
 
-def _rival_of(arena: Arena, target: str) -> int:
+def _rival_of(context: Context, target: str) -> int:
     """Return the number of the arm that a target names; that of the control is `CONTROL`."""
-    arms, control = arena.arms, arena.experiment.settings.control
+    arms, control = context.arms, context.experiment.settings.control
     if control is not None and target in ("control", str(control)):
         return CONTROL
     is_arm = isinstance(arms, ArmNames) and arms.known(target) is not None

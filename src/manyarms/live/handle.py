@@ -25,7 +25,7 @@ from manyarms.inference.uplift import Uplift, check_confidence, uplift_of
 from manyarms.inference.verdict import StopVerdict, give_verdict
 from manyarms.live import calls
 from manyarms.live.arms import ArmNames, arms_of
-from manyarms.live.calls import Arena
+from manyarms.live.calls import Context
 from manyarms.live.experiment import Experiment
 from manyarms.live.facts import question_of, tried_arms_of
 from manyarms.live.html import MOST_ARMS_SHOWN, handle_html
@@ -163,7 +163,7 @@ class Live:
                     f"`name` needs `store`, because it names an experiment in a store, got "
                     f"{name!r}. Pass `store`, too."
                 )
-            self._hold(Arena(Experiment(settings, now), all_arms))
+            self._hold(Context(Experiment(settings, now), all_arms))
             return
         recorded = opened("store", store, durable, create=True)
         try:
@@ -182,16 +182,16 @@ class Live:
             recorded.close()
             raise
 
-    def _hold(self, arena: Arena, recording: Recording | None = None) -> None:
-        self._arena, self._experiment = arena, arena.experiment
+    def _hold(self, context: Context, recording: Recording | None = None) -> None:
+        self._context, self._experiment = context, context.experiment
         self._next_look: float = _LOOK_EVERY
-        self._recorder = Recorder(arena, recording)
+        self._recorder = Recorder(context, recording)
         _handles.add(self)
 
     @classmethod
-    def _of(cls, arena: Arena, recording: Recording | None = None) -> Self:
+    def _of(cls, context: Context, recording: Recording | None = None) -> Self:
         live = cls.__new__(cls)
-        live._hold(arena, recording)
+        live._hold(context, recording)
         return live
 
     # Commands
@@ -229,7 +229,7 @@ class Live:
             warnings.warn(warning, RewardWarning, stacklevel=3)
 
     def _tried_arms(self) -> TriedArms:
-        return tried_arms_of(self._experiment, self._arena.arms.name)
+        return tried_arms_of(self._experiment, self._context.arms.name)
 
     def tell(self, pull: Pull | int, reward: float, *, again: str = "refuse") -> None:
         """Report the reward of a pull, now or later, in any order.
@@ -381,21 +381,21 @@ class Live:
     @property
     def n_arms(self) -> int:
         """The number of arms now, without retired ones."""
-        with self._recorder.looking() as arena:
-            return arena.experiment.n_arms
+        with self._recorder.looking() as context:
+            return context.experiment.n_arms
 
     @property
     def pulls(self) -> int:
         """The number of pulls asked for, without those of the control."""
-        with self._recorder.looking() as arena:
-            return arena.experiment.pulls
+        with self._recorder.looking() as context:
+            return context.experiment.pulls
 
     @property
     def pending(self) -> list[Pull]:
         """The pulls whose reward was not told yet, in the order of asks."""
-        with self._recorder.looking() as arena:
-            pending, held = arena.experiment.pending, arena.experiment.held
-            return [Pull(arena.name(p.arm), n) for n, p in pending.items() if n not in held]
+        with self._recorder.looking() as context:
+            pending, held = context.experiment.pending, context.experiment.held
+            return [Pull(context.name(p.arm), n) for n, p in pending.items() if n not in held]
 
     def recommend(self) -> ArmEstimate:
         """Return the arm to deploy, by the same rule as in simulations.
@@ -475,10 +475,10 @@ class Live:
             How much better than what `target` names: a number, or a share of its mean such as "5%"
             (default: 0).
         """
-        with self._recorder.looking() as arena:
+        with self._recorder.looking() as context:
             tried = self._tried_arms()
             question = question_of(
-                arena,
+                context,
                 tried.facts,
                 epsilon=epsilon,
                 quantile=quantile,
@@ -486,7 +486,7 @@ class Live:
                 target=target,
                 margin=margin,
             )
-            stopped = arena.experiment.status.get("state") == "stopped"
+            stopped = context.experiment.status.get("state") == "stopped"
             return give_verdict(tried, question, stopped=stopped)
 
     @by_name
@@ -530,9 +530,9 @@ class Live:
         number
             The number, from 0.
         """
-        with self._recorder.looking() as arena:
-            return arena.name(
-                check_int("number", number, at_least=CONTROL, at_most=arena.arms.count - 1)
+        with self._recorder.looking() as context:
+            return context.name(
+                check_int("number", number, at_least=CONTROL, at_most=context.arms.count - 1)
             )
 
     def to_dataframe(self, *, library: Library | None = None) -> Any:
@@ -604,11 +604,11 @@ class Live:
 
         A stopped experiment cannot be resumed.
         """
-        with self._recorder.looking() as arena:
+        with self._recorder.looking() as context:
             recording = self._recorder.recording
             found = None if recording is None else recording.store.find(recording.record.name)
             if found is not None:  # the service may have changed it meanwhile
-                arena.experiment.status = dict(found.state)
+                context.experiment.status = dict(found.state)
 
         def keep(status: dict[str, Any]) -> None:
             if recording is not None:
@@ -628,9 +628,9 @@ class Live:
             The file to write. If it exists, it is replaced; it must not be open elsewhere.
         """
         target = check_path("path", path)
-        with self._recorder.looking() as arena, path_errors(target):
+        with self._recorder.looking() as context, path_errors(target):
             recording = self._recorder.recording
-            save(arena, target, NAME if recording is None else recording.record.name)
+            save(context, target, NAME if recording is None else recording.record.name)
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
         """Refuse `copy`, `deepcopy` and `pickle`."""

@@ -13,7 +13,7 @@ from manyarms.core.files import path_errors, replacing
 from manyarms.core.gc_pause import gc_paused
 from manyarms.errors import DuplicateNameError, ManyarmsError, ParameterError, SavedFileError
 from manyarms.live.arms import ArmNames, ArmNumbers, Arms
-from manyarms.live.calls import Arena
+from manyarms.live.calls import Context
 from manyarms.live.experiment import Experiment
 from manyarms.live.recorder import Recording
 from manyarms.live.replaying import replay
@@ -54,7 +54,7 @@ def begin_or_continue(
     *,
     seed_given: bool,
     now: Clock = time.time,
-) -> tuple[Arena, Recording]:
+) -> tuple[Context, Recording]:
     """Begin an experiment in a store, or continue it if its settings are the recorded ones."""
     check_name(name, LONGEST_EXPERIMENT_NAME, "experiment")
     record = store.find(name)
@@ -79,16 +79,16 @@ def begin_or_continue(
 
 def _begin(
     store: EventStore, name: str, settings: Settings, arms: Arms, now: Clock
-) -> tuple[Arena, Recording]:
+) -> tuple[Context, Recording]:
     experiment = Experiment(settings, now)
     names = arms.names if isinstance(arms, ArmNames) else ()
     record = store.create(name, settings.to_spec(), map(str, names))
-    return Arena(experiment, arms), Recording(store, record, saved=0, arms=arms.count)
+    return Context(experiment, arms), Recording(store, record, saved=0, arms=arms.count)
 
 
 def continue_experiment(
     store: EventStore, name: str | None, policy: Policy | None, now: Clock = time.time
-) -> tuple[Arena, Recording]:
+) -> tuple[Context, Recording]:
     """Continue an experiment; its name may be left out if the store has no other."""
     record = find_experiment(store, name)
     settings = settings_from(record.spec, policy, _what(store, record))
@@ -155,14 +155,14 @@ def _continued(
     names: Sequence[Any],
     policy: Policy | None,
     now: Clock,
-) -> tuple[Arena, Recording]:
+) -> tuple[Context, Recording]:
     """Load the newest snapshot that can be used, and replay the events after it."""
     errors = []
     for found in _starts(store, record):
         try:
-            arena = _replayed_from(store, record, settings, names, found, policy, now)
+            context = _replayed_from(store, record, settings, names, found, policy, now)
             saved = 0 if found is None else found.seq
-            return arena, Recording(store, record, saved=saved, arms=arena.arms.count)
+            return context, Recording(store, record, saved=saved, arms=context.arms.count)
         except SavedFileError as error:
             errors.append(error)
             _logger.warning("%s Trying an older snapshot or the whole log.", error)
@@ -177,7 +177,7 @@ def _replayed_from(
     found: Snapshot | None,
     policy: Policy | None,
     now: Clock,
-) -> Arena:
+) -> Context:
     """Load a snapshot, or start a new experiment, and replay the events after it."""
     what, seq = _what(store, record), 0 if found is None else found.seq
     with gc_paused():
@@ -186,10 +186,10 @@ def _replayed_from(
         arms = _arms_for(settings, names)
         replay(experiment, arms, store.events(record.id, seq), what, policy)
     if isinstance(arms, ArmNumbers):
-        return Arena(experiment, ArmNumbers(experiment.n_all))
+        return Context(experiment, ArmNumbers(experiment.n_all))
     if arms.count != experiment.n_all:
         raise SavedFileError(f"{what} has {arms.count} names for {experiment.n_all} arms.")
-    return Arena(experiment, arms)
+    return Context(experiment, arms)
 
 
 def _starts(store: EventStore, record: ExperimentRecord) -> Iterator[Snapshot | None]:
@@ -224,14 +224,14 @@ def _arms_for(settings: Settings, names: Sequence[Any]) -> Arms:
     return ArmNames(names) if settings.names is not None else ArmNumbers(MOST_ARMS)
 
 
-def save(arena: Arena, path: Path, name: str) -> None:
+def save(context: Context, path: Path, name: str) -> None:
     """Write an experiment without its history to a new file, which replaces one that is there."""
-    settings = arena.experiment.settings
-    names = arena.arms.names if isinstance(arena.arms, ArmNames) else ()
+    settings = context.experiment.settings
+    names = context.arms.names if isinstance(context.arms, ArmNames) else ()
     with replacing(path) as part, open_store(part) as store:
-        spec, state = settings.to_spec(), arena.experiment.status | {"saved": True}
+        spec, state = settings.to_spec(), context.experiment.status | {"saved": True}
         record = store.create(name, spec, map(str, names), state=state)
-        store.save_snapshot(record.id, 0, CODE_VERSION, snapshot(arena.experiment))
+        store.save_snapshot(record.id, 0, CODE_VERSION, snapshot(context.experiment))
         store.close()
         make_replaceable(path)
 

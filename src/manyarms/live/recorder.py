@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 from manyarms.errors import ManyarmsError, StoreError, TurnError
 from manyarms.live import calls
 from manyarms.live.arms import ArmNames
-from manyarms.live.calls import Arena
+from manyarms.live.calls import Context
 from manyarms.live.experiment import Experiment
 from manyarms.live.replaying import blame_loaded_state
 from manyarms.live.snapshots import CODE_VERSION, snapshot
@@ -49,17 +49,17 @@ class Recording:
     def __str__(self) -> str:
         return f"{self.store}, experiment {self.record.name!r}"
 
-    def append(self, arena: Arena, events: Sequence[Event]) -> None:
+    def append(self, context: Context, events: Sequence[Event]) -> None:
         """Commit events, and the names of the arms that they add."""
         names: list[tuple[int, str]] = []
-        if arena.arms.count > self._named:
-            if isinstance(arena.arms, ArmNames):
-                fresh = arena.arms.names[self._named :]
+        if context.arms.count > self._named:
+            if isinstance(context.arms, ArmNames):
+                fresh = context.arms.names[self._named :]
                 names = [(self._named + k, str(name)) for k, name in enumerate(fresh)]
-            self._named = arena.arms.count
+            self._named = context.arms.count
         self.store.commit([_new(Append, (self.record.id, events[0].seq - 1, events, names, ()))])
-        if snapshot_is_due(arena.experiment, events[-1].seq - self.saved):
-            self.snapshot(arena.experiment)
+        if snapshot_is_due(context.experiment, events[-1].seq - self.saved):
+            self.snapshot(context.experiment)
 
     def snapshot(self, experiment: Experiment) -> None:
         """Store a snapshot; if that fails, the log has everything."""
@@ -84,16 +84,16 @@ class Recorder:
     lock of its own thread would let in, and all that come after one was interrupted midway.
     """
 
-    __slots__ = ("_arena", "_process", "_recording", "_refusal", "doing", "lock")
+    __slots__ = ("_context", "_process", "_recording", "_refusal", "doing", "lock")
 
-    def __init__(self, arena: Arena, recording: Recording | None = None) -> None:
-        self._arena, self._recording = arena, recording
+    def __init__(self, context: Context, recording: Recording | None = None) -> None:
+        self._context, self._recording = context, recording
         self.lock = threading.RLock()
         self.doing: str | None = None
         self._refusal = ""  # why nothing goes on, once that is so
         self._process = 0 if recording is None else os.getpid()  # that opened the store
         if recording is not None:
-            arena.experiment.log = []
+            context.experiment.log = []
 
     @property
     def recording(self) -> Recording | None:
@@ -107,13 +107,13 @@ class Recorder:
         store, shuts the handle.
         """
         with self.lock:
-            if self._arena.experiment.window is not None and call is not calls.expire:
+            if self._context.experiment.window is not None and call is not calls.expire:
                 self.do(calls.expire)
             if self.doing is not None:
                 self._refuse()
             try:
                 self.doing = _LOOKING
-                change = call(self._arena, *given)
+                change = call(self._context, *given)
                 if change is None:
                     return None
                 self.doing = call.__name__
@@ -135,13 +135,13 @@ class Recorder:
             return
         what = f"`{self.doing}`"
         self._stop(f"{what} was interrupted by {error!r}. {self._way_out()}")
-        experiment = self._arena.experiment
+        experiment = self._context.experiment
         if isinstance(error, Exception) and experiment.from_file:
             with blame_loaded_state(experiment, what):
                 raise error
 
     def _append(self) -> None:
-        experiment, recording = self._arena.experiment, self._recording
+        experiment, recording = self._context.experiment, self._recording
         events, experiment.log = experiment.log or [], []
         if recording is None:  # closed by a signal handler, or left to the parent by a fork
             self._stop(self._refusal)
@@ -149,7 +149,7 @@ class Recorder:
         if not events:  # an empty list of arms
             return
         try:
-            recording.append(self._arena, events)
+            recording.append(self._context, events)
         except BaseException as error:
             why = str(error) if isinstance(error, StoreError) else repr(error)
             refusal = f"{recording} was not written: {why} {self._way_out()}"
@@ -161,24 +161,24 @@ class Recorder:
             raise
 
     @contextlib.contextmanager
-    def looking(self) -> Iterator[Arena]:
+    def looking(self) -> Iterator[Context]:
         """Refuse changes while the experiment is read; end windows that are over before.
 
         A closed handle may still be read, and one whose store has failed.
         """
         with self.lock:
-            if self._arena.experiment.window is not None and self.doing is None:
+            if self._context.experiment.window is not None and self.doing is None:
                 self.do(calls.expire)
             before = self.doing
             if before not in (None, _CLOSED, _NOT_KEPT):
                 self._refuse()
             self.doing = _LOOKING
             try:
-                yield self._arena
+                yield self._context
             except ManyarmsError:
                 raise
             except Exception as error:
-                with blame_loaded_state(self._arena.experiment, "The call"):
+                with blame_loaded_state(self._context.experiment, "The call"):
                     raise error
             finally:
                 if self.doing is _LOOKING:
@@ -197,7 +197,7 @@ class Recorder:
                 f"{recording} is closed. Open it again with load(...)."
             )
             self._recording = None
-            recording.close(self._arena.experiment, whole=whole)
+            recording.close(self._context.experiment, whole=whole)
 
     def forked(self) -> None:
         """Give up the store after a fork. The lock is new: its owner stayed in the parent."""

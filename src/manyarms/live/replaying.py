@@ -11,7 +11,7 @@ from manyarms.errors import ParameterError, SavedFileError, TurnError, UnknownAr
 from manyarms.inference.facts import CONTROL
 from manyarms.live import calls
 from manyarms.live.arms import ArmNumbers, Arms
-from manyarms.live.calls import Arena
+from manyarms.live.calls import Context
 from manyarms.live.checks import check_reward
 from manyarms.live.experiment import Experiment
 from manyarms.live.kinds import (
@@ -43,7 +43,7 @@ def replay(
     """
     now, at = experiment.now, 0.0
     experiment.now = lambda: at
-    replayed = _Replay(Arena(experiment, arms), what, policy)
+    replayed = _Replay(Context(experiment, arms), what, policy)
     try:
         with blame_loaded_state(experiment, what):
             for event in events:
@@ -55,9 +55,9 @@ def replay(
 
 
 class _Replay:
-    def __init__(self, arena: Arena, what: str, policy: Policy | None) -> None:
-        self._arena, self._what, self._policy = arena, what, policy
-        self._experiment = arena.experiment
+    def __init__(self, context: Context, what: str, policy: Policy | None) -> None:
+        self._context, self._what, self._policy = context, what, policy
+        self._experiment = context.experiment
         self._rules: dict[str, Callable[[Event], None]] = {
             ASKED: self._ask,
             TOLD: self._tell,
@@ -153,7 +153,7 @@ class _Replay:
 
     def _add(self, event: Event) -> None:
         count = check_int("count", (event.detail or {}).get("count"), at_least=1)
-        if self._experiment.n_all + count > self._arena.arms.count:
+        if self._experiment.n_all + count > self._context.arms.count:
             raise ParameterError(f"{count} arms were added, but fewer have names.")
         if self._experiment.n_all:
             self._experiment.check_can(arrive)
@@ -168,9 +168,9 @@ class _Replay:
         calls.restore(self._numbered, event.arm)()
 
     @property
-    def _numbered(self) -> Arena:
+    def _numbered(self) -> Context:
         """The arms of this moment, called by number."""
-        return Arena(self._experiment, ArmNumbers(self._experiment.n_all))
+        return Context(self._experiment, ArmNumbers(self._experiment.n_all))
 
     def _arm(self, event: Event) -> int:
         if event.arm is None or not 0 <= event.arm < self._experiment.n_all:
@@ -181,7 +181,7 @@ class _Replay:
         detail: dict[str, Any] = event.detail or {}
         limits = self._experiment.settings.reward_range
         policy = recorded_policy(detail["policy"], self._policy, limits, self._what)
-        calls.season(self._arena, policy, detail["horizon"], detail["seed"])()
+        calls.season(self._context, policy, detail["horizon"], detail["seed"])()
 
 
 @contextlib.contextmanager

@@ -242,7 +242,7 @@ async def _come_or_go(
 def _called(one: ServedExperiment, arm: str) -> Any:
     """Return an arm as the experiment calls it, or refuse."""
     with as_refusals():
-        return one.arena.name(number_of(one.look, arm))
+        return one.context.name(number_of(one.look, arm))
 
 
 async def observe(service: Service, request: Request) -> Response:
