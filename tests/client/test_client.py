@@ -155,7 +155,7 @@ def test_what_is_the_services_own(url: str) -> None:
     assert remote.n_arms == 4
     remote.retire("new one")
     assert remote.n_arms == 3
-    with pytest.raises(ma.TurnError, match="Cannot retire arm 'new one': it is retired already"):
+    with pytest.raises(ma.TurnError, match="Cannot retire arm 'new one': it is already retired"):
         remote.retire("new one")
     with pytest.raises(ma.UnknownArmError, match="Unknown arm 'nobody'"):
         remote.retire("nobody")

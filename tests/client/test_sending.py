@@ -248,7 +248,7 @@ def test_what_a_standby_did_not_do_was_not_done_before() -> None:
     """A tell that comes again is refused, unless it may be ours."""
     again = Answer(200, {"results": [{"pull": 1, "applied": False}]})
     for first, refused in ((STANDBY, True), (REFUSED, True), (SILENT, False), (UNKNOWN, False)):
-        error: Any = pytest.raises(ma.TurnError, match="was told already")
+        error: Any = pytest.raises(ma.TurnError, match="has already been told")
         with error if refused else contextlib.nullcontext():
             Script([first, again]).remote(A, B).tell(1, 1.0)
 

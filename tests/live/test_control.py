@@ -99,7 +99,7 @@ def test_its_pulls_are_told_as_others_are() -> None:
     assert control is not None
     assert (control.told, control.total, control.abandoned) == (3, 2.0, 1)
     assert not set(own[:4]) & set(live.pending)
-    for pull, said in ((own[0], "told already"), (own[3], "was abandoned")):
+    for pull, said in ((own[0], "already been told"), (own[3], "was abandoned")):
         with pytest.raises(ma.TurnError, match=said):
             live.tell(pull, 1.0)
         live.tell(pull, 1.0, again="ignore")

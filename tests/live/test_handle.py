@@ -42,7 +42,7 @@ def test_tells_that_are_not_due_change_nothing() -> None:
     ):
         live.tell(wrong, 1.0)
     live.tell(pull, 1.0)
-    with pytest.raises(ma.TurnError, match=r"Cannot tell pull 0: its reward was told already"):
+    with pytest.raises(ma.TurnError, match=r"Cannot tell pull 0: its reward has already been told"):
         live.tell(pull, 1.0)
     live.tell(pull, 1.0, again="ignore")
     assert live.pending == []

@@ -22,7 +22,7 @@ def test_names() -> None:
     assert live.n_arms == 9
     live.retire("🍎 apple")
     assert live.n_arms == 8
-    with pytest.raises(ma.TurnError, match="Cannot retire arm '🍎 apple': it is retired already"):
+    with pytest.raises(ma.TurnError, match="Cannot retire arm '🍎 apple': it is already retired"):
         live.retire("🍎 apple")
     with pytest.raises(ma.UnknownArmError, match=r"Unknown arm 'rad'. Did you mean 'red'\?"):
         live.retire("rad")

@@ -489,7 +489,7 @@ class Remote(Client):
         """
         answer = yield self._calls.send("POST", "/retirements", {"arm": str(arm)})
         if not (answer.body["applied"] or answer.repeated):
-            raise TurnError(f"Cannot retire arm {arm!r}: it is retired already.")
+            raise TurnError(f"Cannot retire arm {arm!r}: it is already retired.")
 
     @carried_out
     def restore(self: Client, arm: str | int, **limits: Unpack[Limits]) -> Plan[None]:

@@ -1,9 +1,8 @@
 """The rules of each call of a handle: a check that may refuse, and then a change.
 
-A function here looks at the experiment and at what it was given. It raises where it refuses, and
-changes nothing in any case: it returns the change, a function to be called next, or None where
-there is nothing to do. So an error before the change is a refusal, and an error within it leaves
-the experiment half changed.
+Each function checks its arguments, and raises if it refuses them. It changes nothing: it returns
+the change, a function to call next, or None if there is nothing to do. So an error before the
+change is a refusal, and an error in the change leaves the experiment half changed.
 
     change = calls.tell(context, pull, 1.0)  # may refuse
     if change is not None:
@@ -34,7 +33,7 @@ from manyarms.protocol.registry import described_policy
 T = TypeVar("T")
 Change: TypeAlias = Callable[[], T]
 
-MOST_PULLS = 1_000_000  # of one ask: some 300 bytes each
+MOST_PULLS = 1_000_000  # of one ask; about 300 bytes each
 _new = tuple.__new__
 
 
@@ -86,7 +85,7 @@ def _ask_some(context: Context, count: int, most: int) -> list[Pull]:
 
 
 def check_running(experiment: Experiment) -> None:
-    """Raise if an experiment was paused or stopped in the service."""
+    """Raise if the experiment was paused or stopped in the service."""
     state = experiment.status.get("state", "running")
     if state == "paused":
         raise TurnError(
@@ -107,13 +106,13 @@ def _check_has_arms(experiment: Experiment) -> None:
 
 
 def _check_left(experiment: Experiment, count: int) -> None:
-    """Raise unless the horizon has room for so many pulls."""
+    """Raise if fewer than `count` pulls of the horizon are left."""
     left = experiment.left
     if left is None or count <= left:
         return
     message = (
         f"Cannot ask: all {experiment.pulls} pulls of the horizon are made. For more pulls, "
-        f"begin a season, which keeps all rewards; the policy prospector needs no horizon."
+        f"begin a season, which keeps the estimates; the policy prospector needs no horizon."
     )
     if left > 0:
         message = (
@@ -154,19 +153,19 @@ def _tell_all(experiment: Experiment, values: dict[int, float]) -> None:
 
 
 def abandon(context: Context, pull: Any, again: str = "refuse") -> Change[None] | None:
-    """Return a change that gives up a pull; None if it has ended and `again` is "ignore"."""
+    """Return a change that abandons a pull; None if it has ended and `again` is "ignore"."""
     number = _pending(context, pull, again, "abandon")
     return None if number is None else partial(context.experiment.abandon, number)
 
 
 def expire(context: Context) -> Change[None] | None:
-    """Return a change that ends the pulls whose windows are over; None if there are none."""
+    """Return a change that expires the pulls whose windows have ended; None if there are none."""
     overdue = context.experiment.overdue()
     return partial(_each, context.experiment.expire, overdue) if overdue else None
 
 
 def observe(context: Context, arm: Any, rewards: Any) -> Change[None] | None:
-    """Return a change that keeps rewards of an arm which no pull earned."""
+    """Return a change that records observed rewards of an arm; None if there are none."""
     limits = context.experiment.settings.reward_range
     several = rewards if isinstance(rewards, Iterable) else [rewards]
     values = [check_reward(reward, limits, "observe") for reward in several]
@@ -175,14 +174,14 @@ def observe(context: Context, arm: Any, rewards: Any) -> Change[None] | None:
 
 
 def add_arms(context: Context, arms: Any) -> Change[Sequence[Any]]:
-    """Return a change that adds arms, and returns their names."""
+    """Return a change that adds arms and returns their names."""
     experiment, names = context.experiment, context.arms.fresh(arms)
     _check_can_add(experiment, len(names))
     return partial(_add, context, names)
 
 
 def _check_can_add(experiment: Experiment, count: int) -> None:
-    """Raise unless so many arms can be added."""
+    """Raise unless `count` arms can be added."""
     if experiment.n_all == 0:
         check_first_draws(experiment.policy, max(1, count), experiment.horizon)
     else:
@@ -197,14 +196,14 @@ def _add(context: Context, names: Any) -> Any:
 
 
 def retire(context: Context, arms: Any) -> Change[None]:
-    """Return a change that retires an arm or several; if one is refused, none is retired."""
+    """Return a change that retires one or several arms; if one is refused, none is retired."""
     experiment = context.experiment
     experiment.check_can(retire_arm)
     chosen = _numbers(context, arms)
     for number in chosen:
         if number in experiment.retired:
             name = context.arms.name(number)
-            message = f"Cannot retire arm {name!r}: it is retired already."
+            message = f"Cannot retire arm {name!r}: it is already retired."
             raise TurnError(message, reason="retired", arm=name)
     if experiment.n_arms <= len(chosen):
         what = f"{len(chosen)} arms: none would be left"
@@ -215,7 +214,7 @@ def retire(context: Context, arms: Any) -> Change[None]:
 
 
 def restore(context: Context, arms: Any) -> Change[None]:
-    """Return a change that brings a retired arm back, or several; all of them, or none."""
+    """Return a change that restores one or several arms; if one is refused, none is restored."""
     experiment = context.experiment
     experiment.check_can(arrive)
     chosen = _numbers(context, arms)
@@ -228,7 +227,7 @@ def restore(context: Context, arms: Any) -> Change[None]:
 
 
 class SyncPlan(NamedTuple):
-    """What a sync has to do: names of arms to add, and numbers of arms to restore and to retire."""
+    """The names of the arms to add, and the numbers of the arms to restore and to retire."""
 
     new: list[Any]
     back: list[int]
@@ -236,7 +235,7 @@ class SyncPlan(NamedTuple):
 
 
 def plan_sync(context: Context, arms: Any) -> SyncPlan:
-    """Return what has to be done so that exactly these arms are in play, or raise."""
+    """Return what must be done to make exactly these arms available, or raise."""
     experiment, names = context
     if not isinstance(names, ArmNames):
         raise ParameterError(
@@ -261,9 +260,9 @@ def plan_sync(context: Context, arms: Any) -> SyncPlan:
 
 
 def sync_arms(context: Context, arms: Any) -> Change[SyncedArms]:
-    """Return a change after which exactly these arms are in play, and which returns what it did.
+    """Return a change that makes exactly these arms available, and returns what it did.
 
-    New arms come first and missing ones go last, so that the experiment is never without arms.
+    Arms are added first and retired last, so that the experiment always has an arm.
     """
     return partial(_sync, context, plan_sync(context, arms))
 
@@ -307,7 +306,7 @@ def _check_can_retire(policy: Policy, state: Any) -> None:
 
 
 def resume(context: Context, keep: Callable[[dict[str, Any]], None]) -> Change[None] | None:
-    """Return a change that ends a pause, which `keep` stores; None if there is none."""
+    """Return a change that ends a pause; None if there is none. `keep` stores the new status."""
     if context.experiment.status.get("state", "running") == "running":
         return None
     if context.experiment.status["state"] == "stopped":
@@ -335,7 +334,7 @@ def _pending(context: Context, pull: Any, again: str, verb: str) -> int | None:
     """Return the number of a pending pull; None if it has ended and that may be ignored."""
     if again != "refuse":
         check_choice("again", again, ("refuse", "ignore"))
-    whole = type(pull) is Pull  # else only its id is known
+    whole = type(pull) is Pull  # otherwise only its id is known
     number = pull.id if whole else pull
     if type(number) is not int:
         fix = "Pass a pull that was asked for, or its id."
@@ -346,19 +345,19 @@ def _pending(context: Context, pull: Any, again: str, verb: str) -> int | None:
     if found is None or (verb == "tell" and number in context.experiment.held):
         _check_ended(context.experiment, number, again, verb)
         return None
-    if whole and pull.arm != (ours := context.name(found.arm)):
+    if whole and pull.arm != (arm := context.name(found.arm)):
         raise TurnError(
             f"Cannot {verb} pull {number} of arm {pull.arm!r}: pull {number} of this experiment is "
-            f"of arm {ours!r}. Use the experiment that returned the pull.",
+            f"of arm {arm!r}. Use the experiment that returned the pull.",
             reason="other arm",
             pull=number,
-            arm=ours,
+            arm=arm,
         )
     return number
 
 
 def _check_ended(experiment: Experiment, number: int, again: str, verb: str) -> None:
-    """Raise unless a pull that is not pending has ended, and that may be ignored."""
+    """Raise unless a pull that is not pending has ended, and `again` allows that."""
     if not 0 <= number < experiment.next:
         last = (
             f"The last pull is {experiment.next - 1}."
@@ -378,8 +377,8 @@ def _check_ended(experiment: Experiment, number: int, again: str, verb: str) -> 
 
 
 def already_ended(verb: str, number: int, *, gone: bool, window: str = "") -> TurnError:
-    """Return the error of a tell or an abandon of a pull that was told, or is gone."""
-    done = "it was abandoned" if gone else "its reward was told already"
+    """Return the error for a pull that was already told, or was abandoned (`gone`)."""
+    done = "it was abandoned" if gone else "its reward has already been told"
     return TurnError(
         f"Cannot {verb} pull {number}: {done}{window}. Pass again='ignore' if you retry.",
         reason="abandoned" if gone else "told",
@@ -388,12 +387,12 @@ def already_ended(verb: str, number: int, *, gone: bool, window: str = "") -> Tu
 
 
 def nothing_to_recommend() -> TurnError:
-    """Return the error of a recommendation before the first reward."""
-    return TurnError("Cannot recommend an arm: no reward has been told yet for any arm in play.")
+    """Return the error for a recommendation before the first reward."""
+    return TurnError("Cannot recommend an arm: no reward has been told yet for an available arm.")
 
 
 def in_list(place: int, pull: Any) -> str:
-    """Return how messages name an entry of a list of rewards."""
+    """Return the name of an entry of a list of rewards, for messages."""
     return f"rewards[{place}], of pull {pull.id if isinstance(pull, Pull) else shown(pull)}"
 
 

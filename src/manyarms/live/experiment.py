@@ -431,7 +431,7 @@ class Experiment:
     def restore(self, arm: int) -> None:
         """Bring a retired arm back: the policy draws it next, as a fresh arm."""
         self.retired.remove(arm)
-        self.seats.come_back(arm)
+        self.seats.move_to_new_seat(arm)
         arrive(self.state, 1)
         self.drawn_next[arm] = None
         if arm not in self.counts and arm not in self.named:
