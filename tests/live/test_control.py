@@ -128,7 +128,7 @@ def test_it_outlives_the_process(place: str, tmp_path: Path) -> None:
         assert live.pending == expected.pending
         assert live.arms() == expected.arms()
     for other in (None, "old"):
-        with pytest.raises(ma.ParameterError, match="control is 'current' there, and"):
+        with pytest.raises(ma.ParameterError, match="control is 'current' in the store, and"):
             begun(other, store=store, name=name)
 
 

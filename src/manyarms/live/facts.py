@@ -108,7 +108,7 @@ def question_of(
 ) -> Question:
     """Return the question of a verdict.
 
-    If it has no `epsilon`, `quantile` or `target`, those of the experiment apply.
+    If neither `epsilon`, `quantile` nor `target` is given, the target of the experiment applies.
     """
     changed = context.experiment.status
     if epsilon is None and quantile is None and target is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 ASKED = "asked"  # a pull; before it, the policy was told `used` known rewards
 TOLD = "told"  # a reward
 HELD = "held"  # a reward that counts when the window of its pull ends
-EXPIRED = "expired"  # the end of a pull's window without a reward; it gets `missing`, if that is set
+EXPIRED = "expired"  # a pull's window ended without a reward; it gets `missing`, if that is set
 ABANDONED = "abandoned"  # a pull
 OBSERVED = "observed"  # a reward that did not come from a pull
 USED = "used"  # the policy was told `count` known rewards
