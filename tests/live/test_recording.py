@@ -67,9 +67,9 @@ def test_the_same_script_begins_and_continues(tmp_path: Path) -> None:
         ({"policy": ma.Prospector()}, "policy is 'moss' in the store, and 'prospector' was given"),
         ({"horizon": 9}, "horizon is 500 in the store, and 9 was given"),
         ({"seed": 2}, "seed is 1 in the store, and 2 was given"),
-        ({"reward_range": (0, 2)}, r"range is \(0.0, 1.0\) in the store, and \(0.0, 2.0\) was given"),
-        ({"control": "now", "window": 60}, "None in the store, and 'now' was given; window is None"),
-        ({"arms": ["red", "black"]}, "'blue' in the store, and 'black' was given; change arms with"),
+        ({"reward_range": (0, 2)}, r"\(0.0, 1.0\) in the store, and \(0.0, 2.0\) was given"),
+        ({"control": "now", "window": 60}, "None in the store, and 'now' was given; window is"),
+        ({"arms": ["red", "black"]}, "'blue' in the store, and 'black' was given; change arms"),
         ({"arms": NAMES[:2]}, "there are 3 arms in the store, and 2 were given"),
         ({"arms": None, "n_arms": 3}, r"arms have names in the store, and n_arms=3 was given"),
     ],
@@ -185,7 +185,7 @@ def test_a_race_to_begin_has_one_winner(tmp_path: Path, monkeypatch: pytest.Monk
     with begun(tmp_path) as live:
         in_turn(live, 3)
     monkeypatch.setattr(opening, "_begin", slower)
-    with pytest.raises(ma.ParameterError, match="horizon is 500 there"):
+    with pytest.raises(ma.ParameterError, match="horizon is 500 in the store"):
         begun(tmp_path, horizon=9, name="shop")
 
 

@@ -217,7 +217,7 @@ class Live:
 
     def _warn_of_rewards(self) -> None:
         """Warn, once, if it looks as if only the best rewards are told."""
-        with self._recorder.looking() as (experiment, _):
+        with self._recorder.reading() as (experiment, _):
             warning = only_best_reported(
                 experiment.reward_range,
                 pulls=experiment.pulls,
@@ -381,19 +381,19 @@ class Live:
     @property
     def n_arms(self) -> int:
         """The number of available arms, without retired ones."""
-        with self._recorder.looking() as context:
+        with self._recorder.reading() as context:
             return context.experiment.n_arms
 
     @property
     def pulls(self) -> int:
         """The number of pulls so far, without those of the control."""
-        with self._recorder.looking() as context:
+        with self._recorder.reading() as context:
             return context.experiment.pulls
 
     @property
     def pending(self) -> list[Pull]:
         """The pulls whose reward has not been told yet, in the order of asks."""
-        with self._recorder.looking() as context:
+        with self._recorder.reading() as context:
             pending, held = context.experiment.pending, context.experiment.held
             return [Pull(context.name(p.arm), n) for n, p in pending.items() if n not in held]
 
@@ -418,7 +418,7 @@ class Live:
             The number of arms.
         """
         k = check_int("k", k, at_least=1)
-        with self._recorder.looking():
+        with self._recorder.reading():
             best = self._tried_arms().top(k)
         if not best:
             raise calls.nothing_to_recommend()
@@ -426,12 +426,12 @@ class Live:
 
     def arms(self) -> list[ArmEstimate]:
         """Return the estimates of all arms with pulls or observed rewards, the earliest first."""
-        with self._recorder.looking():
+        with self._recorder.reading():
             return self._tried_arms().all()
 
     def progress(self) -> Progress:
         """Return the progress of the experiment."""
-        with self._recorder.looking():
+        with self._recorder.reading():
             return self._progress()
 
     def _progress(self) -> Progress:
@@ -476,7 +476,7 @@ class Live:
             By how much it must be above the arm that `target` names: a number, or a share of that
             arm's mean such as "5%" (default: 0).
         """
-        with self._recorder.looking() as context:
+        with self._recorder.reading() as context:
             tried = self._tried_arms()
             question = question_of(
                 context,
@@ -504,7 +504,7 @@ class Live:
             Choose it before you see results.
         """
         sure = check_confidence(confidence)
-        with self._recorder.looking():
+        with self._recorder.reading():
             return uplift_of(self._tried_arms(), sure)
 
     def events(self, *, after: int = 0) -> Iterator[Event]:
@@ -531,7 +531,7 @@ class Live:
         number
             The number, from 0; -1 is the control.
         """
-        with self._recorder.looking() as context:
+        with self._recorder.reading() as context:
             return context.name(
                 check_int("number", number, at_least=CONTROL, at_most=context.arms.count - 1)
             )
@@ -558,12 +558,12 @@ class Live:
         return f"<Live {experiment.policy}: {experiment.pulls}{of} pulls on {arms}>"
 
     def __str__(self) -> str:
-        with self._recorder.looking():
+        with self._recorder.reading():
             return estimates.summary(str(self.policy), self._progress(), self._tried_arms().top(5))
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows."""
-        with self._recorder.looking():
+        with self._recorder.reading():
             best = self._tried_arms().top(MOST_ARMS_SHOWN)
             return handle_html(str(self.policy), self._progress(), best, self.reward_range)
 
@@ -604,7 +604,7 @@ class Live:
 
         A stopped experiment cannot be resumed.
         """
-        with self._recorder.looking() as context:
+        with self._recorder.reading() as context:
             recording = self._recorder.recording
             found = None if recording is None else recording.store.find(recording.record.name)
             if found is not None:  # the service may have changed it since
@@ -628,7 +628,7 @@ class Live:
             The file to write. An existing file is replaced; it must not be open elsewhere.
         """
         target = check_path("path", path)
-        with self._recorder.looking() as context, path_errors(target):
+        with self._recorder.reading() as context, path_errors(target):
             recording = self._recorder.recording
             save(context, target, NAME if recording is None else recording.record.name)
 
