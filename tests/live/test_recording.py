@@ -342,7 +342,7 @@ def test_a_season_is_recorded(tmp_path: Path) -> None:
         assert (live.policy, live.pulls, live.horizon) == (ma.MOSS(), 31, 76)
         assert live.pending == [late]
         live.tell(late, 1.0)
-    with pytest.raises(ma.ParameterError, match="other settings: horizon is 500 there"):
+    with pytest.raises(ma.ParameterError, match="other settings: horizon is 500 in the store"):
         begun(tmp_path, horizon=50)
 
 
