@@ -146,7 +146,7 @@ def test_its_reward_is_ignored(caplog: pytest.LogCaptureFixture) -> None:
     pull = remote.ask(fallback="current")
     remote.ask(fallback="current")
     assert [one.getMessage() for one in caplog.records] == [
-        "Asks now return the fallback, arm 'current', because the service gave no pull: "
+        "Asks now return the fallback, arm 'current', because the service returned no pull: "
         "x is paused."
     ]
     assert caplog.records[0].name == "manyarms.client"

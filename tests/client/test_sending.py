@@ -258,7 +258,7 @@ def test_refusals_of_an_earlier_piece_are_said_if_a_later_one_is_lost() -> None:
     wrong = [*fine[:3], {"pull": 3, "applied": False, "code": "told", "status": 409}, *fine[4:]]
     rewards = [(k, 1.0) for k in range(20_001)]
     for first, said in (
-        (fine, r"did not answer\..* The first 10000 rewards were told before\."),
+        (fine, r"did not answer\..* The first 10000 rewards had been told before\."),
         (
             wrong,
             r"did not answer\..* before\. rewards\[3\], of pull 3: .* In total, 1 of 10000",
@@ -269,7 +269,7 @@ def test_refusals_of_an_earlier_piece_are_said_if_a_later_one_is_lost() -> None:
             script.remote().tell_many(iter(rewards), retry_for=0)
         assert caught.value.code == "unreachable"
     script = Script([Answer(200, {"kept": 10_000}), SILENT])
-    with pytest.raises(ma.ServiceError, match=r"The first 10000 of 10001 rewards were kept\."):
+    with pytest.raises(ma.ServiceError, match=r"The first 10000 of 10001 rewards were recorded\."):
         script.remote().observe("red", [1.0] * 10_001)
 
 
