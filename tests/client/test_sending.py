@@ -19,7 +19,7 @@ import pytest
 import manyarms as ma
 from manyarms.client import AsyncRemote
 from manyarms.client.answers import Answer
-from manyarms.client.base import Client, Lost
+from manyarms.client.base import Client, NoAnswer
 from manyarms.client.calls import Calls
 from tests.client.scripted import BUSY, GIVEN, REFUSED, SILENT, STALE, STANDBY, UNKNOWN, Script
 
@@ -43,7 +43,7 @@ A, B, C = "http://a:1", "http://b:2/arms", "https://c:3"
         ([REFUSED, STANDBY, SILENT, REFUSED, GIVEN], [A, B, C, A, B]),
     ],
 )
-def test_the_next_address_is_tried(outcomes: list[Answer | Lost], places: list[str]) -> None:
+def test_the_next_address_is_tried(outcomes: list[Answer | NoAnswer], places: list[str]) -> None:
     script = Script(outcomes)
     remote = script.remote(A, B, C)
     assert remote.ask() == ma.Pull("red", 4)
@@ -57,7 +57,7 @@ def test_the_next_address_is_tried(outcomes: list[Answer | Lost], places: list[s
 
 
 def test_both_clients_send_the_same() -> None:
-    outcomes: list[Answer | Lost] = [STALE, REFUSED, STANDBY, GIVEN]
+    outcomes: list[Answer | NoAnswer] = [STALE, REFUSED, STANDBY, GIVEN]
     one, two = Script(outcomes), Script(outcomes)
 
     async def ask() -> ma.Pull:
@@ -134,7 +134,7 @@ def test_every_call_ends_in_time(command: Callable[..., Any]) -> None:
             check_time(script, outcome, timeout, retry_for)
 
 
-def check_time(script: Script, outcome: Lost, timeout: float | None, retry_for: float) -> None:
+def check_time(script: Script, outcome: NoAnswer, timeout: float | None, retry_for: float) -> None:
     """Check how long a call took that never got an answer."""
     chosen = script.attempts[0].timeout
     assert timeout is None or chosen == timeout

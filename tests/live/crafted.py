@@ -264,7 +264,7 @@ def opened(live: ma.Live, data: bytes) -> ma.Live:
     """Return a handle like this one, from another snapshot."""
     other = copied(live)
     experiment = restored(live._experiment.settings, data, "it")
-    other._hold(other._context._replace(experiment=experiment))
+    other._set_up(other._context._replace(experiment=experiment))
     return other
 
 

@@ -60,7 +60,7 @@ def test_names_from_elsewhere_become_plain_ones() -> None:
         ([1, True], "`arms` must hold strings or integers, got True"),
         (["half \ud83c"], "without halves of surrogate pairs, got 'half"),
         (["a", ""], "a text of 1 to 20,000 characters"),
-        (["a", 7], "names of one kind, all strings or all integers, got 7 beside strings"),
+        (["a", 7], "names of one kind, all strings or all integers, got 7 among strings"),
         ("abc", "`arms` must be a list of names, got 'abc'"),
         ({"a", "b"}, r"order .* got a set.*Sort it first"),
     ],

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Concatenate, ParamSpec, TypeVar, Unpack, cast, overload
 
 from manyarms.client.answers import Answer
-from manyarms.client.base import Attempt, Client, Lost
+from manyarms.client.base import Attempt, Client, NoAnswer
 from manyarms.client.calls import Limits, Plan
 from manyarms.client.remote import Remote
 from manyarms.errors import MissingExtraError
@@ -118,7 +118,7 @@ class AsyncRemote(Client):
             else:
                 outcome = await self._sleep(step)
 
-    async def _attempt(self, attempt: Attempt) -> Answer | Lost:
+    async def _attempt(self, attempt: Attempt) -> Answer | NoAnswer:
         import httpx
 
         call, to, seconds = attempt
@@ -130,7 +130,7 @@ class AsyncRemote(Client):
         except httpx.TransportError as error:
             sent = not isinstance(error, httpx.ConnectError | httpx.ConnectTimeout)
             stale = sent and not isinstance(error, httpx.TimeoutException)
-            return Lost(f"{type(error).__name__} {error}".rstrip(), sent, stale)
+            return NoAnswer(f"{type(error).__name__} {error}".rstrip(), sent, stale)
         retry_after = response.headers.get("Retry-After")
         return Answer.of(response.status_code, response.content, retry_after)
 

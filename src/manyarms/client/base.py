@@ -42,13 +42,13 @@ def _address(url: Any) -> Address:
         parts = urlsplit(url if isinstance(url, str) else "")
         _ = parts.port  # raises if it is not a number
     except ValueError:
-        raise _no_address(url) from None
+        raise _invalid_address(url) from None
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise _no_address(url)
+        raise _invalid_address(url)
     return Address(url, parts.scheme, parts.netloc.rpartition("@")[2], parts.path.rstrip("/"))
 
 
-def _no_address(url: Any) -> ParameterError:
+def _invalid_address(url: Any) -> ParameterError:
     return ParameterError(
         f"`url` must be the address of a service, such as 'http://127.0.0.1:8765', or a list of "
         f"addresses, got {url!r}."
@@ -63,7 +63,7 @@ class Attempt(NamedTuple):
     timeout: float  # seconds
 
 
-class Lost(NamedTuple):
+class NoAnswer(NamedTuple):
     """The outcome of an attempt that got no answer."""
 
     why: str
@@ -96,7 +96,7 @@ class Client:
         self.experiment = experiment
         given = list(url) if isinstance(url, Iterable) and not isinstance(url, str) else [url]
         if not given:
-            raise _no_address(url)
+            raise _invalid_address(url)
         self._addresses = [_address(one) for one in given]
         self._at = 0  # position of the address that the next request is sent to first
         self._calls = Calls(experiment)
@@ -151,11 +151,11 @@ class Client:
         """
         addresses, at = self._addresses, self._at
         count, turns, end = 0, 0, math.inf
-        failures: dict[str, Answer | Lost] = {}  # the last one of each address
+        failures: dict[str, Answer | NoAnswer] = {}  # the last one of each address
         doubt = False  # whether the request may have been carried out
         while True:
             to = addresses[at]
-            outcome: Answer | Lost = yield Attempt(call, to, call.timeout)
+            outcome: Answer | NoAnswer = yield Attempt(call, to, call.timeout)
             if isinstance(outcome, Answer) and outcome.status not in _RETRIED:
                 self._at = at
                 if outcome.status < 300:
@@ -165,7 +165,7 @@ class Client:
             failures[to.url] = outcome
             end = min(end, self._clock() + call.retry_for)
             pause: float = min(2.0, 0.05 * 2 ** min(count, 10)) * random.uniform(0.5, 1.0)
-            if isinstance(outcome, Lost):
+            if isinstance(outcome, NoAnswer):
                 unsure, elsewhere, final = outcome.sent, not outcome.stale or count > 1, False
                 pause = 0.0 if count == 1 else pause
             else:
@@ -177,7 +177,7 @@ class Client:
                 self._at = at = (at + 1) % len(addresses)
                 turns += 1
                 pause = 0.0 if turns % len(addresses) else pause
-            elif isinstance(outcome, Lost) and not call.once:
+            elif isinstance(outcome, NoAnswer) and not call.once:
                 continue  # no retry yet: the service had closed an idle connection
             if final or (call.once and unsure) or self._clock() + pause >= end:
                 raise _failed(outcome, failures, count, doubt and not call.reads)
@@ -205,12 +205,12 @@ def carried_out(
 
 
 def _failed(
-    last: Answer | Lost, failures: dict[str, Answer | Lost], count: int, doubt: bool
+    last: Answer | NoAnswer, failures: dict[str, Answer | NoAnswer], count: int, doubt: bool
 ) -> ServiceError:
     times = f" after {count} attempts" if count > 1 else ""
     said = [f"The service did not answer{times}."]
     for url, outcome in failures.items():
-        why = outcome.why if isinstance(outcome, Lost) else _message(outcome)
+        why = outcome.why if isinstance(outcome, NoAnswer) else _message(outcome)
         said.append(f"At {url}: {why.rstrip('.')}.")
     if doubt:
         said.append("The request may or may not have been carried out.")

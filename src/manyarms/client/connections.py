@@ -8,7 +8,7 @@ import threading
 import weakref
 
 from manyarms.client.answers import Answer
-from manyarms.client.base import Attempt, Lost
+from manyarms.client.base import Attempt, NoAnswer
 
 _CLASSES = {"http": http.client.HTTPConnection, "https": http.client.HTTPSConnection}
 _Idle = dict[str, list[http.client.HTTPConnection]]  # by address
@@ -24,7 +24,7 @@ class Connections:
         self._process = os.getpid()
         weakref.finalize(self, _close, self._idle)
 
-    def attempt(self, attempt: Attempt) -> Answer | Lost:
+    def attempt(self, attempt: Attempt) -> Answer | NoAnswer:
         """Send a request once, and return its answer."""
         call, to, seconds = attempt
         # an idle connection may have been closed; then it is unknown whether the request arrived
@@ -47,7 +47,7 @@ class Connections:
             stale = kept is not None and not isinstance(error, TimeoutError)
             if stale:
                 self.close()  # the others were probably closed, too
-            return Lost(f"{type(error).__name__} {error}".rstrip(), sent, stale)
+            return NoAnswer(f"{type(error).__name__} {error}".rstrip(), sent, stale)
         if response.will_close:
             connection.close()
         else:

@@ -15,7 +15,7 @@ from manyarms.errors import ParameterError, UnknownArmError
 from manyarms.protocol.policy import MOST_ARMS
 from manyarms.store import check_name as check_text
 
-MOST_NAMES = 10_000_000  # some 2 GB
+MOST_NAMES = 10_000_000  # about 2 GB
 _DIGITS = 640  # of an integer: the smallest limit that sys.set_int_max_str_digits accepts
 _LARGEST = 10**_DIGITS
 _LONGEST_HINT = 100  # characters; finding similar names takes too long for longer ones
@@ -129,7 +129,7 @@ class ArmNames:
             if type(name) is not kind:
                 raise ParameterError(
                     f"`arms` must hold names of one kind, all strings or all integers, got "
-                    f"{_short(name)} beside {'strings' if kind is str else 'integers'}."
+                    f"{_short(name)} among {'strings' if kind is str else 'integers'}."
                 )
             if name in seen:
                 raise ParameterError(f"`arms` must not repeat a name, got {_short(name)} twice.")

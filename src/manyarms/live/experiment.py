@@ -30,7 +30,7 @@ from manyarms.protocol.registry import described_policy
 from manyarms.store import Event
 
 _NEVER = -1  # the generation of a pull whose reward the policy does not get
-_new = tuple.__new__  # makes a NamedTuple in half the time of its class
+_new = tuple.__new__  # creates a NamedTuple twice as fast as its class does
 
 
 class Experiment:
@@ -65,7 +65,7 @@ class Experiment:
         These rewards by arm (`_has_stock` adds those of earlier seasons when their arm is chosen);
         and the arms that are drawn next as fresh arms.
     status
-        What the store keeps beside the events, because the service may change it: `state`
+        Stored in addition to the events, because the service may change it: `state`
         ("running", "paused" or "stopped") and the settings `epsilon` and `target`.
     course
         The time series for charts.

@@ -164,12 +164,12 @@ class Live:
                     f"`name` needs `store`, because it names an experiment in a store, got "
                     f"{name!r}. Pass `store`, too."
                 )
-            self._hold(Context(Experiment(settings, now), all_arms))
+            self._set_up(Context(Experiment(settings, now), all_arms))
             return
         recorded = opened("store", store, durable, create=True)
         try:
             given = seed is not None
-            self._hold(
+            self._set_up(
                 *begin_or_continue(
                     recorded,
                     NAME if name is None else name,
@@ -183,7 +183,7 @@ class Live:
             recorded.close()
             raise
 
-    def _hold(self, context: Context, recording: Recording | None = None) -> None:
+    def _set_up(self, context: Context, recording: Recording | None = None) -> None:
         self._context, self._experiment = context, context.experiment
         self._next_check: float = _CHECK_EVERY
         self._recorder = Recorder(context, recording)
@@ -192,7 +192,7 @@ class Live:
     @classmethod
     def _of(cls, context: Context, recording: Recording | None = None) -> Self:
         live = cls.__new__(cls)
-        live._hold(context, recording)
+        live._set_up(context, recording)
         return live
 
     # Commands
