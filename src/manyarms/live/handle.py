@@ -315,7 +315,7 @@ class Live:
 
         If one of them is refused, none is retired.
 
-        Rewards of their pending pulls may still be told. They count in the estimates, but the policy
+        Rewards of pending pulls may still be told. They count in the estimates, but the policy
         learns nothing from them. The call takes time in proportion to the number of arms tried.
         `restore` makes an arm available again.
 
@@ -329,9 +329,9 @@ class Live:
     def restore(self, arm: str | int | Iterable[str | int]) -> None:
         """Make one or several retired arms available again.
 
-        If one of them is refused, none is restored. The estimates keep an arm's earlier rewards. The
-        policy treats it as a fresh arm, and takes it first when it next draws one (Prospector: for
-        a trial). The policy does not learn from pulls made before the arm was restored.
+        If one of them is refused, none is restored. The estimates keep the earlier rewards of an
+        arm. The policy treats it as a fresh arm, and takes it first when it next draws one
+        (Prospector: for a trial). It does not learn from pulls made before the arm was restored.
 
         Parameters
         ----------
