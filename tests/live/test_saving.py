@@ -74,7 +74,7 @@ def test_what_was_decided_at_the_beginning_is_kept(tmp_path: Path) -> None:
     with ma.load(str(tmp_path / "saved.db")) as loaded:
         assert (loaded.policy, loaded.seed, loaded.horizon) == (policy, 2**64 - 1, None)
         assert loaded.reward_range == (-1.0, 3.0)
-        assert loaded._arena.arms.names == names  # type: ignore[union-attr]
+        assert loaded._context.arms.names == names  # type: ignore[union-attr]
         assert loaded.recommend() == live.recommend()
 
 

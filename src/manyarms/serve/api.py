@@ -86,7 +86,7 @@ def _check_same(there: ExperimentRecord, ours: Settings, *, ignore_seed: bool) -
         if not one.startswith("epsilon ")
     ]
     if (recorded.n_arms, recorded.names) != (ours.n_arms, ours.names) and ours.names is None:
-        found.append(f"n_arms is {recorded.n_arms} there, and {ours.n_arms} here")
+        found.append(f"n_arms is {recorded.n_arms} in the store, and {ours.n_arms} was given")
     if found or (recorded.names is None) != (ours.names is None):
         why = "; ".join(found) or "one has arms with names, the other arms with numbers"
         raise refuse(
@@ -242,7 +242,7 @@ async def _come_or_go(
 def _called(one: ServedExperiment, arm: str) -> Any:
     """Return an arm as the experiment calls it, or refuse."""
     with as_refusals():
-        return one.arena.name(number_of(one.look, arm))
+        return one.context.name(number_of(one.look, arm))
 
 
 async def observe(service: Service, request: Request) -> Response:

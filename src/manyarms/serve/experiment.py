@@ -18,7 +18,7 @@ import msgspec
 from manyarms.errors import ManyarmsError, TurnError
 from manyarms.live import calls
 from manyarms.live.arms import ArmNames
-from manyarms.live.calls import Arena
+from manyarms.live.calls import Context
 from manyarms.live.kinds import ABANDONED, EXPIRED, TOLD
 from manyarms.serve import messages as m
 from manyarms.serve.errors import (
@@ -84,8 +84,8 @@ class ServedExperiment:
         Held by the request that changes the names of arms, and by the one that changes `status`.
     """
 
-    def __init__(self, arena: Arena, record: ExperimentRecord, *, saved: int) -> None:
-        self.arena, self.experiment = arena, arena.experiment
+    def __init__(self, context: Context, record: ExperimentRecord, *, saved: int) -> None:
+        self.context, self.experiment = context, context.experiment
         self.id, self.name = record.id, record.name
         self.status = self.experiment.status
         self.keys: OrderedDict[str, tuple[str, bytes]] = OrderedDict()
@@ -189,7 +189,7 @@ class ServedExperiment:
         self._check_answers_asks()
         self._check_room(k)
         try:
-            change = calls.ask(self.arena, k, _MOST_USED)
+            change = calls.ask(self.context, k, _MOST_USED)
         except TurnError as error:
             if error.left == 0:
                 raise out_of_pulls(self.experiment.pulls) from error
@@ -246,7 +246,7 @@ class ServedExperiment:
                 return m.Told(pull, applied=False, held=True)
             return refused_tell(pull, other_reward(pull, held[pull]))
         try:
-            change = calls.tell(self.arena, pull, reward)
+            change = calls.tell(self.context, pull, reward)
         except ManyarmsError as error:
             return self._refused(pull, reward, error)
         assert change is not None
@@ -259,7 +259,7 @@ class ServedExperiment:
     def abandon(self, pull: int) -> m.Told:
         """Give up a pull whose reward will not come."""
         try:
-            change = calls.abandon(self.arena, pull)
+            change = calls.abandon(self.context, pull)
         except ManyarmsError as error:
             return self._refused(pull, None, error)
         assert change is not None
@@ -301,12 +301,12 @@ class ServedExperiment:
     @property
     def named(self) -> bool:
         """Whether arms have names."""
-        return isinstance(self.arena.arms, ArmNames)
+        return isinstance(self.context.arms, ArmNames)
 
     def do(self, call: Callable[..., Callable[[], T] | None], *given: Any) -> T | None:
         """Make a call of `manyarms.live.calls`, or refuse."""
         try:
-            change = call(self.arena, *given)
+            change = call(self.context, *given)
         except ManyarmsError as error:
             raise RefusedError(failure_of(error)) from error
         return None if change is None else self.change(change)

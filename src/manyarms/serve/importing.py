@@ -75,14 +75,14 @@ async def sync_arms(service: Service, request: Request) -> Response:
     async with _importing(service, request.experiment) as one:
         names = _checked(wanted.names, _names_of(one).kind)
         with as_refusals():
-            plan = calls.plan_sync(one.arena, names)
+            plan = calls.plan_sync(one.context, names)
         if request.query is not None and request.query.preview:
             return answered(m.SyncPreview(len(plan.new), len(plan.back), len(plan.gone)))
         if plan.new:
             await service.apply(one.name, partial(_add, one, plan.new))
         await _in_pieces(service, one, calls.restore, plan.back)
         await _in_pieces(service, one, calls.retire, plan.gone)
-    called = one.arena.name
+    called = one.context.name
     done = m.SyncedArms(
         plan.new, [*map(called, plan.back)], [*map(called, plan.gone)], one.experiment.n_arms
     )
@@ -103,7 +103,7 @@ async def _in_pieces(
 ) -> None:
     """Restore or retire arms, some in each commit, so that other requests do not wait."""
     for begin in range(0, len(arms), _AT_ONCE):
-        names = [same.arena.name(arm) for arm in arms[begin : begin + _AT_ONCE]]
+        names = [same.context.name(arm) for arm in arms[begin : begin + _AT_ONCE]]
 
         def change(one: ServedExperiment, names: list[Any] = names) -> None:
             _check_same(same, one)
@@ -128,9 +128,9 @@ async def _importing(service: Service, name: str) -> AsyncIterator[ServedExperim
 
 
 def _names_of(one: ServedExperiment) -> ArmNames:
-    if not isinstance(one.arena.arms, ArmNames):
+    if not isinstance(one.context.arms, ArmNames):
         raise refuse(422, "numbers", f"The arms of {one.name} are numbers: give a `count`.")
-    return one.arena.arms
+    return one.context.arms
 
 
 # Reading names

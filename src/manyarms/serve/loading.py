@@ -123,8 +123,8 @@ def read(store: EventStore, name: str) -> ServedExperiment:
     """Load an experiment with the answers to its last asks, and how its last pulls ended."""
     if store.find(name) is None:
         raise unknown_experiment(name)
-    arena, recording = continue_experiment(store, name, None, clock.now)
-    one = ServedExperiment(arena, recording.record, saved=recording.saved)
+    context, recording = continue_experiment(store, name, None, clock.now)
+    one = ServedExperiment(context, recording.record, saved=recording.saved)
     for request in store.last_requests(one.id, MOST_KEYS):
         one.keys[request.key] = request.digest, request.answer.encode()
     one.all_keys = len(one.keys) < MOST_KEYS

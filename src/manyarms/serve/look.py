@@ -51,12 +51,12 @@ class Look:
 
     def refresh(self) -> None:
         """Update the columns of all arms that have changed, so that the next view is quick."""
-        tried_arms_of(self.experiment, self.one.arena.name)
+        tried_arms_of(self.experiment, self.one.context.name)
 
     @property
     def tried(self) -> TriedArms:
         """The columns of all arms that were tried."""
-        return self._once("tried", lambda: tried_arms_of(self.experiment, self.one.arena.name))
+        return self._once("tried", lambda: tried_arms_of(self.experiment, self.one.context.name))
 
     def ordered(self, sort: str) -> Any:
         """Return the places of all arms that were tried, the largest first."""
@@ -83,7 +83,7 @@ class Look:
         """Return the answer to a question; what is left out is taken from the settings."""
         try:
             question = question_of(
-                self.one.arena, self.tried.facts, epsilon=epsilon, target=target, **others
+                self.one.context, self.tried.facts, epsilon=epsilon, target=target, **others
             )
         except UnknownArmError as error:
             raise ParameterError(f"`target` must name an arm. {error}") from error
@@ -112,13 +112,13 @@ class Look:
         if place is not None:
             return self.tried.at(place)
         interval = self.experiment.reward_range or (-math.inf, math.inf)
-        name = self.one.arena.name(number)
+        name = self.one.context.name(number)
         gone = number in self.experiment.retired
         return ArmEstimate(name, math.nan, interval, 0, 0, gone, self.tried.rate)
 
     def found(self, search: str) -> list[int]:
         """Return the numbers of the arms whose names contain a text."""
-        names = getattr(self.one.arena.arms, "names", None)
+        names = getattr(self.one.context.arms, "names", None)
         if names is not None:
             return [number for number, name in enumerate(names) if search in str(name)]
         known = search.isdecimal() and len(search) < 19 and int(search) < self.experiment.n_all

@@ -76,8 +76,8 @@ class Snapshots:
 def main(name: str) -> None:
     """Store a snapshot of an experiment."""
     with open_store(os.environ[_STORE], create=False) as store:
-        arena, recording = continue_experiment(store, name, None, clock.now)
-        experiment = arena.experiment
+        context, recording = continue_experiment(store, name, None, clock.now)
+        experiment = context.experiment
         if experiment.seq > recording.saved:
             data = snapshot(experiment)
             store.save_snapshot(recording.record.id, experiment.seq, CODE_VERSION, data)

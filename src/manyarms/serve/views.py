@@ -155,7 +155,7 @@ def _place_of(cursor: str) -> int:
 
 def number_of(look: Look, name: str) -> int:
     """Return the number of an arm that a path or a body names, or raise."""
-    arms = look.one.arena.arms
+    arms = look.one.context.arms
     try:
         return arms.number(name)
     except UnknownArmError:
@@ -183,7 +183,7 @@ def course(look: Look) -> m.Course:
 
 def pending(look: Look, limit: int = 20) -> m.PendingView:
     """Return the pending pulls, and how long rewards took."""
-    experiment, now, name = look.experiment, clock.now(), look.one.arena.name
+    experiment, now, name = look.experiment, clock.now(), look.one.context.name
     ages = [0] * (len(DELAYS) + 1)
     for pull in experiment.pending.values():
         ages[sum(now - pull.asked >= end for end in DELAYS)] += 1
