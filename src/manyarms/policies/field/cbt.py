@@ -9,7 +9,7 @@ from typing import Annotated, NamedTuple, TypeAlias
 from manyarms.core.memory import Memory, Record, Records, wipe
 from manyarms.core.rng import Stream, stream
 from manyarms.core.sampler import Sampler, clear_sampler, sampler
-from manyarms.policies.parts.losses import Factor, Losses, confidence_factor, suffer
+from manyarms.policies.parts.losses import Factor, Losses, confidence_factor, count_loss
 from manyarms.policies.parts.randomness import draw_fresh, reset_order
 from manyarms.protocol import Policy, plays
 from manyarms.protocol.parameters import number
@@ -64,7 +64,7 @@ def cbt_ask(state: CbtState) -> tuple[int, int]:
 def cbt_tell(state: CbtState, slot: int, reward: float) -> None:
     clock = state.clock[0]
     if slot == clock.visit and clock.left == 0:  # else the arm was left before this reward
-        bound = suffer(state.losses, 0, 1.0 - reward, clock.factor)
+        bound = count_loss(state.losses, 0, 1.0 - reward, clock.factor)
         clock.left = int(bound > clock.target)
 
 

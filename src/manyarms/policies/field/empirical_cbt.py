@@ -10,7 +10,7 @@ from manyarms.core.memory import Memory, Record, Records, wipe
 from manyarms.core.rng import Stream, stream
 from manyarms.core.sampler import Sampler, sampler
 from manyarms.core.tournament import Tournament, clear, leader, rekey, tournament
-from manyarms.policies.parts.losses import Factor, Losses, confidence_factor, suffer
+from manyarms.policies.parts.losses import Factor, Losses, confidence_factor, count_loss
 from manyarms.policies.parts.randomness import draw_fresh, reset_draws
 from manyarms.protocol import Policy, plays
 
@@ -62,7 +62,7 @@ def empirical_cbt_ask(state: EmpiricalCbtState) -> tuple[int, int]:
 def empirical_cbt_tell(state: EmpiricalCbtState, slot: int, reward: float) -> None:
     loss = 1.0 - reward
     state.clock[0].loss += loss
-    bound = suffer(state.losses, slot, loss, state.clock[0].factor)
+    bound = count_loss(state.losses, slot, loss, state.clock[0].factor)
     rekey(state.rank, slot, -bound)
 
 
