@@ -33,7 +33,7 @@ from tests.helpers import ALL_POLICIES, label
         (lambda: ma.MOSSPlusPlus(mixture_sigma=0), "`mixture_sigma` must be a number > 0 .* got 0"),
         (lambda: ma.EmpMOSSPlusPlus(beta=0.0), "`beta` must be .* got 0.0"),
         (lambda: ma.EmpMOSSPlusPlus(rank="some"), "`rank` must be one of 'all', 'pulled'"),
-        (lambda: ma.MOSSOracle(), "`alpha`, `m` and `size` must be given, got none. An oracle"),
+        (lambda: ma.MOSSOracle(), "`alpha`, `m` and `size` must be given, got none. MOSS Oracle"),
         (
             lambda: ma.MOSSOracle(alpha=0.1, m=3),
             "given, got alpha=0.1, m=3. Leave out all but one.",
