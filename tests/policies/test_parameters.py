@@ -44,8 +44,8 @@ from tests.helpers import ALL_POLICIES, label
         (lambda: ma.Parallel(best_mean=math.inf), "`best_mean` must be a finite number, got inf"),
         (lambda: ma.Parallel(subset_factor=3), "`subset_factor` must be 1 or 2, got 3"),
         (lambda: ma.Doubling("moss"), "`policy` must be a policy such as"),  # type: ignore[arg-type]
-        (lambda: ma.Doubling(ma.Quantile()), "quantile, which is anytime already"),
-        (lambda: ma.Doubling(ma.Doubling(ma.MOSS())), "anytime already"),
+        (lambda: ma.Doubling(ma.Quantile()), "quantile, which is already anytime"),
+        (lambda: ma.Doubling(ma.Doubling(ma.MOSS())), "already anytime"),
         (lambda: ma.Doubling(SubSampled(ma.MOSS(), exponent=0.5)), "got .* Give it `size`"),
         (
             lambda: ma.MOSSPlusPlus(index="KL"),

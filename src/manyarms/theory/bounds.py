@@ -282,7 +282,7 @@ def lower_bound(
 
 
 def minimax_order(n: Numbers, m: Numbers, horizon: Numbers) -> Any:
-    r"""Return the order of the minimax regret, a lower bound for any policy, even if it knows m.
+    r"""Return the order of the least possible regret of a policy, even of one that knows m.
 
     .. math:: \Omega\big(\sqrt{T (n - m) / m}\big)
 

@@ -170,7 +170,7 @@ class Problem:
 
     @classmethod
     def infinite(cls, *, probability: float, horizon: int) -> Problem:
-        """Return a problem with infinitely many arms, each best with a probability p: n/m = 1/p."""
+        """Return a problem with infinitely many arms, each best with probability p: n/m = 1/p."""
         return cls(math.inf, math.inf, horizon, probability)
 
     @property

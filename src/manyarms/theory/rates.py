@@ -33,8 +33,8 @@ def moss_plus_plus_rate(alpha: Alpha, *, beta: float) -> Alpha:
     -----
     The upper bound is the paper's theorem on MOSS++ (Algorithm 1). Pareto optimal means that a
     policy with a lower rate at one hardness has a higher rate at another; see `frontier_rate`. At
-    `beta` = 1 the rate is 1 everywhere. This equals `frontier_rate`, but any other
-    `beta` is better.
+    `beta` = 1 the rate is 1 everywhere. This equals `frontier_rate`, but any other `beta` is
+    better.
 
     Examples
     --------
