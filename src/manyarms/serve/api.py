@@ -85,7 +85,7 @@ def _check_same(there: ExperimentRecord, ours: Settings, *, ignore_seed: bool) -
         if not one.startswith("epsilon ")
     ]
     if (recorded.n_arms, recorded.names) != (ours.n_arms, ours.names) and ours.names is None:
-        found.append(f"n_arms is {recorded.n_arms} there, and {ours.n_arms} here")
+        found.append(f"n_arms is {recorded.n_arms} in the store, and {ours.n_arms} was given")
     if found or (recorded.names is None) != (ours.names is None):
         why = "; ".join(found) or "the arms of one have names, those of the other numbers"
         raise refuse(

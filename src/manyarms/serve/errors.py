@@ -128,8 +128,8 @@ def failure_of(error: ManyarmsError) -> Failure:
 def _in_json(text: str) -> str:
     """Replace None, True and False in a message by their JSON names.
 
-    >>> _in_json("`hold` is True there, and False here: choose 'None'.")
-    "`hold` is true there, and false here: choose 'None'."
+    >>> _in_json("`hold` is True in the store, and False was given: choose 'None'.")
+    "`hold` is true in the store, and false was given: choose 'None'."
     """
     return _VALUE.sub(lambda found: f"{found[1]} {_JSON[found[2]]}", text)
 
