@@ -104,7 +104,7 @@ def cookie_of(token: str, root: str, scope: Any) -> str:
 
 
 def check(caller: Caller | None, role: str, scope: Any) -> None:
-    """Raise a `RefusedError` unless a caller has the role that this request needs."""
+    """Raise a `RefusedError` unless a caller has a valid token with the required role."""
     if caller is None:
         said = (
             "The header `Authorization: Bearer TOKEN` is missing, or its token is unknown. Ask the "

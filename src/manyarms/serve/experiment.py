@@ -314,7 +314,7 @@ class ServedExperiment:
         return None if change is None else self.change(change)
 
     def add_arms(self, arms: Any) -> int:
-        """Add arms, by name or by number; return how many there are, retired ones included."""
+        """Add arms, given their names or how many; return the new total, with retired ones."""
         before = self.experiment.n_all
         added: Any = self.do(calls.add_arms, arms)
         if self.named:

@@ -207,7 +207,7 @@ class Leader:
             raise unreachable(error) from error
 
     async def write(self, function: Callable[..., T], *given: Any) -> T:
-        """Call a method that writes to the store, but no events; refuse the request if it fails."""
+        """Call a method that writes to the store (not events); refuse the request if it fails."""
         self.check_leads()
         try:
             return await asyncio.to_thread(function, *given)

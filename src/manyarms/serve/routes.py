@@ -21,7 +21,7 @@ from manyarms.serve.service import Service
 from manyarms.store import LONGEST_EXPERIMENT_NAME, check_name
 
 Handler = Callable[[Service, Request], Awaitable[Response]]
-_LONG = 300  # characters: paths of this length are not cached
+_LONG = 300  # characters: paths of this length or more are not cached
 
 
 class Route(NamedTuple):
