@@ -201,7 +201,11 @@ def pending(data: ViewData, limit: int = 20) -> m.PendingView:
             m.PendingPull(number, name(pull.arm), now - pull.asked)
             for number, pull in islice(experiment.pending.items(), limit)
         ],
-        alarm=late_rewards_warning(experiment.delays, hold=experiment.settings.hold),
+        alarm=late_rewards_warning(
+            experiment.delays,
+            hold=experiment.settings.hold,
+            reward_range=experiment.reward_range,
+        ),
         uneven=[m.UnevenLoss(name(loss.arm), *loss[1:]) for loss in data.losses()],
         seq=experiment.seq,
     )
