@@ -196,7 +196,7 @@ async function submit(form) {
   button.disabled = true;
   try {
     const result = await SEND[form.dataset.form](new FormData(form));
-    if (result && result.added) say(`${result.added.toLocaleString()} arms were added.`);
+    if (result && result.added) say(result.added === 1 ? "1 arm was added." : `${result.added.toLocaleString()} arms were added.`);
     form.closest("dialog")?.close();
   } catch (error) {
     words.textContent = error.message;
