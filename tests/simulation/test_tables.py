@@ -147,7 +147,7 @@ def test_a_sweep_as_a_table_with_two_keys(tmp_path: Path) -> None:
     assert in_memory.summaries() == summaries
     with pytest.raises(ma.ParameterError, match="`rows` must be one of 'alpha', 'policy'"):
         results.table(rows="beta")
-    with pytest.raises(ma.ParameterError, match="tell all results apart, got several for alpha=0"):
+    with pytest.raises(ma.ParameterError, match="distinguish all results, got several for alpha=0"):
         results.table(rows="alpha", columns="alpha")
 
 
