@@ -171,5 +171,5 @@ def test_a_folder_is_read_by_its_path(tmp_path: Path, monkeypatch: pytest.Monkey
     (summary,) = read.summaries()
     assert [(pair.first, pair.second) for pair in summary.pairs] == [("Mine", "moss")]
     assert "Mine" in read._repr_html_()
-    with pytest.raises(ResultsError, match="must hold results of manyarms"):
+    with pytest.raises(ResultsError, match="must contain results of manyarms"):
         ResultsFolder(tmp_path / "nothing")

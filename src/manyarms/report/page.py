@@ -152,7 +152,7 @@ def write_report(folder: str | os.PathLike[str]) -> Path:
     --------
     >>> write_report("no such folder")
     Traceback (most recent call last):
-    manyarms...ResultsError: `folder` must hold results of manyarms, got 'no such folder'...
+    manyarms...ResultsError: `folder` must contain results of manyarms, got 'no such folder'...
     """
     results = read_results(folder)
     figures, left_out = figures_of(results)
