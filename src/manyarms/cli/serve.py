@@ -150,7 +150,7 @@ def drop(name: str, store: str) -> None:
             raise UnknownNameError("token", name, [one.name for one in opened.tokens()])
         file = token_file(opened)
     kept = (
-        f" {file} is now empty, and the service creates no new one."
+        f" {file} is now empty, and the service creates no new token."
         if name == NAME and file
         else ""
     )

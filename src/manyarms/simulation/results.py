@@ -387,7 +387,7 @@ def tidy_columns(
 
 
 def cell_facts(cell: Cell) -> dict[str, Any]:
-    """Return what a `Result` contains about its cell, as plain data."""
+    """Return the facts about a cell that are stored with its results, as plain data."""
     instance = cell.instance
     return {
         "parameters": dict(cell.parameters),

@@ -58,7 +58,7 @@ def simulate(
     Parameters
     ----------
     policies
-        One policy or several. A plain class with `ask` and `tell` will do (see `plain_policy`).
+        One policy or several. A plain class with `ask` and `tell` is accepted (see `plain_policy`).
     instance
         The instance to simulate.
     horizon

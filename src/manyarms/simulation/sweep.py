@@ -266,8 +266,8 @@ class Sweep:
     def columns(self) -> dict[str, str]:
         """The types of the parameters' columns in tables, by name: int64, double or string.
 
-        A parameter of a cell keeps its name. One of a policy gets the prefix "policy_" if a cell's
-        parameter or another column has the same name.
+        A parameter of a cell keeps its name. A parameter of a policy gets the prefix "policy_" if
+        a parameter of a cell or another column has the same name.
         """
         found: dict[str, list[Any]] = {}
         for each in self.cells:
