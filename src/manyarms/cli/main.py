@@ -92,17 +92,25 @@ def _with_options(text: str, command: Any, words: Sequence[str]) -> str:
     return re.sub(r"`(?P<quoted>\w+)`|\b(?P<given>\w+)=\.\.\.", option, text)
 
 
+_KEPT = {
+    "copy": " Experiments that were copied are kept.",
+    "warm": " Policies that were compiled are kept.",
+}
+
+
 def _resumption(words: Sequence[str]) -> str:
     r"""Return a hint on how to resume a command that was interrupted.
 
     >>> _resumption(["data", "get", "652"])
     ' Contests that were downloaded are kept. To get the rest, run:\n  manyarms data get 652'
+    >>> _resumption(["copy", "sqlite:///shop.db", "postgresql://me@db/arms"])
+    ' Experiments that were copied are kept.'
     """
     command = next((word for word in words if not word.startswith("-")), "")
     if command == "data" and "get" in words:
         same = f"run:\n  manyarms {shlex.join(words)}"
         return f" Contests that were downloaded are kept. To get the rest, {same}"
-    return " Nothing was kept."
+    return _KEPT.get(command, " Nothing was kept.")
 
 
 def _print_error(text: str) -> None:
