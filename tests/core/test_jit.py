@@ -204,5 +204,5 @@ def test_without_numba_all_but_the_simulator_works() -> None:
         "try: ma.simulate(ma.MOSS(), coins, horizon=5)\n"
         "except ma.MissingExtraError as error: print(pickle.loads(pickle.dumps(error)).msg)\n"
     )
-    assert done.stdout.startswith("numba must be installed to simulate, and it is not. Install ")
+    assert done.stdout.startswith("numba must be installed to simulate, but it is not. Install ")
     assert 'pip install "manyarms[sim]", or in a checkout pip install ".[sim]".' in done.stdout
