@@ -16,7 +16,7 @@ _FACTS = ("n_arms", "horizon", "seed")  # parameters that are passed if the cons
 
 
 class PlainState:
-    """The player of the current replication, and what is needed to make it."""
+    """The user's object for the current replication, and what is needed to create it."""
 
     def __init__(self, policy: PlainPolicy, n_arms: int) -> None:
         self.policy, self.n_arms = policy, n_arms
@@ -36,7 +36,7 @@ def plain_ask(state: PlainState) -> tuple[int, int]:
         number = -1
     if not 0 <= number < state.n_arms:
         raise ParameterError(
-            f"{state.policy} must ask for an arm from 0 to {state.n_arms - 1}, got {arm!r}."
+            f"`ask` of {state.policy} must return an arm from 0 to {state.n_arms - 1}, got {arm!r}."
         )
     return number, number
 
@@ -81,7 +81,7 @@ plays(
 
 @dataclass(frozen=True, kw_only=True)
 class PlainPolicy(Policy):
-    """A plain class with its parameters. Made by `plain_policy`."""
+    """A plain class with its parameters. Created by `plain_policy`."""
 
     make: type
     parameters: tuple[tuple[str, Any], ...] = ()
@@ -101,7 +101,7 @@ class PlainPolicy(Policy):
         return horizon is None or horizon.default is not horizon.empty
 
     def player(self, facts: dict[str, Any]) -> Any:
-        """Make a player, with the facts for which its constructor has parameters."""
+        """Create an object of the class, with the facts that its constructor takes."""
         known, given = _known(self.make), dict(self.parameters)
         asked = {key: value for key, value in facts.items() if key in known and key not in given}
         return self.make(**given, **asked)
@@ -111,7 +111,7 @@ class PlainPolicy(Policy):
 
 
 class PlainMaker:
-    """Makes policies of a plain class. Its signature lists the parameters that users may give."""
+    """Creates policies from a plain class; its signature has the parameters users may give."""
 
     def __init__(self, make: type) -> None:
         self.make = make
@@ -124,28 +124,28 @@ class PlainMaker:
 
 
 def is_plain(make: Any) -> bool:
-    """Whether this is a class with `ask` and `tell` that is no `Policy`."""
+    """Return whether this is a class with `ask` and `tell`, but not a `Policy`."""
     own = isinstance(make, type) and not issubclass(make, Policy)
     return own and all(callable(getattr(make, name, None)) for name in ("ask", "tell"))
 
 
 def plain_policy(make: type, **parameters: Any) -> PlainPolicy:
-    """Make a policy of a plain Python class whose `ask()` returns an arm.
+    """Make a policy from a plain Python class whose `ask()` returns an arm.
 
     Parameters
     ----------
     make
         A class with `ask()`, which returns the number of an arm from 0 on, and `tell(arm,
-        reward)`. Each replication makes a player of it, which gets `n_arms`, `horizon` (None where
-        it is not known) and `seed` if its constructor has parameters of these names. If rewards
-        are late, `ask` is called again before they are told, and `count_late(arm, change)` if
-        there is one; `arrive(count)` and `retire(arm)` let arms come and go.
+        reward)`. Each replication creates an object of it. The constructor gets `n_arms`,
+        `horizon` (None if unknown) and `seed` if it has parameters of these names. If rewards are
+        late, `ask` is called again before they are told; a method `count_late(arm, change)` is
+        optional. With methods `arrive(count)` and `retire(arm)`, arms can be added and retired.
     parameters
-        What else its constructor takes.
+        Other parameters of its constructor.
 
     Notes
     -----
-    CPython plays it on the same random rewards, some hundred times slower than compiled policies.
+    CPython runs it on the same random rewards, some hundred times slower than compiled policies.
     It cannot be saved, because its state is unknown.
 
     Examples
@@ -200,7 +200,7 @@ def _check_tell(make: type) -> None:
 
 
 def plays_plainly(policy: Any) -> bool:
-    """Whether a policy, or one that it wraps, is a plain class, which only CPython can play."""
+    """Return whether a policy, or one that it wraps, is a plain class, which only CPython runs."""
     return any(isinstance(one, PlainPolicy) for one in layers(policy))
 
 
