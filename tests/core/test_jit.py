@@ -93,11 +93,11 @@ def test_a_cell_may_be_run_again_until_code_is_compiled(monkeypatch: pytest.Monk
         return CellState
 
     monkeypatch.setattr(jit, "_state_classes", {})
-    monkeypatch.setattr(jit, "_met", {})
+    monkeypatch.setattr(jit, "_registered", {})
     first, second, third = define(), define(), define()
     ask.register(first)
     ask.register(second)
-    monkeypatch.setattr(jit, "_met", {"a machine": 1})
+    monkeypatch.setattr(jit, "_registered", {"a machine": 1})
     with pytest.raises(DuplicateNameError, match="'CellState' exists already"):
         ask.register(third)
     with pytest.raises(ParameterError, match="CellState was defined a second time"):

@@ -25,7 +25,7 @@ from manyarms.core.files import cache_root
 from manyarms.errors import CacheWarning
 
 _PACKAGE = Path(__file__).resolve().parent.parent
-_PLAYING = ("core", "instances", "policies", "protocol", "simulation", "theory")
+_HASHED = ("core", "instances", "policies", "protocol", "simulation", "theory")
 _COMPILERS = ("numpy", "numba", "llvmlite")
 _warned: list[bool] = []  # not empty once the user was warned
 
@@ -92,7 +92,7 @@ def version_of(package: str) -> str | None:
 def _own_digest() -> str:
     """Hash the source files of the packages that affect the results of a simulation."""
     found = hashlib.sha256()
-    for package in _PLAYING:
+    for package in _HASHED:
         for path in sorted((_PACKAGE / package).rglob("*.py")):
             text = path.read_text(encoding="utf-8")  # line endings do not matter
             found.update(f"{path.relative_to(_PACKAGE).as_posix()} {len(text)}\n{text}".encode())

@@ -39,7 +39,7 @@ LOOP_OPTIONS: dict[str, Any] = {"nogil": True, "_nrt": False, **CALLED}
 INLINE: dict[str, Any] = {"forceinline": True, **CALLED}
 
 _collected: list[tuple[Callable[..., Any], Callable[..., Any], dict[str, Any]]] = []
-_met: dict[Any, int] = {}  # by the `overload` of a compiler: how many are registered with it
+_registered: dict[Any, int] = {}  # by the `overload` of a compiler: how many are registered with it
 _generics: list[Dispatched[..., Any]] = []
 _state_classes: dict[str, type] = {}
 
@@ -128,7 +128,7 @@ def _dispatched(
 
     def register(state_class: type) -> Callable[[F], F]:
         known = _state_classes.setdefault(state_class.__name__, state_class)
-        if not _met and _name_of(known) == _name_of(state_class):
+        if not _registered and _name_of(known) == _name_of(state_class):
             known = _state_classes[state_class.__name__] = state_class  # a cell was rerun
         if known is not state_class:
             # Numba treats two NamedTuples of the same name and fields as one type.
@@ -314,10 +314,10 @@ def register_collected(
 
     `adapt` and `options` adapt the bodies and their options to this compiler.
     """
-    for function, choose, own in _collected[_met.get(overload, 0) :]:
+    for function, choose, own in _collected[_registered.get(overload, 0) :]:
         adapted = _adapted(choose, adapt)
         overload(function, strict=False, jit_options=cast(Any, options(own)))(adapted)
-    _met[overload] = len(_collected)
+    _registered[overload] = len(_collected)
 
 
 def _adapted(choose: Callable[..., Any], adapt: Callable[[Any], Any]) -> Callable[..., Any]:

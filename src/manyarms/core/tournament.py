@@ -125,7 +125,7 @@ def enter(rank: Tournament, key: float) -> None:
     board.size += 1
     rank.entrant[slot].key = key
     rank.entrant[slot].place = 0
-    _stand(rank, slot, key)
+    _settle(rank, slot, key)
 
 
 @kernel
@@ -150,11 +150,11 @@ def rekey(rank: Tournament, slot: int, key: float) -> None:
         rank.entrant[last].place = entrant.place
         entrant.place = 0
         board.leaders -= 1
-    _stand(rank, slot, key)
+    _settle(rank, slot, key)
 
 
 @kernel
-def _stand(rank: Tournament, slot: int, key: float) -> None:
+def _settle(rank: Tournament, slot: int, key: float) -> None:
     """Make a slot the top, add it to the leaders, or leave it in the tree."""
     board = rank.board[rank.number]
     if key > board.level and board.top < 0:
@@ -222,7 +222,7 @@ def _find_leaders(rank: Tournament) -> None:
     if board.size == 0:
         return
     if board.size <= _FEW:
-        _look_at_all(rank)
+        _scan_all(rank)
         return
     if _PART * (board.changed + board.size - board.in_tree) > board.size:
         board.in_tree = board.size
@@ -243,7 +243,7 @@ def _find_leaders(rank: Tournament) -> None:
 
 
 @kernel
-def _look_at_all(rank: Tournament) -> None:
+def _scan_all(rank: Tournament) -> None:
     """Find the slots of the largest key among few slots, for which no tree is kept."""
     board = rank.board[rank.number]
     best, rival, top = -math.inf, -math.inf, -1

@@ -20,16 +20,16 @@ class PlainState:
 
     def __init__(self, policy: PlainPolicy, n_arms: int) -> None:
         self.policy, self.n_arms = policy, n_arms
-        self.player: Any = None
+        self.own: Any = None
 
 
 def plain_reset(state: PlainState, key: int, horizon: int) -> None:
     facts = {"n_arms": state.n_arms, "horizon": horizon or None, "seed": int(key)}
-    state.player = state.policy.player(facts)
+    state.own = state.policy.new_object(facts)
 
 
 def plain_ask(state: PlainState) -> tuple[int, int]:
-    arm = state.player.ask()
+    arm = state.own.ask()
     try:
         number = operator.index(arm)
     except TypeError:
@@ -42,12 +42,12 @@ def plain_ask(state: PlainState) -> tuple[int, int]:
 
 
 def plain_tell(state: PlainState, slot: int, reward: float) -> None:
-    state.player.tell(slot, float(reward))
+    state.own.tell(slot, float(reward))
 
 
 def plain_count_late(state: PlainState, slot: int, change: int) -> None:
-    if hasattr(state.player, "count_late"):
-        state.player.count_late(slot, change)
+    if hasattr(state.own, "count_late"):
+        state.own.count_late(slot, change)
 
 
 def plain_arrive(state: PlainState, count: int) -> None:
@@ -60,11 +60,11 @@ def plain_retire(state: PlainState, arm: int) -> None:
 
 
 def _method(state: PlainState, name: str) -> Callable[[int], None]:
-    if not hasattr(state.player, name):
+    if not hasattr(state.own, name):
         raise ParameterError(
             f"{state.policy} has no `{name}`, so its arms cannot change. Write one."
         )
-    method: Callable[[int], None] = getattr(state.player, name)
+    method: Callable[[int], None] = getattr(state.own, name)
     return method
 
 
@@ -97,12 +97,12 @@ class PlainPolicy(Policy):
     @property
     def anytime(self) -> bool:  # type: ignore[override]  # it depends on the class
         """Whether the class can be made without a horizon."""
-        horizon = _known(self.make).get("horizon")
+        horizon = _signature(self.make).get("horizon")
         return horizon is None or horizon.default is not horizon.empty
 
-    def player(self, facts: dict[str, Any]) -> Any:
+    def new_object(self, facts: dict[str, Any]) -> Any:
         """Create an object of the class, with the facts that its constructor takes."""
-        known, given = _known(self.make), dict(self.parameters)
+        known, given = _signature(self.make), dict(self.parameters)
         asked = {key: value for key, value in facts.items() if key in known and key not in given}
         return self.make(**given, **asked)
 
@@ -115,7 +115,7 @@ class PlainMaker:
 
     def __init__(self, make: type) -> None:
         self.make = make
-        own = [one for key, one in _known(make).items() if key not in _FACTS]
+        own = [one for key, one in _signature(make).items() if key not in _FACTS]
         self.__signature__ = inspect.Signature(own)
         self.__doc__ = make.__doc__
 
@@ -169,7 +169,7 @@ def plain_policy(make: type, **parameters: Any) -> PlainPolicy:
             f"`make` must be a class with `ask()` and `tell(arm, reward)`, got {make!r}."
         )
     _check_tell(make)
-    known = _known(make)
+    known = _signature(make)
     if not any(one.kind is one.VAR_KEYWORD for one in known.values()):
         for key in parameters.keys() - known.keys():
             if not known:
@@ -204,5 +204,5 @@ def plays_plainly(policy: Any) -> bool:
     return any(isinstance(one, PlainPolicy) for one in layers(policy))
 
 
-def _known(make: type) -> dict[str, inspect.Parameter]:
+def _signature(make: type) -> dict[str, inspect.Parameter]:
     return dict(inspect.signature(make).parameters)

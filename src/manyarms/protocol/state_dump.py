@@ -55,8 +55,8 @@ def restore_state(state: Any, columns: Columns) -> None:
     """
     left = dict(columns)
     for path, part in _parts(state, "state"):
-        ours = [name for name in left if name.startswith(f"{path}/")]
-        _restore(part, {name[len(path) + 1 :]: left.pop(name) for name in ours})
+        own = [name for name in left if name.startswith(f"{path}/")]
+        _restore(part, {name[len(path) + 1 :]: left.pop(name) for name in own})
     for name in left:
         raise KeyError(name)
 
