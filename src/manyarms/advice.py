@@ -201,7 +201,7 @@ def advise(
     problems without a group of best arms are added: means drawn from Beta(2, 5), scaled so that the
     largest is the best mean.
 
-    The first call compiles the policies, which takes about half a minute. Horizons beyond half a
+    The first call compiles the policies, which takes about half a minute. Horizons above half a
     million pulls take longer than ten seconds.
 
     If arms will be added later, use Prospector.

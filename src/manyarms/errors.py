@@ -2,7 +2,7 @@
 
     ManyarmsError
     ├── ParameterError (ValueError)      an invalid parameter
-    ├── UnknownNameError (KeyError)      a name that is in no registry
+    ├── UnknownNameError (KeyError)      a name that is not known
     ├── DuplicateNameError (ValueError)  a name that is taken
     ├── UnknownArmError (KeyError)       an arm that a live handle does not have
     ├── TurnError (RuntimeError)         a call that the experiment does not allow now
@@ -96,7 +96,7 @@ class ParameterError(ManyarmsError, ValueError):
 
 
 class UnknownNameError(ManyarmsError, KeyError):
-    """A name that is in no registry; the message suggests the nearest known one."""
+    """A name that is not known; the message suggests the nearest known one."""
 
     def __init__(self, kind: str, name: object, known: Iterable[str]) -> None:
         names = sorted(known)
@@ -267,7 +267,7 @@ class RewardWarning(UserWarning):
 
 
 class CacheWarning(UserWarning):
-    """Compiled code cannot be cached; the message says why, and what to do. Shown once."""
+    """Compiled code cannot be cached; the message says why and what to do. Shown once per process."""
 
 
 class OldResultsWarning(UserWarning):

@@ -180,7 +180,7 @@ def is_cached(loop: Callable[..., Any], *state_classes: type) -> bool:
 def cache_folder(
     loop: Callable[..., Any], state_classes: Iterable[type], *more: object, make: bool = True
 ) -> Path | None:
-    """Return where the loop's code for these classes is cached; None if it cannot be cached.
+    """Return the folder that caches the loop's code for these classes; None if it cannot be cached.
 
     The name of the folder is a digest of all that the code depends on, `more` included. So every
     version of every policy has its own folder. This also keeps processes that compile at the same

@@ -1,4 +1,4 @@
-"""Where a state's numbers live: NumPy arrays for Numba, zero-default dicts for CPython.
+"""The memory of states: NumPy arrays for Numba, zero-default dicts for CPython.
 
 The same policy code indexes both. Dicts make a live call about three times as fast as arrays do,
 because CPython need not wrap every number it reads. They hold only touched entries, so a live

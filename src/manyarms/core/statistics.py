@@ -49,7 +49,7 @@ def _crossing(below: Callable[[float], bool]) -> float:
 
 
 class Interval(NamedTuple):
-    """An estimate and its confidence interval; nan where there is none."""
+    """An estimate and its confidence interval; nan if there is none."""
 
     estimate: float
     low: float

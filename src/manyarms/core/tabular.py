@@ -37,7 +37,7 @@ class Tabular(ABC):
 
     @abstractmethod
     def _columns(self) -> Mapping[str, Sequence[Any]]:
-        """Return the columns by name, all of one length."""
+        """Return the columns by name, all of the same length."""
 
     def _caption(self) -> Sequence[str]:
         """Return the lines above the table."""

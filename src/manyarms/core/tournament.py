@@ -278,7 +278,7 @@ def _build(rank: Tournament) -> None:
 
 @kernel
 def _at(rank: Tournament, block: int, level: int) -> int:
-    """Return the place of a node: each level has its own, and all together room / 2."""
+    """Return the place of a node. Each level has its own places, room / 2 in all."""
     return ((rank.base + rank.room) >> 1) - (rank.room >> (_SPAN * level - 2)) + block
 
 

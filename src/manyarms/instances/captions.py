@@ -119,7 +119,7 @@ def captions(
     r"""Make an instance of a caption contest: each caption is an arm.
 
     The mean of a caption is its share p = (somewhat_funny + funny) / votes, divided by the largest
-    p. Means of at least `threshold` become 1. Contest 652 is the one of the paper's Figure 3.
+    p. Means of at least `threshold` become 1. Contest 652 is that of the paper's Figure 3.
 
     Published files have defects. The formula stays the same:
 
