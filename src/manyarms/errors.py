@@ -267,7 +267,7 @@ class RewardWarning(UserWarning):
 
 
 class CacheWarning(UserWarning):
-    """Compiled code cannot be cached; the message says why and what to do. Shown once per process."""
+    """Compiled code cannot be cached; the message says why. Shown once per process."""
 
 
 class OldResultsWarning(UserWarning):
