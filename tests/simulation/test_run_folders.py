@@ -106,7 +106,7 @@ def test_one_process_at_a_time(sweep: Sweep, whole: dict[str, bytes], tmp_path: 
 
 
 DISK = {
-    errno.ENOSPC: "No space left .* are kept. Make room, and run the same",
+    errno.ENOSPC: "No space left .* are kept. Free some disk space, and run the same",
     errno.EROFS: "Read-only .* Allow this user to write there, and run the same",
 }
 
