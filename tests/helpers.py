@@ -13,7 +13,7 @@ from manyarms.live.handle import Live
 from manyarms.protocol import Policy
 from manyarms.simulation.runner import CpuRunner
 from manyarms.simulation.sweep import cell
-from tests.policies.battery import ALL_POLICIES, EVERY_POLICY, label
+from tests.policies.pairs import ALL_POLICIES, EVERY_POLICY, label
 
 __all__ = ["ALL_POLICIES", "EVERY_POLICY", "Reward", "flipped", "label", "play_live", "run_python"]
 

@@ -7,12 +7,12 @@ import sys
 
 from tests.attack import (  # noqa: F401  they list attacks
     on_databases,
-    on_door,
     on_files,
     on_handles,
+    on_http,
     on_text,
 )
-from tests.attack.arena import ATTACKS, run_attacks
+from tests.attack.runner import ATTACKS, run_attacks
 
 _MOST_BYTES = 16 << 30  # so that what asks for more fails here, and not the machine
 

@@ -7,8 +7,8 @@ import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from tests.attack.arena import Arena, Attempt, attack
-from tests.attack.on_door import SHOP, served
+from tests.attack.on_http import SHOP, served
+from tests.attack.runner import Attempt, Workspace, attack
 from tests.serve.machines import Node, call, node
 
 
@@ -52,10 +52,10 @@ HARMS: dict[str, Callable[[Path], object]] = {
 
 
 @attack("service: its file is taken away")
-def files_taken_away(arena: Arena) -> Iterator[Attempt]:
+def files_taken_away(workspace: Workspace) -> Iterator[Attempt]:
     """What is acknowledged afterwards is in the file that the next start reads."""
     for what, harm in HARMS.items():
-        folder = arena.new() / "data"
+        folder = workspace.new() / "data"
         folder.mkdir()
         with served(folder) as one:
             before = _acknowledged(one, 5)

@@ -7,15 +7,15 @@ import threading
 from collections.abc import Iterator
 
 from manyarms.core.files import PART, replace_file
-from tests.attack.arena import Arena, Attempt, attack
+from tests.attack.runner import Attempt, Workspace, attack
 
 PRECIOUS = b"precious"
 
 
 @attack("part: replaced while it is written")
-def replaced_parts(arena: Arena) -> Iterator[Attempt]:
-    folder = arena.new()
-    victim = arena.new() / "victim"
+def replaced_parts(workspace: Workspace) -> Iterator[Attempt]:
+    folder = workspace.new()
+    victim = workspace.new() / "victim"
     victim.write_bytes(PRECIOUS)
     stop, planted = threading.Event(), [0]
 

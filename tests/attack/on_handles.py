@@ -12,9 +12,9 @@ from typing import Any
 
 import manyarms as ma
 from manyarms.policies import field
-from tests.attack.arena import Arena, Attempt, attack, in_child, survives
+from tests.attack.runner import Attempt, Workspace, attack, in_child, survives
 from tests.helpers import flipped
-from tests.inference.games import counts, in_turn, new, step
+from tests.inference.random_events import counts, in_turn, new, step
 from tests.live.crafted import (
     crafted_bytes,
     crafted_events,
@@ -29,7 +29,7 @@ from tests.live.stores import copied, known
 
 
 @attack("snapshot: every bit flipped, every byte cut off")
-def damaged_handles(arena: Arena) -> Iterator[Attempt]:
+def damaged_handles(workspace: Workspace) -> Iterator[Attempt]:
     live = played(ma.MOSSPlusPlus())
     data = known(live)
     for bit in range(8 * len(data)):
@@ -58,7 +58,7 @@ def _is_refused_or_the_same(live: ma.Live, data: bytes) -> bool:
 
 
 @attack("snapshot: crafted")
-def crafted_handles(arena: Arena) -> Iterator[Attempt]:
+def crafted_handles(workspace: Workspace) -> Iterator[Attempt]:
     policies = (ma.MOSS(), ma.EmpMOSSPlusPlus(), ma.Prospector(), field.UCB1())
     for number, policy in enumerate(policies):
         yield from in_child(_craft, policy, number)
@@ -75,14 +75,14 @@ def _craft(policy: ma.Policy, seed: int) -> Iterator[Attempt]:
 
 
 @attack("snapshot: crafted, of more than memory holds")
-def inflating_handles(arena: Arena) -> Iterator[Attempt]:
+def inflating_handles(workspace: Workspace) -> Iterator[Attempt]:
     live = played(ma.MOSS())
     for number, data in enumerate(inflating_bytes()):
         yield f"snapshot {number}", _is_refused(live, data)
 
 
 @attack("log: crafted events")
-def crafted_logs(arena: Arena) -> Iterator[Attempt]:
+def crafted_logs(workspace: Workspace) -> Iterator[Attempt]:
     policies = (ma.MOSS(), ma.MOSSPlusPlus(), ma.Doubling(ma.MOSS()), field.UCB1())
     for seed, policy in enumerate((*policies, field.Thompson())):
         yield from in_child(_craft_events, policy, seed)
@@ -102,21 +102,21 @@ def _craft_events(policy: ma.Policy, seed: int) -> Iterator[Attempt]:
 
 
 @attack("handle: forks while threads are busy")
-def forks(arena: Arena) -> Iterator[Attempt]:
-    for path in (None, arena.folder / "game"):
+def forks(workspace: Workspace) -> Iterator[Attempt]:
+    for path in (None, workspace.folder / "game"):
         said = what_forks_say(100, path)
         for number in range(100):
             words = said[number] if number < len(said) else "nothing"
             refused = words.count("and this is a forked process") == 2
             went_on = "went on" in words or "not finished" in words
             yield f"fork {number} of {path} said {words}", refused if path else went_on
-    with ma.load(arena.folder / "game") as live:
+    with ma.load(workspace.folder / "game") as live:
         yield "the experiment goes on", live.pulls > 0
 
 
 @attack("handle: used within signal handlers")
-def signals(arena: Arena) -> Iterator[Attempt]:
-    for path in (None, arena.folder / "game"):
+def signals(workspace: Workspace) -> Iterator[Attempt]:
+    for path in (None, workspace.folder / "game"):
         yield from in_child(_signal, path, 700)
 
 
@@ -149,8 +149,8 @@ def _signal(path: Path | None, count: int) -> Iterator[Attempt]:
 
 
 @attack("handle: Ctrl-C within calls")
-def interrupts(arena: Arena) -> Iterator[Attempt]:
-    for path in (None, arena.folder / "game"):
+def interrupts(workspace: Workspace) -> Iterator[Attempt]:
+    for path in (None, workspace.folder / "game"):
         yield from in_child(_interrupt, path, 300)
 
 

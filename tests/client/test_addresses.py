@@ -16,7 +16,7 @@ import pytest
 
 import manyarms as ma
 from manyarms.client import AsyncRemote
-from tests.client.same import plain, play
+from tests.client.comparison import plain, play
 from tests.serve.machines import TOKEN, Node, new_name, shared_postgres
 
 pytestmark = pytest.mark.interpreted
@@ -84,11 +84,11 @@ def compare(store: str, events: dict[int, str], **settings: Any) -> None:
             one["name"] == made.experiment for one in ma.Remote.experiments(urls, token=TOKEN)
         )
         fate = Fate(nodes, events)
-        with ma.Remote(urls, made.experiment, token=TOKEN, retry_for=300, **settings) as game:
-            assert play(game, 1, before=fate) == play(live, 1)
+        with ma.Remote(urls, made.experiment, token=TOKEN, retry_for=300, **settings) as remote:
+            assert play(remote, 1, before=fate) == play(live, 1)
             fate.wait()
-            assert game.progress() == live.progress()
-            assert plain(game.top(5)) == plain(live.top(5))
+            assert remote.progress() == live.progress()
+            assert plain(remote.top(5)) == plain(live.top(5))
 
 
 @pytest.mark.patient
@@ -105,7 +105,7 @@ def test_the_game_is_the_live_game_when_a_leader_is_frozen() -> None:
 def test_many_lose_and_double_nothing_when_the_leader_is_killed(tmp_path: Path) -> None:
     with two(f"sqlite:///{tmp_path}/serve.db") as nodes:
         urls = urls_of(nodes)
-        game = ma.Remote.create(
+        remote = ma.Remote.create(
             urls, "x", "moss", n_arms=50, token=TOKEN, horizon=9999, seed=1, retry_for=300
         )
         told: list[int] = []  # which the service has acknowledged
@@ -120,8 +120,8 @@ def test_many_lose_and_double_nothing_when_the_leader_is_killed(tmp_path: Path) 
 
         def threads(_: int) -> None:
             for _ in range(25):
-                pull = game.ask()
-                game.tell(pull, 1.0)
+                pull = remote.ask()
+                remote.tell(pull, 1.0)
                 heard(pull.id)
 
         async def task(remote: AsyncRemote) -> None:
@@ -141,7 +141,7 @@ def test_many_lose_and_double_nothing_when_the_leader_is_killed(tmp_path: Path) 
                 one.result(300)
         assert killed.locked()
         assert sorted(told) == list(range(300))
-        seen = game.progress()
+        seen = remote.progress()
         assert (seen.pulls, seen.told, seen.pending) == (300, 300, 0)
         assert seen.mean_reward == pytest.approx(1 / 3)
-        assert game.url == urls[1]
+        assert remote.url == urls[1]

@@ -14,7 +14,7 @@ from manyarms.core.statistics import (
     ratio_interval,
     standard_error,
 )
-from tests.students import student_quantile
+from tests.student_t import student_quantile
 
 
 @pytest.mark.parametrize(

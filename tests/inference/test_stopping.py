@@ -16,10 +16,10 @@ import manyarms as ma
 from manyarms.inference import outlook, tried_arms
 from manyarms.inference.question import Slack
 from tests.fixed import Fixed
-from tests.inference.games import new
+from tests.inference.random_events import new
 from tests.live.stores import copied
 
-GAMES = 16
+RUNS = 16
 WRONG = 4  # more than these of 16, at 5 %: 0.0009
 
 
@@ -34,8 +34,8 @@ def first_stop(seed: int, arms: int, pulls: int, mean: float = 0.5, **asked: Any
     return None
 
 
-def stops(games: int, **game: Any) -> int:
-    return sum(first_stop(seed, **game) is not None for seed in range(games))
+def stops(runs: int, **options: Any) -> int:
+    return sum(first_stop(seed, **options) is not None for seed in range(runs))
 
 
 # No arm is above the target, or better than arm 0; the one that looks best is chosen among all.
@@ -44,21 +44,21 @@ RIVAL = {"arms": 40, "pulls": 1000, "target": "0"}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("game", [ALIKE, RIVAL], ids=["number", "arm"])
-def test_targets_are_seldom_reached_by_chance(game: Any) -> None:
-    assert stops(GAMES, **game) <= WRONG
+@pytest.mark.parametrize("options", [ALIKE, RIVAL], ids=["number", "arm"])
+def test_targets_are_seldom_reached_by_chance(options: Any) -> None:
+    assert stops(RUNS, **options) <= WRONG
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("game", "error"), [(ALIKE, 0.05), (RIVAL, 0.9)], ids=["number", "arm"])
+@pytest.mark.parametrize(("options", "error"), [(ALIKE, 0.05), (RIVAL, 0.9)], ids=["number", "arm"])
 def test_intervals_of_each_arm_alone_would_be_wrong(
-    game: Any, error: float, monkeypatch: pytest.MonkeyPatch
+    options: Any, error: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Else the test above could not fail."""
     monkeypatch.setattr(
         tried_arms, "spent_error", lambda _, number: np.full(np.shape(number), error)
     )
-    assert stops(GAMES, **game) > WRONG
+    assert stops(RUNS, **options) > WRONG
 
 
 def test_a_target_is_reached_when_the_lower_bound_is_above_it() -> None:

@@ -18,9 +18,9 @@ ERROR = 0.05
 
 
 def wrong(
-    means: NDArray[np.float64], today: float, *, share: float, pulls: int, games: int, seed: int
+    means: NDArray[np.float64], today: float, *, share: float, pulls: int, runs: int, seed: int
 ) -> tuple[int, int]:
-    """Return in how many games limits of some arm were ever wrong; all of them are watched.
+    """Return in how many runs limits of some arm were ever wrong; all of them are watched.
 
     Beside it, in how many the usual interval for a difference was wrong, for the best arm.
 
@@ -30,24 +30,24 @@ def wrong(
     """
     dice = np.random.default_rng(seed)
     arms = len(means)
-    told, ones = np.zeros((games, arms)), np.zeros((games, arms))
-    log_arm, log_control = np.zeros((games, arms)), np.zeros(games)
-    count, total = np.zeros(games), np.zeros(games)
+    told, ones = np.zeros((runs, arms)), np.zeros((runs, arms))
+    log_arm, log_control = np.zeros((runs, arms)), np.zeros(runs)
+    count, total = np.zeros(runs), np.zeros(runs)
     weights = np.log(spent_error(1.0, np.arange(1, arms + 1)))
-    bad, naive = np.zeros(games, np.bool_), np.zeros(games, np.bool_)
-    rows = np.arange(games)
+    bad, naive = np.zeros(runs, np.bool_), np.zeros(runs, np.bool_)
+    rows = np.arange(runs)
     for step in range(pulls):
-        own = dice.random(games) < share
-        reward = dice.random(games) < today
+        own = dice.random(runs) < share
+        reward = dice.random(runs) < today
         chance = (total + 0.5) / (count + 1.0)
         gain = np.where(reward, np.log(chance / today), np.log((1 - chance) / (1 - today)))
         log_control += np.where(own, gain, 0.0)
         count += own
         total += own & reward
         best = np.argmax((ones + 1.0) / (told + 2.0), axis=1)
-        arm = np.where(dice.random(games) < 0.1, step * arms // pulls, best)
+        arm = np.where(dice.random(runs) < 0.1, step * arms // pulls, best)
         mean = means[arm]
-        reward = dice.random(games) < mean
+        reward = dice.random(runs) < mean
         chance = (ones[rows, arm] + 0.5) / (told[rows, arm] + 1.0)
         gain = np.where(reward, np.log(chance / mean), np.log((1 - chance) / (1 - mean)))
         ours = ~own
@@ -75,10 +75,10 @@ def wrong(
     ],
 )
 def test_intervals_are_wrong_in_few_games(means: list[float], today: float, share: float) -> None:
-    games = 2000
-    found, naive = wrong(np.array(means), today, share=share, pulls=1500, games=games, seed=1)
-    assert found <= ERROR * games, found
-    assert naive > 3 * ERROR * games, naive  # these are games in which limits can be wrong
+    runs = 2000
+    found, naive = wrong(np.array(means), today, share=share, pulls=1500, runs=runs, seed=1)
+    assert found <= ERROR * runs, found
+    assert naive > 3 * ERROR * runs, naive  # these are runs in which limits can be wrong
 
 
 def test_the_intervals_are_those_of_the_means_that_go_together() -> None:

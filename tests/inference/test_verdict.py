@@ -20,7 +20,7 @@ from manyarms.inference.confidence_sequences import evidence_below
 from manyarms.inference.sample import Sample
 from manyarms.live.facts import facts_of
 from tests.fixed import Fixed
-from tests.inference.games import new
+from tests.inference.random_events import new
 from tests.live.stores import copied
 
 
@@ -233,12 +233,12 @@ def test_what_is_missing_is_said() -> None:
 
 def test_arms_that_chance_could_not_bring_are_taken_off() -> None:
     live = new(ma.MOSS(), n_arms=1000)
-    game = live._experiment
-    sample = Sample(facts_of(game, int), np.zeros(0, np.bool_), 0.05, 0.04, 0.5)
+    experiment = live._experiment
+    sample = Sample(facts_of(experiment, int), np.zeros(0, np.bool_), 0.05, 0.04, 0.5)
     assert sample.top == 51
     live.retire([1, 2])  # never tried
     live.observe(3, [1.0])
-    less = Sample(facts_of(game, int), np.zeros(0, np.bool_), 0.05, 0.04, 0.5)
+    less = Sample(facts_of(experiment, int), np.zeros(0, np.bool_), 0.05, 0.04, 0.5)
     assert less.top == 48
     assert less.least() > sample.least()
     live.retire(list(range(100, 160)))

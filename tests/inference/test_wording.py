@@ -14,7 +14,7 @@ from manyarms.inference.question import asked
 from manyarms.inference.reported import late_rewards_warning
 from manyarms.inference.verdict import give_verdict
 from tests.fixed import Fixed
-from tests.inference.games import new
+from tests.inference.random_events import new
 
 SURE = "(95 % confidence, valid for all arms at once and at any time)"
 

@@ -102,9 +102,9 @@ def _chaos(policy: ma.Policy, seed: int, n: int, horizon: int, change: float) ->
 @pytest.mark.slow
 @pytest.mark.parametrize("policy", MORE_POLICIES, ids=label)
 def test_whatever_happens_a_retired_arm_is_never_asked_again(policy: ma.Policy) -> None:
-    games = [(1, 20, 0.1), (2, 30, 0.1), (5, 64, 0.1), (20, 150, 0.2), (30, 200, 0.04)]
+    cases = [(1, 20, 0.1), (2, 30, 0.1), (5, 64, 0.1), (20, 150, 0.2), (30, 200, 0.04)]
     for seed in range(2):
-        for n, horizon, change in games:
+        for n, horizon, change in cases:
             _chaos(policy, seed, n, horizon, change)
 
 

@@ -1,4 +1,4 @@
-"""Calls: they look and may refuse; only the change that they return changes the game."""
+"""Calls check and may refuse; only the change that they return changes the experiment."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from manyarms.live.snapshots import snapshot
 
 
 def _played() -> Arena:
-    """Return a game of five arms, with one pull told, one abandoned, one pending, one retired."""
+    """Return five arms: one with a told pull, one abandoned, one pending, one retired."""
     live = ma.MOSS().live(arms=["a", "b", "c", "d", "e"], horizon=6, seed=3)
     told, lost, _ = live.ask(3)
     live.tell(told, 1.0)

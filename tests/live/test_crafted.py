@@ -17,7 +17,7 @@ from manyarms.policies import field
 from manyarms.store import Event
 from tests.fixed import Fixed
 from tests.helpers import label
-from tests.inference.games import in_turn
+from tests.inference.random_events import in_turn
 from tests.live.crafted import (
     crafted_bytes,
     crafted_events,

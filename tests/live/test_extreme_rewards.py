@@ -33,20 +33,20 @@ def _between(low: float, high: float) -> st.SearchStrategy[float]:
 
 
 @st.composite
-def _games(draw: Any) -> tuple[tuple[float, float] | None, list[float]]:
+def _cases(draw: Any) -> tuple[tuple[float, float] | None, list[float]]:
     """A range of rewards, or none, and some rewards in it."""
     bounds = draw(st.sampled_from(RANGES))
     low, high = bounds or (-1e100, 1e100)
     return bounds, draw(st.lists(_between(low, high), min_size=1, max_size=6))
 
 
-@given(_games(), st.integers(1, 40))
+@given(_cases(), st.integers(1, 40))
 @example(((0.0, 1.0), [5e-324]), 1)
 @example(((0.0, 1.0), [-0.0]), 1)
 @example((None, [1e100]), 40)
 @settings(max_examples=400, deadline=None)
-def test_limits_are_numbers(game: Any, times: int) -> None:
-    bounds, rewards = game
+def test_interval_bounds_are_numbers(case: Any, times: int) -> None:
+    bounds, rewards = case
     rewards = [check_reward(reward, bounds) for reward in rewards] * times
     count, total = len(rewards), math.fsum(rewards)
     for error in (0.05, 1e-3, 1e-18):

@@ -50,7 +50,7 @@ def bounded_work() -> Iterator[None]:
 
 
 POLICIES = [ma.policy(name, **NEEDED.get(name, {})) for name in ma.policy_names()]
-CASES = [(policy, HORIZON) for policy in POLICIES]
+CASES: list[tuple[ma.Policy, int | None]] = [(policy, HORIZON) for policy in POLICIES]
 CASES += [(policy, None) for policy in POLICIES if policy.anytime]
 
 

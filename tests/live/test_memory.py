@@ -1,4 +1,4 @@
-"""The memory of a live game follows the arms touched and the pulls in flight, not the pulls."""
+"""A handle's memory grows with the arms touched and the pending pulls, not with the pulls."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from manyarms.core.gc_pause import gc_paused
 from manyarms.core.memory import Ints, Memory
 from manyarms.live import recorder
 from manyarms.protocol import plays
-from tests.inference.games import in_turn, new
+from tests.inference.random_events import in_turn, new
 from tests.live.forking import what_forks_say
 from tests.live.stores import copied, known
 

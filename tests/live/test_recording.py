@@ -18,7 +18,7 @@ import manyarms as ma
 from manyarms.errors import WriteConflictError
 from manyarms.live import opening, recorder, replaying
 from manyarms.store import LONGEST_ARM_NAME, copy, open_store
-from tests.inference.games import in_turn, new, play
+from tests.inference.random_events import in_turn, new, play
 from tests.live.stores import ADDRESSES, copied, known, leave
 from tests.serve.machines import new_name
 

@@ -11,7 +11,7 @@ import manyarms as ma
 from manyarms.live.calls import Arena
 from manyarms.live.replaying import replay
 from manyarms.store import Event
-from tests.inference.games import new
+from tests.inference.random_events import new
 from tests.live.stores import copied, known
 
 

@@ -15,14 +15,14 @@ import manyarms as ma
 from manyarms.live.experiment import Experiment
 from manyarms.live.snapshots import restored, snapshot
 from tests.helpers import ALL_POLICIES, flipped, label
-from tests.inference.games import counts, play, step
+from tests.inference.random_events import counts, play, step
 from tests.live.stores import copied, known
 
 NAMES = [f"item {k}" for k in range(30)]
 
 
 def _interrupted(live: ma.Live, control: ma.Live, events: int) -> None:
-    """Save and load after every event, and compare with the game that was not interrupted."""
+    """Save and load after every event, and compare with a handle that was not interrupted."""
     for event in range(events):
         step(live)
         step(control)
@@ -40,7 +40,7 @@ def _interrupted(live: ma.Live, control: ma.Live, events: int) -> None:
 @pytest.mark.parametrize(
     "policy", [ma.MOSS(), ma.EmpMOSSPlusPlus(beta=0.5, count_late=True)], ids=label
 )
-def test_saved_and_loaded_at_every_event_of_a_long_game(policy: ma.Policy) -> None:
+def test_saved_and_loaded_at_every_event_of_many(policy: ma.Policy) -> None:
     given: Any = {"arms": NAMES, "horizon": 2000, "seed": 5, "now": lambda: 1e9}
     live, control = (policy.live(**given) for _ in range(2))
     _interrupted(live, control, 2000)
@@ -52,8 +52,8 @@ def test_saved_and_loaded_at_every_event_of_a_long_game(policy: ma.Policy) -> No
 def test_saved_and_loaded_at_every_event(policy: ma.Policy) -> None:
     given: Any = {"n_arms": 40, "horizon": 2000, "seed": 6, "now": lambda: 1e9}
     live, control = (policy.live(**given) for _ in range(2))
-    for game in (live, control):
-        play(game, 200)
+    for handle in (live, control):
+        play(handle, 200)
     _interrupted(live, control, 60)
 
 

@@ -12,7 +12,7 @@ import manyarms as ma
 from manyarms.live.counts import in_random_order
 from tests.fixed import Fixed
 from tests.helpers import EVERY_POLICY, label
-from tests.inference.games import new
+from tests.inference.random_events import new
 from tests.live.stores import copied, known
 
 

@@ -20,8 +20,8 @@ from manyarms.protocol.keys import policy_key
 from manyarms.protocol.pending import PendingRecord, abandon_pull, ask_pull, tell_pull
 from manyarms.theory import Problem, guarded_steps_bound
 from tests.helpers import Stepper
-from tests.policies.battery import Pair
-from tests.policies.games import check_live
+from tests.policies.compare import check_live
+from tests.policies.pairs import Pair
 from tests.reference.guarded import GuardedPlayer
 from tests.reference.moss import Moss
 from tests.reference.prospector import Prospector
@@ -175,12 +175,12 @@ LONG = [
 @pytest.mark.slow
 @pytest.mark.parametrize("pair", LONG, ids=lambda pair: pair.label)
 @pytest.mark.parametrize(
-    ("n", "horizon", "world"), [(3, 5000, "spread"), (40, 5000, "rare"), (12, 6000, "one best")]
+    ("n", "horizon", "problem"), [(3, 5000, "spread"), (40, 5000, "rare"), (12, 6000, "one best")]
 )
-def test_games_long_enough_for_stages(pair: Pair, n: int, horizon: int, world: str) -> None:
-    check_live(pair, n, horizon, world)
+def test_games_long_enough_for_stages(pair: Pair, n: int, horizon: int, problem: str) -> None:
+    check_live(pair, n, horizon, problem)
     if pair.policy.anytime and n == 12:
-        check_live(pair, n, None, world, pulls=horizon)
+        check_live(pair, n, None, problem, pulls=horizon)
 
 
 @pytest.mark.slow

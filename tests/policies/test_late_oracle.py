@@ -10,13 +10,13 @@ import pytest
 
 import manyarms as ma
 from manyarms.policies.parts.parameters import IndexPolicy
-from tests.policies.battery import PAIRS, Pair, label
-from tests.policies.games import check_same, rewards_of, seed_for
-from tests.reference.late import LateGame
+from tests.policies.compare import check_same, rewards_of, seed_for
+from tests.policies.pairs import PAIRS, Pair, label
+from tests.reference.late import LateReference
+from tests.reference.rewards import Rewards, counted
 from tests.reference.words import policy_key
-from tests.reference.world import Rewards, counted
 
-WORLDS = ("spread", "one best", "eighths")
+PROBLEMS = ("spread", "one best", "eighths")
 LATE_PAIRS = [pair for pair in PAIRS if pair.late is not None]
 
 # name: chances of asking on while pulls are pending, of abandoning where one is settled, and
@@ -32,7 +32,7 @@ TRAFFIC = {
 
 
 def play_both(
-    live: ma.live.Live, game: LateGame, horizon: int, rewards: Rewards, traffic: str, seed: int
+    live: ma.live.Live, game: LateReference, horizon: int, rewards: Rewards, traffic: str, seed: int
 ) -> tuple[list[int], list[int]]:
     """Do the same to both, at random; return the arms of each."""
     chance, pull = random.Random(seed), counted(rewards)
@@ -62,13 +62,13 @@ def check_games(pair: Pair, traffic: str, count_late: bool) -> None:
     assert pair.late is not None
     assert isinstance(pair.policy, IndexPolicy)
     policy = replace(pair.policy, count_late=count_late)
-    for n, horizon, world in product((1, 2, 7, 40), (1, 7, 50, 200), WORLDS):
-        seed = seed_for(str(policy), traffic, n, horizon, world)
+    for n, horizon, problem in product((1, 2, 7, 40), (1, 7, 50, 200), PROBLEMS):
+        seed = seed_for(str(policy), traffic, n, horizon, problem)
         live = policy.live(n_arms=n, horizon=horizon, seed=seed)
         game = pair.late(n, horizon, policy_key(seed, 0), count_late=count_late)
-        rewards = rewards_of(world, n, seed)
+        rewards = rewards_of(problem, n, seed)
         picked, expected = play_both(live, game, horizon, rewards, traffic, seed)
-        check_same(picked, expected, f"{policy!r}, n={n}, T={horizon}, {world}, {seed=}")
+        check_same(picked, expected, f"{policy!r}, n={n}, T={horizon}, {problem}, {seed=}")
 
 
 @pytest.mark.slow

@@ -12,8 +12,8 @@ from manyarms.core.memory import BOUNDED
 from manyarms.policies import field
 from manyarms.protocol.state_dump import classes_in
 from tests.helpers import run_python
-from tests.policies.battery import ALL_POLICIES, EVERY_POLICY, PAIRS, Pair, label
-from tests.policies.games import LONG, MEANS, WORLDS, check_live, check_simulated, worlds_for
+from tests.policies.compare import LONG, MEANS, PROBLEMS, check_live, check_simulated, problems_for
+from tests.policies.pairs import ALL_POLICIES, EVERY_POLICY, PAIRS, Pair, label
 from tests.reference.doubling import Doubling
 from tests.reference.emp_moss_plus_plus import EmpMossPlusPlus
 from tests.reference.moss import MossOracle
@@ -77,15 +77,15 @@ def test_every_policy_with_a_name_has_a_reference() -> None:
 def test_live_games(pair: Pair) -> None:
     for horizon in pair.horizons:
         for n in pair.arms if horizon < LONG else pair.arms[::3]:
-            for world in worlds_for(horizon, pair.label, n, of=WORLDS, most=4):
-                check_live(pair, n, horizon, world)
+            for problem in problems_for(horizon, pair.label, n, of=PROBLEMS, most=4):
+                check_live(pair, n, horizon, problem)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("pair", [p for p in PAIRS if p.policy.anytime], ids=label)
 def test_games_without_a_horizon(pair: Pair) -> None:
-    for n, world in product((1, 3, 60), WORLDS[::2]):
-        check_live(pair, n, None, world, pulls=100)
+    for n, problem in product((1, 3, 60), PROBLEMS[::2]):
+        check_live(pair, n, None, problem, pulls=100)
 
 
 @pytest.mark.slow
@@ -93,8 +93,8 @@ def test_games_without_a_horizon(pair: Pair) -> None:
 def test_simulations(pair: Pair) -> None:
     # the same functions as above, compiled: fewer games show a difference
     for horizon, n in product(pair.horizons, pair.arms[::3]):
-        (world,) = worlds_for(horizon, pair.label, n, "simulated", of=[*MEANS], most=1)
-        check_simulated(pair, MEANS[world](n), horizon)
+        (problem,) = problems_for(horizon, pair.label, n, "simulated", of=[*MEANS], most=1)
+        check_simulated(pair, MEANS[problem](n), horizon)
 
 
 @pytest.mark.slow
@@ -127,8 +127,8 @@ def test_the_best_mean_is_the_instances(pair: Pair) -> None:
 @pytest.mark.parametrize("m", [2, 3, 17])
 def test_the_oracle_told_m(m: int) -> None:
     pair = Pair(ma.MOSSOracle(m=m), MossOracle(m=m))
-    for n, horizon, world in product((17, 60, 300), (1, 2, 7, 50, 257), ("eighths", "spread")):
-        check_live(pair, n, horizon, world)
+    for n, horizon, problem in product((17, 60, 300), (1, 2, 7, 50, 257), ("eighths", "spread")):
+        check_live(pair, n, horizon, problem)
 
 
 @pytest.mark.slow

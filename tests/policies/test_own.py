@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 import manyarms as ma
 from manyarms.theory import patience_bound
-from tests.students import student_quantile
+from tests.student_t import student_quantile
 
 FALSE_ALARM = 1e-6
 RUNS = 12

@@ -13,7 +13,7 @@ from manyarms.policies.scout import target_mean
 from tests.helpers import label, play_live
 from tests.live.stores import copied
 from tests.reference.field.finding import tail
-from tests.reference.world import bernoulli, counted
+from tests.reference.rewards import bernoulli, counted
 
 FINDERS = [ma.Scout(), field.SequentialHalving()]
 MEANS = [0.05, 0.3, 0.5, 0.9, 0.65, 0.1] * 20

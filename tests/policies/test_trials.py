@@ -22,7 +22,7 @@ from manyarms.policies.prospector import ProspectState
 from manyarms.protocol.policy import arrive, ask, reset, retire, tell
 from manyarms.protocol.state_dump import classes_in
 from tests.live.stores import copied, leave
-from tests.policies.games import check_same
+from tests.policies.compare import check_same
 from tests.reference.changing import ChangingProspector
 from tests.reference.words import policy_key
 

@@ -82,7 +82,7 @@ def test_with_prospector_in_short_games(run: Run, monkeypatch: pytest.MonkeyPatc
         return simulate(*game, **options | {"horizon": 600, "replications": 2})
 
     monkeypatch.setattr(ma, "simulate", shorter)
-    output = run("own_world")
+    output = run("own_rewards")
     assert _is_the_shop(output)
     assert "\nprospector " in output
 
@@ -91,7 +91,7 @@ def test_with_prospector_in_short_games(run: Run, monkeypatch: pytest.MonkeyPatc
 @pytest.mark.slow
 @pytest.mark.compiled
 def test_and_all_of_it_as_written(run: Run) -> None:
-    output = run("own_world")
+    output = run("own_rewards")
     assert _is_the_shop(output)
     assert "after 20000 pulls, 20 replications" in output
     assert "\nprospector " in output

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from manyarms.serve.requests import DEADLINE
-from tests.attack.arena import Arena, Attempt, attack
 from tests.attack.on_text import BITS
+from tests.attack.runner import Attempt, Workspace, attack
 from tests.serve.machines import TOKEN, Node, call, node, path_of
 
 SILENT = 1000  # sockets at once
@@ -74,9 +74,9 @@ SILENCES = {
 
 
 @attack("service: bodies that do not come")
-def silent_sockets(arena: Arena) -> Iterator[Attempt]:
+def silent_sockets(workspace: Workspace) -> Iterator[Attempt]:
     """They keep nobody out, and are ended."""
-    with served(arena.folder) as one, contextlib.ExitStack() as kept:
+    with served(workspace.folder) as one, contextlib.ExitStack() as kept:
         links = {}
         for what, data in SILENCES.items():
             links[what] = _sockets(one, data, kept)
@@ -88,9 +88,9 @@ def silent_sockets(arena: Arena) -> Iterator[Attempt]:
 
 
 @attack("service: bodies that trickle")
-def trickling_sockets(arena: Arena) -> Iterator[Attempt]:
+def trickling_sockets(workspace: Workspace) -> Iterator[Attempt]:
     """They send a byte now and then, and are ended."""
-    with served(arena.folder) as one, contextlib.ExitStack() as kept:
+    with served(workspace.folder) as one, contextlib.ExitStack() as kept:
         open_ones = []
         for _ in range(50):
             link = socket.create_connection(("127.0.0.1", one.port), timeout=20)
@@ -110,8 +110,8 @@ def trickling_sockets(arena: Arena) -> Iterator[Attempt]:
 
 
 @attack("service: requests far ahead of their answers")
-def requests_ahead(arena: Arena) -> Iterator[Attempt]:
-    with served(arena.folder) as one, contextlib.ExitStack() as kept:
+def requests_ahead(workspace: Workspace) -> Iterator[Attempt]:
+    with served(workspace.folder) as one, contextlib.ExitStack() as kept:
         for number in range(50):
             link = socket.create_connection(("127.0.0.1", one.port), timeout=0.2)
             kept.enter_context(link)
@@ -123,11 +123,11 @@ def requests_ahead(arena: Arena) -> Iterator[Attempt]:
 
 
 @attack("service: floods without a token")
-def floods(arena: Arena) -> Iterator[Attempt]:
+def floods(workspace: Workspace) -> Iterator[Attempt]:
     """Requests one after the other on many connections, and asks in between."""
     lines = [b"POST %s/asks" % SHOP.encode(), b"GET /", b"GET /v1/experiments", b"POST /login"]
     requests = [b"%s HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n" % line for line in lines]
-    with served(arena.folder) as one:
+    with served(workspace.folder) as one:
         end, seen = time.monotonic() + 10, list[int]()
 
         def flood(data: bytes) -> None:
@@ -210,9 +210,9 @@ def _damaged(chance: random.Random, data: bytes) -> bytes:
 
 
 @attack("service: fuzzed bodies")
-def fuzzed_bodies(arena: Arena) -> Iterator[Attempt]:
-    chance = arena.chance
-    with served(arena.folder) as one:
+def fuzzed_bodies(workspace: Workspace) -> Iterator[Attempt]:
+    chance = workspace.chance
+    with served(workspace.folder) as one:
         for number in range(4000):
             line, body = chance.choice(list(BODIES.items()))
             data = json.dumps(_changed(chance, body)).encode()
@@ -234,9 +234,9 @@ HEADERS += ["Expect: 100-continue", "Idempotency-Key: k", "X-Forwarded-For: ::1"
 
 
 @attack("service: fuzzed heads")
-def fuzzed_heads(arena: Arena) -> Iterator[Attempt]:
-    chance = arena.chance
-    with served(arena.folder) as one:
+def fuzzed_heads(workspace: Workspace) -> Iterator[Attempt]:
+    chance = workspace.chance
+    with served(workspace.folder) as one:
         for number in range(3000):
             line = chance.choice(
                 [*BODIES, f"GET {SHOP}/arms?limit=5&sort=mean", f"GET {SHOP}/events?after=1"]

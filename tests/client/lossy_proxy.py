@@ -23,7 +23,7 @@ def _talk(near: socket.socket, port: int, cut: Iterator[bool]) -> None:
 
 
 @contextlib.contextmanager
-def bad_line(port: int, *, lost: int) -> Iterator[int]:
+def lossy_proxy(port: int, *, lost: int) -> Iterator[int]:
     """Give a port that leads to another, where one of `lost` answers is lost."""
     cut = (k % lost == lost - 1 for k in itertools.count())
     listener = socket.create_server(("127.0.0.1", 0))

@@ -1,7 +1,7 @@
 """A world of your own: laws of rewards and of means that you write, and rewards that were seen.
 
 In a shop few visitors buy, and those who do spend more or less. A law is a tuple of numbers and
-one function, which the simulator compiles. Run it: `python examples/own_world.py`.
+one function, which the simulator compiles. Run it: `python examples/own_rewards.py`.
 """
 
 from __future__ import annotations

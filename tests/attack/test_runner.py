@@ -9,24 +9,24 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.attack.arena import Arena, Attack, Attempt, in_child, run_attacks, survives
+from tests.attack.runner import Attack, Attempt, Workspace, in_child, run_attacks, survives
 
 
-def _held(arena: Arena) -> Iterator[Attempt]:
-    yield "one", arena.new().is_dir()
+def _held(workspace: Workspace) -> Iterator[Attempt]:
+    yield "one", workspace.new().is_dir()
     yield "two", survives(lambda: int("x"), ValueError)
 
 
-def _lost(arena: Arena) -> Iterator[Attempt]:
+def _lost(workspace: Workspace) -> Iterator[Attempt]:
     yield "one", True
     yield "two", survives(lambda: int("x"), OSError)
 
 
-def _slow(arena: Arena) -> Iterator[Attempt]:
+def _slow(workspace: Workspace) -> Iterator[Attempt]:
     yield "one", survives(lambda: None, seconds=0.0)
 
 
-def _broken(arena: Arena) -> Iterator[Attempt]:
+def _broken(workspace: Workspace) -> Iterator[Attempt]:
     yield "one", True
     raise ZeroDivisionError
 

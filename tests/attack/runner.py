@@ -13,7 +13,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
-__all__ = ["ATTACKS", "CHILDREN", "Arena", "Attack", "Attempt", "attack", "in_child"]
+__all__ = ["ATTACKS", "CHILDREN", "Attack", "Attempt", "Workspace", "attack", "in_child"]
 __all__ += ["run_attacks", "survives"]
 
 # children are forked from a process that has neither threads nor anything to lose
@@ -21,7 +21,7 @@ CHILDREN = multiprocessing.get_context("forkserver")
 CHILDREN.set_forkserver_preload(["tests.attack.on_handles"])
 
 
-class Arena(NamedTuple):
+class Workspace(NamedTuple):
     """What an attack may use: a folder of its own, and chance that is the same every time."""
 
     folder: Path
@@ -33,7 +33,7 @@ class Arena(NamedTuple):
 
 
 Attempt: TypeAlias = tuple[str, bool]  # what was tried, and whether we withstood it
-Attack: TypeAlias = Callable[[Arena], Iterator[Attempt]]
+Attack: TypeAlias = Callable[[Workspace], Iterator[Attempt]]
 ATTACKS: dict[str, Attack] = {}
 
 
@@ -120,7 +120,7 @@ def run_attacks(attacks: dict[str, Attack], wanted: Sequence[str] = ()) -> int:
 def _outcomes(function: Attack) -> Iterator[Attempt]:
     with tempfile.TemporaryDirectory(prefix="manyarms-attack-") as folder:
         try:
-            yield from function(Arena(Path(folder), random.Random(7)))
+            yield from function(Workspace(Path(folder), random.Random(7)))
         except Exception as error:  # it broke us, or itself: both are to be looked at
             traceback.print_exc()
             yield f"{type(error).__name__}: {error}", False
