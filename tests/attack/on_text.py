@@ -1,4 +1,4 @@
-"""Attacks on what is read: contest files, results. Only our own errors may come of it."""
+"""Attacks on readers of contest files and results, which may raise only the package's errors."""
 
 from __future__ import annotations
 

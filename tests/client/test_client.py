@@ -148,7 +148,7 @@ def test_errors_are_those_of_a_handle(url: str) -> None:
     assert remote.progress().told == 2
 
 
-def test_what_is_the_services_own(url: str) -> None:
+def test_methods_that_only_the_service_has(url: str) -> None:
     remote = create(url, "moss", arms=KEYS[:3], horizon=100)
     assert remote.add_arms(["new one"]) == ["new one"]
     assert remote.add_arms(["new one"]) == ["new one"], "known names are skipped"
@@ -198,7 +198,7 @@ def test_verdicts_are_those_of_a_handle(url: str, question: dict[str, float]) ->
         assert remote.ask() == pull
         live.tell(pull, float(pull.arm == KEYS[0]))
         remote.tell(pull, float(pull.arm == KEYS[0]))
-        if turn == 5:  # too early to stop: the words name arms
+        if turn == 5:  # too early to stop; the sentence names arms
             early = str(live.verdict(**question))
             assert f"The best so far is arm {KEYS[0]!r}." in early
             assert str(remote.verdict(**question)) == early
@@ -215,7 +215,7 @@ def test_verdicts_are_those_of_a_handle(url: str, question: dict[str, float]) ->
 
 
 def arms(pulls: list[Any]) -> list[Any]:
-    """The service counts pulls that observed rewards answer, so ids differ."""
+    """Ids differ, because the service counts pulls that observed rewards answer."""
     return [pull.arm for pull in pulls]
 
 
@@ -257,8 +257,8 @@ def test_observed_rewards_are_those_of_a_handle(url: str) -> None:
     assert remote.n_arms == 300
 
 
-def test_long_names_of_any_letters(url: str) -> None:
-    """A prompt may be the name of an arm, with as many letters as in a handle."""
+def test_long_unicode_names(url: str) -> None:
+    """The name of an arm may be a prompt, as long as in a handle."""
     names = [letter * 20_000 for letter in ("\U0001f600", "ä", "x", "\u4e2d")]
     spec: dict[str, Any] = {"arms": names, "control": names[0], "seed": 3}
     live = ma.Prospector().live(**spec)
@@ -277,8 +277,8 @@ def test_long_names_of_any_letters(url: str) -> None:
             experiment.add_arms(["x" * 20_001])
 
 
-def test_arms_that_are_called_by_integers(tmp_path: Path) -> None:
-    """A script may have called them so; the service goes on with such names."""
+def test_arms_named_by_integers(tmp_path: Path) -> None:
+    """A store may have integers as names, and the service continues it."""
     store, live = tmp_path / "shop.db", ma.Prospector().live(arms=[10, 20, 30], seed=1)
     with ma.Prospector().live(arms=[10, 20, 30], seed=1, store=store, name="shop"):
         pass
