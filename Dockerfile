@@ -1,11 +1,11 @@
-# One image for the command line, for live use and for whatever an extra adds:
+# One image for the command line, live use and the extras:
 #
 #   docker build -t manyarms .
 #   docker run --rm manyarms policies
 #
-# EXTRAS are those of pyproject.toml, with commas between them; `serve` alone has no simulator.
-# WARM=yes compiles the paper's policies while the image is built, for which `sim` is needed; the
-# code is used on processors of the same kind only.
+# EXTRAS are extras of pyproject.toml, separated by commas; `serve` alone has no simulator.
+# WARM=yes compiles the paper's policies during the build, which needs the extra `sim`; the
+# compiled code is used only on processors of the same kind.
 ARG PYTHON=3.13
 
 FROM python:${PYTHON}-slim AS build
@@ -19,8 +19,8 @@ RUN python -m venv /opt/manyarms \
 FROM python:${PYTHON}-slim
 ARG WARM=no
 COPY --from=build /opt/manyarms /opt/manyarms
-# /data is for what is kept: results, journals, saved handles. /cache can be deleted at any time.
-# Compiled code is used only from a folder that nobody else can write to.
+# /data is for results and stores. /cache can be deleted at any time. Compiled code is used only
+# from a folder that no other user can write to.
 RUN install -d -o nobody -g nogroup -m 0700 /data /cache
 ENV PATH=/opt/manyarms/bin:$PATH \
     HOME=/data \

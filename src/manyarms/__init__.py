@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
-# The room of each name; errors are in `errors`. A room is loaded on first use: `import manyarms`
-# costs next to nothing, and never imports numba.
-_ROOM = {
+# The module of each name; errors are in `errors`. A module is imported on first use, so that
+# `import manyarms` is fast and never imports numba.
+_MODULES = {
     "advise": "advice",
     "Result": "simulation",
     "Summary": "simulation",
@@ -154,10 +154,10 @@ if TYPE_CHECKING:
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    room = "errors" if name.endswith("Error") else _ROOM.get(name)
-    if room is None:  # it is one itself, such as `theory`
+    module = "errors" if name.endswith("Error") else _MODULES.get(name)
+    if module is None:  # the name is a module's, such as `theory`
         return importlib.import_module(f"{__name__}.{name}")
-    return getattr(importlib.import_module(f"{__name__}.{room}"), name)
+    return getattr(importlib.import_module(f"{__name__}.{module}"), name)
 
 
 def __dir__() -> list[str]:

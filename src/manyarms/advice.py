@@ -1,4 +1,4 @@
-"""Recommend a policy: simulate a few on problems of the user's size, and compare their losses."""
+"""Recommend a policy by simulating several on problems of the user's size."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from manyarms.simulation.simulate import run_in_memory
 from manyarms.simulation.sweep import Objective, Sweep, cell, check_objective
 from manyarms.theory import best_arms, hardness
 
-# In the order of preference: the first of those that cannot be distinguished is recommended.
+# In order of preference: of policies that cannot be distinguished, the first is recommended.
 _POLICIES: dict[Objective, tuple[str, ...]] = {
     "earn": ("prospector", "empmoss++", "moss++", "moss", "ss-greedy", "empirical-cbt"),
     "find": ("scout", "sequential-halving", "prospector", "empmoss++", "moss++", "moss"),
@@ -33,10 +33,10 @@ _POLICIES: dict[Objective, tuple[str, ...]] = {
 _BUDGET = 10e9  # nanoseconds of one core
 _PULL = 100  # nanoseconds of a simulated pull, on average over these policies
 _FEWEST, _MOST = 4, 200  # replications
-_LONGEST = 10**7  # pulls; more take minutes and gigabytes
-_HARDEST = 0.6  # hardness if nothing is known; beyond it hardly any policy finds a best arm
+_LONGEST = 10**7  # pulls; longer horizons take minutes and gigabytes
+_HARDEST = 0.6  # hardness if nothing is known; beyond it, policies rarely find a best arm
 _BESTS = (0.9, 0.5)  # best means if nothing is known
-_OTHERS = (1, 2, 3, 4, 5)  # ninths of the best mean: 0.1 to 0.5 below 0.9, as in the paper
+_OTHERS = (1, 2, 3, 4, 5)  # ninths of the best mean; if it is 0.9: 0.1 to 0.5, as in the paper
 _SPREAD = (2, 5)  # parameters of the Beta distribution
 _MOST_DRAWN = 10**6  # means; more arms make no difference
 _WIDTH = 80  # characters of a line
@@ -45,8 +45,8 @@ _WIDTH = 80  # characters of a line
 class AdviceRow(NamedTuple):
     """The loss of one policy, in percent of the largest possible loss.
 
-    The mean and its standard error are over all problems, the median is over all replications of
-    all problems, `worst` is the largest mean on a problem, and `by_problem` has all of these.
+    `mean` and its standard error `se` are over all problems, and `median` is over all replications
+    of all problems. `by_problem` has the mean on each problem, and `worst` is the largest of these.
     """
 
     policy: str
@@ -59,20 +59,20 @@ class AdviceRow(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class Advice:
-    """A recommended policy, and its loss and those of others on problems of the user's size.
+    """A recommended policy, with the losses of all simulated policies.
 
-    `print` shows the answer and a table.
+    `print` shows the recommendation and a table.
 
     Attributes
     ----------
     policy
         The recommended policy.
     label, code
-        Its label in tables, and the code that makes it.
+        Its label in tables, and the code that creates it.
     alike
         The policies that cannot be distinguished from it.
     rows
-        One `AdviceRow` for each policy that was played, the lowest mean first.
+        One `AdviceRow` for each simulated policy, lowest mean first.
     problems
         Descriptions of the problems.
     n_arms, horizon, pending, objective, replications
@@ -120,7 +120,7 @@ class Advice:
             if isinstance(self.policy, Prospector)
             else "If arms will be added later, use ma.Prospector(), which tries new arms.",
         ]
-        shown = len(head) if len(self.problems) > 1 else -1  # of one problem, it is the mean
+        shown = len(head) if len(self.problems) > 1 else -1  # the same as the mean
         table = aligned([row[:shown] for row in (head, *cells)])
         return "\n".join([*map(_filled, self._answer()), "", *table, "", *map(_filled, notes)])
 
@@ -160,9 +160,9 @@ def advise(
     """Recommend a policy for problems of your size.
 
     Six policies are simulated on problems with your number of arms and pulls. The one that loses
-    least on average is recommended. If others differ from it by less than two standard errors,
-    Prospector (or Scout, to find) is preferred. Policies that need to know more than you do are
-    left out.
+    least on average is recommended. Among policies that differ from it by at most two standard
+    errors, Prospector is preferred (Scout, if `objective` is "find"). Policies that need to know
+    more than you do are left out.
 
     Parameters
     ----------
@@ -174,20 +174,20 @@ def advise(
         An instance like your data, such as `instances.from_means(means)`, instead of `n_arms`.
         Then it is the only problem.
     m_at_least
-        At least this many arms are best. Problems with so many and more best arms are simulated,
-        and MOSS Oracle joins (default: unknown).
+        A lower bound on the number of best arms. Problems with this many best arms and more are
+        simulated, and MOSS Oracle is added (default: unknown).
     best_mean
-        The best mean; Patience and Parallel join. When in doubt, round it down. Or two numbers, if
-        you know only that it is between them, such as (0.01, 0.05) for click rates (default:
-        unknown; 0.9 and 0.5 are simulated).
+        The best mean; Patience and Parallel are added. When in doubt, round it down. If you only
+        know that it is between two numbers, give both, such as (0.01, 0.05) for click rates
+        (default: unknown; 0.9 and 0.5 are simulated).
     pending
         The number of further pulls that are asked for before the reward of a pull is told
         (default: 0).
     objective
-        "earn": every reward counts. "find": only the arm counts that is recommended in the end
-        (default: "earn").
+        "earn": every reward counts. "find": only the arm recommended at the end counts (default:
+        "earn").
     policies
-        Simulate these instead, names or policies.
+        The policies to simulate instead, by name or as objects.
     replications
         The number of replications of each problem (default: between 4 and 200, as many as take
         about ten seconds on one core).
@@ -201,7 +201,7 @@ def advise(
     problems without a group of best arms are added: means drawn from Beta(2, 5), scaled so that the
     largest is the best mean.
 
-    The first call compiles the policies, which takes about half a minute. Horizons beyond half a
+    The first call compiles the policies, which takes about half a minute. Horizons above half a
     million pulls take longer than ten seconds.
 
     If arms will be added later, use Prospector.
@@ -220,7 +220,7 @@ def advise(
         n_arms = instance.n_arms
     else:
         raise refusal("instance", "an Instance such as instances.from_means(...)", instance)
-    longest = f"Ask for {_LONGEST}: more pulls only make a problem easier."
+    longest = f"Use {_LONGEST}: more pulls only make a problem easier."
     horizon = check_int("horizon", horizon, at_least=2, at_most=_LONGEST, fix=longest)
     pending = check_int("pending", pending, at_most=horizon - 1, fix="Give fewer than the horizon.")
     objective = check_objective(objective)
@@ -300,7 +300,7 @@ def _problems(
             found[words] = planted(n=n_arms, m=m, best=best, others=others)
         if m_at_least is None:
             drawn = np.random.default_rng(0).beta(*_SPREAD, min(n_arms, _MOST_DRAWN))
-            found[f"means spread out up to {best:g}"] = from_means(best * drawn / drawn.max())
+            found[f"Beta(2, 5) means up to {best:g}"] = from_means(best * drawn / drawn.max())
     return found
 
 
@@ -311,7 +311,7 @@ def _usual(
     m_at_least: int | None,
     best_mean: float | None,
 ) -> dict[str, Policy]:
-    """Return the policies that need to know no more than the user does, with their code."""
+    """Return the policies that need to know no more than the user does, by their code."""
     low, high = (instance.rewards.reward_range if instance else None) or (0.0, 1.0)
     unit = 0.0 <= low <= high <= 1.0 and (instance is None or instance.rewards.bounded)
     wanted: dict[str, dict[str, Any]] = {name: {} for name in _POLICIES[objective]}
@@ -345,7 +345,7 @@ def _code(name: str, parameters: dict[str, Any]) -> str:
 
 
 def _given(policies: Any) -> dict[str, Policy]:
-    """Return the policies that the user named or made, with their code or label."""
+    """Return the policies that the user gave, by their code or label."""
     listed = [policies] if isinstance(policies, str | Policy) else policies
     if not isinstance(listed, Iterable) or not (listed := list(listed)):
         raise refusal("policies", "a list of names and policies", policies)
@@ -364,14 +364,14 @@ def _losses(results: Sequence[Result], objective: Objective) -> NDArray[np.float
     else:
         lost = [one.regret[:, :, -1] for one in results]
         most = [float(one.largest_regret[-1]) for one in results]
-    return 100.0 * np.stack(lost, axis=2) / [one or 1.0 for one in most]  # 0: all arms are best
+    return 100.0 * np.stack(lost, axis=2) / [one or 1.0 for one in most]  # 0 if all arms are best
 
 
 def _choice(losses: NDArray[np.float64], labels: Sequence[str]) -> tuple[int, tuple[str, ...]]:
     """Return the policy to recommend, and the labels of those that cannot be distinguished from it.
 
-    These are all whose mean is at most two standard errors of the paired difference above the
-    lowest mean; the first of them is recommended.
+    The candidates are the policies whose mean is at most two standard errors of the paired
+    difference above the lowest mean. The first of them is recommended.
     """
     means = losses.mean(axis=2)  # by policy and replication
     lowest = int(means.mean(axis=1).argmin())

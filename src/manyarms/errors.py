@@ -1,14 +1,14 @@
-"""Every error that manyarms raises on purpose, and every warning.
+"""The errors and warnings of manyarms.
 
     ManyarmsError
-    ├── ParameterError (ValueError)      a parameter breaks its rule
-    ├── UnknownNameError (KeyError)      a name that is in no registry
+    ├── ParameterError (ValueError)      an invalid parameter
+    ├── UnknownNameError (KeyError)      a name that is not known
     ├── DuplicateNameError (ValueError)  a name that is taken
     ├── UnknownArmError (KeyError)       an arm that a live handle does not have
-    ├── TurnError (RuntimeError)         an ask or a tell that is not due now
-    │   └── StoppedError                 no pull is left on a service; it has the arm to deploy
+    ├── TurnError (RuntimeError)         a call that the experiment does not allow now
+    │   └── StoppedError                 a service's experiment has ended; has the arm to deploy
     ├── ServiceError (OSError)           a service cannot be reached, refuses, or fails
-    ├── SavedFileError (ValueError)      no store or saved state, or a damaged or newer one
+    ├── SavedFileError (ValueError)      not a store or saved state, or a damaged or newer one
     ├── StoreError (RuntimeError)        a store that is in use, closed, or cannot be written
     │   ├── StoreUnavailableError        busy, full or unreachable: trying again later may help
     │   ├── StoreDamagedError            a row or a file that was changed outside manyarms
@@ -16,21 +16,21 @@
     ├── PathError (OSError)              a file cannot be read or written
     │   └── PathNotFoundError (FileNotFoundError)
     ├── CopyError (TypeError)            a handle that cannot be copied
-    ├── FolderError (OSError)            a folder cannot take the results
+    ├── FolderError (OSError)            results cannot be written to a folder
     ├── ResultsError (ValueError)        a folder holds no results, or damaged ones
-    ├── ExecutorError (RuntimeError)     a worker of an executor cannot play
+    ├── ExecutorError (RuntimeError)     a worker of an executor has different code
     ├── DeviceError (RuntimeError)       a GPU cannot be used
     ├── CompilationError (TypeError)     Numba cannot compile a policy
     ├── MissingExtraError (ImportError)  a package of an optional part is not installed
     ├── ContestNotFoundError (FileNotFoundError)  no such contest file
-    ├── ContestFileError (ValueError)    a file that is no contest, or a damaged one
+    ├── ContestFileError (ValueError)    not a contest file, or a damaged one
     └── DownloadError (OSError)          a contest file could not be downloaded
 
-    CacheWarning (UserWarning)           compiled code cannot be kept
-    OldResultsWarning (UserWarning)      results of a policy whose code has changed since
+    CacheWarning (UserWarning)           compiled code cannot be cached
+    OldResultsWarning (UserWarning)      results of an earlier version of the code
     RewardWarning (UserWarning)          only the best rewards seem to be told
 
-Messages name the parameter, the rule and the value, then the way out.
+Messages name the parameter, the rule and the value, and say how to fix it.
 """
 
 from __future__ import annotations
@@ -65,12 +65,12 @@ def how_to_install(extra: str) -> str:
 
 
 class ManyarmsError(Exception):
-    """The root of all errors of this package.
+    """The base class of all errors of this package.
 
     Attributes
     ----------
     parameter
-        The name of the parameter that is at fault, where it is one.
+        The name of the invalid parameter, if any.
     """
 
     parameter: str | None = None
@@ -88,7 +88,7 @@ class ManyarmsError(Exception):
 
 
 class ParameterError(ManyarmsError, ValueError):
-    """A parameter breaks its rule; the message gives the rule, the value and the fix."""
+    """A parameter is invalid; the message gives the rule, the value and the fix."""
 
     def __init__(self, message: str, *, parameter: str | None = None) -> None:
         super().__init__(message)
@@ -96,11 +96,11 @@ class ParameterError(ManyarmsError, ValueError):
 
 
 class UnknownNameError(ManyarmsError, KeyError):
-    """A name that is in no registry; the message suggests the nearest known one."""
+    """A name that is not known; the message suggests the nearest known one."""
 
     def __init__(self, kind: str, name: object, known: Iterable[str]) -> None:
         names = sorted(known)
-        super().__init__(kind, name, names)  # by which it may cross processes
+        super().__init__(kind, name, names)  # so that it can be pickled
         self._message = f"Unknown {kind} {name!r}. {nearest(name, names)}"
 
 
@@ -122,13 +122,13 @@ class TurnError(ManyarmsError, RuntimeError):
     Attributes
     ----------
     reason
-        Why, for programs: "horizon" (fewer pulls are left), "unknown pull", "told", "abandoned",
-        "twice" (in one list), "other arm" (the pull is of another), "retired", "not retired" or
-        "last arm"; empty where there is nothing more to know.
+        Why, for programs: "horizon" (fewer pulls are left), "paused", "stopped", "no arms",
+        "unknown pull", "told", "abandoned", "twice" (in one list), "other arm" (the pull is of
+        another), "retired", "not retired" or "last arm"; empty for all other reasons.
     pull, arm
-        The pull's id and the arm, where they matter.
+        The pull's id and the arm, if the error concerns one.
     left
-        The number of pulls that are left, where that is the reason.
+        The number of pulls that are left, if the reason is "horizon".
     """
 
     def __init__(
@@ -155,17 +155,17 @@ class StoppedError(TurnError):
 
     def __init__(self, message: str, recommended: Any = None) -> None:
         super().__init__(message)
-        self.args = (message, recommended)  # by which it may cross processes
+        self.args = (message, recommended)  # so that it can be pickled
         self.recommended = recommended
 
 
 class ServiceError(ManyarmsError, OSError):
-    """A service cannot be reached, refuses the token, or fails; the message says what was done.
+    """A service cannot be reached, refuses a request, or fails; the message says why.
 
     Attributes
     ----------
     status
-        The status of HTTP; 0 if there was no answer.
+        The HTTP status; 0 if there was no answer.
     code
         The reason, for programs.
     """
@@ -176,7 +176,7 @@ class ServiceError(ManyarmsError, OSError):
 
 
 class SavedFileError(ManyarmsError, ValueError):
-    """No store or saved state, or a damaged or newer one; the file is left as it is."""
+    """Not a store or saved state, or a damaged or newer one; the file is not changed."""
 
 
 class StoreError(ManyarmsError, RuntimeError):
@@ -222,7 +222,7 @@ class CopyError(ManyarmsError, TypeError):
 
 
 class FolderError(ManyarmsError, OSError):
-    """A folder cannot take the results; nothing in it was touched."""
+    """Results cannot be written to a folder; earlier results in it are kept."""
 
 
 class ResultsError(ManyarmsError, ValueError):
@@ -230,7 +230,7 @@ class ResultsError(ManyarmsError, ValueError):
 
 
 class ExecutorError(ManyarmsError, RuntimeError):
-    """A worker of an executor has other code than the process that started the run."""
+    """A worker of an executor has different code from the process that started the run."""
 
 
 class DeviceError(ManyarmsError, RuntimeError):
@@ -241,9 +241,9 @@ class MissingExtraError(ManyarmsError, ImportError):
     """A package of an optional part of manyarms is not installed."""
 
     def __init__(self, package: str, purpose: str, extra: str | None = "sim") -> None:
-        super().__init__(package, purpose, extra)  # by which it may cross processes
+        super().__init__(package, purpose, extra)  # so that it can be pickled
         how = how_to_install(extra) if extra else f"Run `pip install {package.partition(' ')[0]}`."
-        self.msg = self._message = f"{package} must be installed {purpose}, and it is not. {how}"
+        self.msg = self._message = f"{package} must be installed {purpose}, but it is not. {how}"
 
 
 class ContestNotFoundError(ManyarmsError, FileNotFoundError):
@@ -253,7 +253,7 @@ class ContestNotFoundError(ManyarmsError, FileNotFoundError):
 
 
 class ContestFileError(ManyarmsError, ValueError):
-    """A file that is no contest file, or a damaged one; the message says where."""
+    """Not a contest file, or a damaged one; the message says where."""
 
     parameter = "contest"
 
@@ -263,12 +263,12 @@ class DownloadError(ManyarmsError, OSError):
 
 
 class RewardWarning(UserWarning):
-    """It looks as if only the best rewards are told, so that nothing can be learned."""
+    """Only the best rewards seem to be told, so the policy cannot learn."""
 
 
 class CacheWarning(UserWarning):
-    """Compiled code cannot be kept; the message says why, and what to do. Shown once a process."""
+    """Compiled code cannot be cached; the message says why. Shown once per process."""
 
 
 class OldResultsWarning(UserWarning):
-    """A folder holds the results of a policy whose code has changed since; nothing was played."""
+    """A folder holds results of an earlier version of the code; nothing was simulated."""

@@ -1,4 +1,4 @@
-"""The parts that our policies are built from, for policies of your own.
+"""The building blocks of the built-in policies, for policies of your own.
 
 A simple policy needs four of them: `Ints`, `Floats`, `Memory` and `plays`. See
 `examples/own_policy.py`, and docs/own_policy.md for what compiled functions may do.

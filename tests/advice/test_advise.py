@@ -31,11 +31,11 @@ def test_problems_have_the_given_size() -> None:
         "100,000 best arms of mean 0.9",
         "10,000 best arms of mean 0.9",
         "1,000 best arms of mean 0.9",
-        "means spread out up to 0.9",
+        "Beta(2, 5) means up to 0.9",
         "100,000 best arms of mean 0.5",
         "10,000 best arms of mean 0.5",
         "1,000 best arms of mean 0.5",
-        "means spread out up to 0.5",
+        "Beta(2, 5) means up to 0.5",
     ]
     assert [one.best_mean for one in problems.values()] == [0.9] * 4 + [0.5] * 4
     assert problems["1,000 best arms of mean 0.5"].n_best == 1000
@@ -143,7 +143,7 @@ def test_of_indistinguishable_policies_the_first_is_chosen() -> None:
 
 def test_the_first_line_is_the_answer_and_lines_fit() -> None:
     advice = small(replications=8, best_mean=(0.2, 0.9))
-    assert "means spread out up to 0.2" in advice.problems
+    assert "Beta(2, 5) means up to 0.2" in advice.problems
     assert (advice.label, advice.alike) == ("ss-greedy", ())
     assert eval(advice.code, {"ma": ma}) == advice.policy
     first, empty, head, *_ = str(advice).splitlines()

@@ -7,11 +7,11 @@ from typing import Any
 
 from manyarms.client import AsyncRemote, Remote
 from manyarms.client.answers import Answer
-from manyarms.client.base import Attempt, Lost
+from manyarms.client.base import Attempt, NoAnswer
 
-REFUSED = Lost("ConnectionRefusedError", sent=False)
-SILENT = Lost("TimeoutError", sent=True)
-STALE = Lost("RemoteDisconnected", sent=True, stale=True)
+REFUSED = NoAnswer("ConnectionRefusedError", sent=False)
+SILENT = NoAnswer("TimeoutError", sent=True)
+STALE = NoAnswer("RemoteDisconnected", sent=True, stale=True)
 STANDBY = Answer(503, {"code": "unavailable", "message": "a leads.", "retry_after": "1"})
 UNKNOWN = Answer(503, {"code": "unknown"})
 BUSY = Answer(429, {"retry_after": "3"})
@@ -31,13 +31,13 @@ class Script:
         The time (seconds).
     """
 
-    def __init__(self, outcomes: Iterable[Answer | Lost]) -> None:
+    def __init__(self, outcomes: Iterable[Answer | NoAnswer]) -> None:
         self._outcomes = iter(outcomes)
         self.attempts: list[Attempt] = []
         self.waits: list[float] = []
         self.now = 0.0
 
-    def attempt(self, attempt: Attempt) -> Answer | Lost:
+    def attempt(self, attempt: Attempt) -> Answer | NoAnswer:
         """Return the next outcome."""
         self.attempts.append(attempt)
         outcome = next(self._outcomes)
@@ -53,7 +53,7 @@ class Script:
         """Check that there was an attempt for every outcome."""
         assert next(self._outcomes, None) is None
 
-    def play(self, *outcomes: Answer | Lost) -> None:
+    def play(self, *outcomes: Answer | NoAnswer) -> None:
         """Reset, and continue with other outcomes."""
         self.__init__(outcomes)  # type: ignore[misc]
 
@@ -81,7 +81,7 @@ class Script:
             async def _sleep(seconds: float) -> None:
                 script.sleep(seconds)
 
-            async def _attempt(self, attempt: Attempt) -> Answer | Lost:
+            async def _attempt(self, attempt: Attempt) -> Answer | NoAnswer:
                 return script.attempt(attempt)
 
         return Scripted(urls or ["http://a:1"], "x", token="t", **settings)

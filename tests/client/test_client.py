@@ -155,7 +155,7 @@ def test_methods_that_only_the_service_has(url: str) -> None:
     assert remote.n_arms == 4
     remote.retire("new one")
     assert remote.n_arms == 3
-    with pytest.raises(ma.TurnError, match="Cannot retire arm 'new one': it is retired already"):
+    with pytest.raises(ma.TurnError, match="Cannot retire arm 'new one': it is already retired"):
         remote.retire("new one")
     with pytest.raises(ma.UnknownArmError, match="Unknown arm 'nobody'"):
         remote.retire("nobody")
@@ -175,7 +175,7 @@ def test_methods_that_only_the_service_has(url: str) -> None:
     assert remote.n_arms == 4, "what it lacks is added; what is retired stays retired"
     with pytest.raises(ma.ParameterError, match="names of arms, got 3. Pass n_arms=3"):
         ma.Remote.create(url, "new", **same, arms=3)  # type: ignore[arg-type]
-    with pytest.raises(ma.DuplicateNameError, match="horizon is 100 there, and 101 here"):
+    with pytest.raises(ma.DuplicateNameError, match="is 100 in the store, and 101 was given"):
         ma.Remote.create(url, remote.experiment, "moss", token=TOKEN, horizon=101)
     remote.stop()
     with pytest.raises(ma.StoppedError):

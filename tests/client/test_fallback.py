@@ -13,7 +13,7 @@ import pytest
 import manyarms as ma
 from manyarms.client import AsyncRemote
 from manyarms.client.answers import Answer
-from manyarms.client.base import Lost
+from manyarms.client.base import NoAnswer
 from manyarms.live.pulls import NO_PULL
 from tests.client.scripted import BUSY, GIVEN, REFUSED, SILENT, STANDBY, UNKNOWN, Script
 from tests.serve.machines import TOKEN, in_thread, new_name
@@ -41,12 +41,12 @@ ALL = [
 LEADERS = Answer(200, {"arms": [BEST]})
 
 
-def times(outcome: Answer | Lost) -> list[Answer | Lost]:
+def times(outcome: Answer | NoAnswer) -> list[Answer | NoAnswer]:
     return [outcome] * 100
 
 
 @pytest.mark.parametrize("outcome", ALL)
-def test_the_given_fallback_arm(outcome: Answer | Lost) -> None:
+def test_the_given_fallback_arm(outcome: Answer | NoAnswer) -> None:
     script = Script(times(outcome))
     remote = script.remote()
     pull = remote.ask(fallback="current")
@@ -102,7 +102,7 @@ def test_the_fallback_of_a_stopped_experiment(outcome: Answer) -> None:
 
 
 @pytest.mark.parametrize("outcome", ALL)
-def test_the_fallback_is_the_recommended_arm(outcome: Answer | Lost) -> None:
+def test_the_fallback_is_the_recommended_arm(outcome: Answer | NoAnswer) -> None:
     script = Script([GIVEN, LEADERS, GIVEN])
     remote = script.remote()
     assert remote.ask(fallback=True) == ma.Pull("red", 4)
@@ -122,7 +122,7 @@ def test_the_recommended_arm_is_requested_once_a_minute() -> None:
 
 
 @pytest.mark.parametrize("outcome", [SILENT, REFUSED, FOREIGN, BROKEN])
-def test_an_answered_ask_does_not_wait_for_the_recommended_arm(outcome: Answer | Lost) -> None:
+def test_an_answered_ask_does_not_wait_for_the_recommended_arm(outcome: Answer | NoAnswer) -> None:
     script = Script([GIVEN, *times(outcome)])
     assert script.remote().ask(fallback=True) == ma.Pull("red", 4)
     assert script.now <= 3.0  # seconds, by the defaults
@@ -146,7 +146,7 @@ def test_the_reward_of_a_fallback_is_ignored(caplog: pytest.LogCaptureFixture) -
     pull = remote.ask(fallback="current")
     remote.ask(fallback="current")
     assert [one.getMessage() for one in caplog.records] == [
-        "Asks now return the fallback, arm 'current', because the service gave no pull: "
+        "Asks now return the fallback, arm 'current', because the service returned no pull: "
         "x is paused."
     ]
     assert caplog.records[0].name == "manyarms.client"

@@ -19,7 +19,7 @@ import pytest
 import manyarms as ma
 from manyarms.client import AsyncRemote
 from manyarms.client.answers import Answer
-from manyarms.client.base import Client, Lost
+from manyarms.client.base import Client, NoAnswer
 from manyarms.client.calls import Calls
 from tests.client.scripted import BUSY, GIVEN, REFUSED, SILENT, STALE, STANDBY, UNKNOWN, Script
 
@@ -43,7 +43,7 @@ A, B, C = "http://a:1", "http://b:2/arms", "https://c:3"
         ([REFUSED, STANDBY, SILENT, REFUSED, GIVEN], [A, B, C, A, B]),
     ],
 )
-def test_the_next_address_is_tried(outcomes: list[Answer | Lost], places: list[str]) -> None:
+def test_the_next_address_is_tried(outcomes: list[Answer | NoAnswer], places: list[str]) -> None:
     script = Script(outcomes)
     remote = script.remote(A, B, C)
     assert remote.ask() == ma.Pull("red", 4)
@@ -57,7 +57,7 @@ def test_the_next_address_is_tried(outcomes: list[Answer | Lost], places: list[s
 
 
 def test_both_clients_send_the_same() -> None:
-    outcomes: list[Answer | Lost] = [STALE, REFUSED, STANDBY, GIVEN]
+    outcomes: list[Answer | NoAnswer] = [STALE, REFUSED, STANDBY, GIVEN]
     one, two = Script(outcomes), Script(outcomes)
 
     async def ask() -> ma.Pull:
@@ -134,7 +134,7 @@ def test_every_call_ends_in_time(command: Callable[..., Any]) -> None:
             check_time(script, outcome, timeout, retry_for)
 
 
-def check_time(script: Script, outcome: Lost, timeout: float | None, retry_for: float) -> None:
+def check_time(script: Script, outcome: NoAnswer, timeout: float | None, retry_for: float) -> None:
     """Check how long a call without an answer took."""
     chosen = script.attempts[0].timeout
     assert timeout is None or chosen == timeout
@@ -247,7 +247,7 @@ def test_calls_that_could_count_twice_are_sent_once() -> None:
 def test_a_repeated_tell_is_refused_unless_the_first_may_have_succeeded() -> None:
     again = Answer(200, {"results": [{"pull": 1, "applied": False}]})
     for first, refused in ((STANDBY, True), (REFUSED, True), (SILENT, False), (UNKNOWN, False)):
-        error: Any = pytest.raises(ma.TurnError, match="was told already")
+        error: Any = pytest.raises(ma.TurnError, match="has already been told")
         with error if refused else contextlib.nullcontext():
             Script([first, again]).remote(A, B).tell(1, 1.0)
 
@@ -257,7 +257,7 @@ def test_refusals_in_an_earlier_batch_are_reported_if_a_later_one_is_lost() -> N
     wrong = [*fine[:3], {"pull": 3, "applied": False, "code": "told", "status": 409}, *fine[4:]]
     rewards = [(k, 1.0) for k in range(20_001)]
     for first, said in (
-        (fine, r"did not answer\..* The first 10000 rewards were told before\."),
+        (fine, r"did not answer\..* The first 10000 rewards had been told before\."),
         (
             wrong,
             r"did not answer\..* before\. rewards\[3\], of pull 3: .* In total, 1 of 10000",
@@ -268,7 +268,7 @@ def test_refusals_in_an_earlier_batch_are_reported_if_a_later_one_is_lost() -> N
             script.remote().tell_many(iter(rewards), retry_for=0)
         assert caught.value.code == "unreachable"
     script = Script([Answer(200, {"kept": 10_000}), SILENT])
-    with pytest.raises(ma.ServiceError, match=r"The first 10000 of 10001 rewards were kept\."):
+    with pytest.raises(ma.ServiceError, match=r"The first 10000 of 10001 rewards were recorded\."):
         script.remote().observe("red", [1.0] * 10_001)
 
 

@@ -95,11 +95,11 @@ def test_a_notebook_cell_may_run_again_until_its_code_is_compiled(
         return CellState
 
     monkeypatch.setattr(jit, "_state_classes", {})
-    monkeypatch.setattr(jit, "_met", {})
+    monkeypatch.setattr(jit, "_registered", {})
     first, second, third = define(), define(), define()
     ask.register(first)
     ask.register(second)
-    monkeypatch.setattr(jit, "_met", {"a machine": 1})
+    monkeypatch.setattr(jit, "_registered", {"a machine": 1})
     with pytest.raises(DuplicateNameError, match="'CellState' exists already"):
         ask.register(third)
     with pytest.raises(ParameterError, match="CellState was defined a second time"):
@@ -206,5 +206,5 @@ def test_without_numba_everything_but_the_simulator_works() -> None:
         "try: ma.simulate(ma.MOSS(), coins, horizon=5)\n"
         "except ma.MissingExtraError as error: print(pickle.loads(pickle.dumps(error)).msg)\n"
     )
-    assert done.stdout.startswith("numba must be installed to simulate, and it is not. Install ")
+    assert done.stdout.startswith("numba must be installed to simulate, but it is not. Install ")
     assert 'pip install "manyarms[sim]", or in a checkout pip install ".[sim]".' in done.stdout

@@ -46,7 +46,7 @@ def step(live: ma.Live) -> None:
     chance = random.Random(repr(key))
     pending = live.pending
     luck = chance.random()
-    named = isinstance(live._arena.arms.name(0), str)
+    named = isinstance(live._context.arms.name(0), str)
     if not pending or (luck < 0.46 and len(pending) < 25):
         live.ask()
     elif 0.46 <= luck < 0.5:
@@ -60,7 +60,7 @@ def step(live: ma.Live) -> None:
         number = chance.choice(list(live._experiment.counts)) if known else chance.randrange(arms)
         while number in live._experiment.retired:
             number = chance.randrange(arms)
-        live.retire(live._arena.arms.name(number))
+        live.retire(live._context.arms.name(number))
     elif 0.56 <= luck < 0.62:
         live.tell_many((pull, _reward(live, pull)) for pull in pending[:2])
     else:

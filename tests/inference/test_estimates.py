@@ -191,7 +191,7 @@ def test_means_are_in_percent_where_they_are_rates() -> None:
 
 @pytest.mark.parametrize(
     ("limits", "name", "shown"),
-    [((0.0, 1.0), "score", "30 %"), ((0.0, 2.0), None, "0.3"), (None, "clicks", "0.3 a pull")],
+    [((0.0, 1.0), "score", "30 %"), ((0.0, 2.0), None, "0.3"), (None, "clicks", "0.3 per pull")],
     ids=str,
 )
 def test_a_name_makes_a_rate_of_means_from_0_to_1(limits: Any, name: Any, shown: str) -> None:

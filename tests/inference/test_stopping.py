@@ -154,6 +154,20 @@ def test_a_policy_that_keeps_to_one_arm_has_settled() -> None:
     assert live.verdict().stop
 
 
+@pytest.mark.parametrize("limits", [(0.0, 1.0), (-0.35, 0.65), (100.0, 101.0), None], ids=str)
+def test_a_suggested_target_can_be_reached(limits: Any) -> None:
+    low = limits[0] if limits else 7.0
+    live = Fixed(arm=3).live(n_arms=101, seed=1, reward_range=limits)
+    for pull in live.ask(1000):
+        live.tell(pull, low + float(pull.id % 31 < 3))
+    said = live.verdict()
+    assert said.outcome == "settled"
+    assert "live.verdict(target=" in said.advice
+    reached = follow(live, said.advice)
+    assert reached.stop
+    assert low < reached.target < said.lower_bound
+
+
 def test_it_has_not_settled_while_others_are_pulled() -> None:
     live = Fixed(arm=3).live(n_arms=9, seed=1)
     _played(live, 300, [0.5] * 9)

@@ -169,17 +169,17 @@ BAD_FILES: dict[str, tuple[str | bytes, str]] = {
     "no votes": (HEADER + "A,1,1,0,0,0,0\n", "captions with votes, got 1 captions, no votes"),
     "cut in a row": (
         HEADER + GOOD + "B,1.5,0.",
-        "line 3 of .* with 7 fields, got fewer.*cut short",
+        "line 3 of .* with 7 fields, got fewer.*truncated",
     ),
     "cut in quotes": (
         HEADER + GOOD + '"B and',
-        "begins on line 3 of .*must be whole, got.*cut short",
+        "The row at line 3 of .*must be valid CSV, got.*truncated",
     ),
     "words": (
         HEADER + '"two\nlines",1,1,9,9,0,0\n' + "B,1.5,0.1,many,1,0,0\n",
         "`votes` on line 4 of .* must be a whole number >= 0, got 'many'",
     ),
-    "too funny": (HEADER + "A,1,1,9,0,5,5\n", "`votes` on line 2 .* at least the 10 .*, got 9"),
+    "too funny": (HEADER + "A,1,1,9,0,5,5\n", "`votes` on line 2 .* at least .* funny = 10, got 9"),
 }
 
 

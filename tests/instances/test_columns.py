@@ -39,7 +39,7 @@ def test_a_name_with_a_slash_is_a_name(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("place", "message"),
     [
-        ("none.csv", "`means` must name a CSV or Parquet file, .* there is none"),
+        ("none.csv", "`means` must name a CSV or Parquet file, .* it does not exist"),
         ("items.parquet", "`means` must name a column of the file, got 'mean'. It has name, cl"),
         ("items.csv:name", "`means` must be a column of numbers, got .* in 'name', row 1. Leave"),
         ("items.csv:clicks", r"`means` must be a number >= 0 and <= 1, got 3.0"),

@@ -121,7 +121,7 @@ def test_a_law_says_what_its_means_can_be() -> None:
         ma.simulate(ma.MOSS(index="kl"), arms, horizon=5, replications=1)
     with pytest.raises(ma.ParameterError, match="`distribution` must be a number <= 5, got 9"):
         ma.instances.reservoir(ma.instances.UniformMeans(0, 9), rewards=Tips(5.0))
-    with pytest.raises(ma.ParameterError, match="or a law of your own with a body of `reward`"):
+    with pytest.raises(ma.ParameterError, match="of your own, registered with `reward.register`"):
         ma.instances.from_means([0.5], rewards=(1.0,))
 
 
@@ -187,7 +187,7 @@ def wide_mean(law: Wide, word: int) -> float:
     [
         (Wide(0.0, 1.0), r"must have means in its `mean_range`, \[0, 1\], but Wide.* drew 1\."),
         (Wide(0.0, float("inf")), "two finite numbers .* got \\(0.0, inf\\) of Wide"),
-        (Tips(3.0), "or a law of your own with a body of `draw_mean`, got Tips"),
+        (Tips(3.0), "of your own, registered with `draw_mean.register`, got Tips"),
         (Wide(0.0, 2.0), r"must have means in \[0, 1\] for Bernoulli rewards, got Wide"),
     ],
 )

@@ -264,14 +264,14 @@ def opened(live: ma.Live, data: bytes) -> ma.Live:
     """Return a handle like this one, from another snapshot."""
     other = copied(live)
     experiment = restored(live._experiment.settings, data, "it")
-    other._hold(other._arena._replace(experiment=experiment))
+    other._set_up(other._context._replace(experiment=experiment))
     return other
 
 
 def replayed(live: ma.Live, events: list[Event]) -> ma.Live:
     """Return a handle like this one, after more events."""
     other = copied(live)
-    replay(*other._arena, events, "it", None)
+    replay(*other._context, events, "it", None)
     return other
 
 
@@ -299,7 +299,7 @@ def opened_and_played(make: Callable[[], ma.Live], *, seconds: float = 60.0) -> 
 
 def _play(live: ma.Live, pulls: int = 50) -> None:
     if _can(live, arrive) and live._experiment.n_all < 1 << 49:
-        live.add_arms(1) if isinstance(live._arena.arms.name(0), int) else live.add_arms(["new"])
+        live.add_arms(1) if isinstance(live._context.arms.name(0), int) else live.add_arms(["new"])
     for k in range(pulls):
         for pull in live.pending[:2]:
             live.tell(pull, 0.25) if k % 5 else live.abandon(pull)

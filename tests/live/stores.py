@@ -8,7 +8,7 @@ from pathlib import Path
 
 import manyarms as ma
 from manyarms.live.arms import ArmNames, ArmNumbers
-from manyarms.live.calls import Arena
+from manyarms.live.calls import Context
 from manyarms.live.snapshots import restored, snapshot
 from tests.store.servers import new_address
 
@@ -29,12 +29,12 @@ def known(live: ma.Live) -> bytes:
 
 def copied(live: ma.Live) -> ma.Live:
     """Return a handle without a store that goes on from where this one is."""
-    ours, arms = live._experiment, live._arena.arms
+    ours, arms = live._experiment, live._context.arms
     experiment = restored(
         ours.settings, snapshot(ours), "the copy", policy=ours.policy, now=ours.now
     )
     names = ArmNames(arms.names) if isinstance(arms, ArmNames) else ArmNumbers(arms.count)
-    return ma.Live._of(Arena(experiment, names))
+    return ma.Live._of(Context(experiment, names))
 
 
 def leave(live: ma.Live) -> None:

@@ -99,7 +99,7 @@ def test_its_pulls_are_told_as_others_are() -> None:
     assert control is not None
     assert (control.told, control.total, control.abandoned) == (3, 2.0, 1)
     assert not set(own[:4]) & set(live.pending)
-    for pull, said in ((own[0], "told already"), (own[3], "was abandoned")):
+    for pull, said in ((own[0], "already been told"), (own[3], "was abandoned")):
         with pytest.raises(ma.TurnError, match=said):
             live.tell(pull, 1.0)
         live.tell(pull, 1.0, again="ignore")
@@ -128,7 +128,7 @@ def test_it_outlives_the_process(place: str, tmp_path: Path) -> None:
         assert live.pending == expected.pending
         assert live.arms() == expected.arms()
     for other in (None, "old"):
-        with pytest.raises(ma.ParameterError, match="control is 'current' there, and"):
+        with pytest.raises(ma.ParameterError, match="control is 'current' in the store, and"):
             begun(other, store=store, name=name)
 
 
@@ -136,7 +136,7 @@ def test_replay_compares_its_turns() -> None:
     live = begun()
     events = live._experiment.log = []
     play(live, 15)
-    again = begun()._arena
+    again = begun()._context
     replay(*again, events, "it", None)
     assert snapshot(again.experiment) == known(live)
     own = next(k for k, event in enumerate(events) if event.arm == CONTROL)
@@ -146,7 +146,7 @@ def test_replay_compares_its_turns() -> None:
         [*events[:own], events[own]._replace(arm=3), *events[own + 1 :]],
     ):
         with pytest.raises(ma.SavedFileError, match="is inconsistent"):
-            replay(*begun()._arena, wrong, "it", None)
+            replay(*begun()._context, wrong, "it", None)
 
 
 def test_a_season_goes_on_with_it() -> None:

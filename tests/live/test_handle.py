@@ -42,7 +42,7 @@ def test_tells_that_are_not_due_change_nothing() -> None:
     ):
         live.tell(wrong, 1.0)
     live.tell(pull, 1.0)
-    with pytest.raises(ma.TurnError, match=r"Cannot tell pull 0: its reward was told already"):
+    with pytest.raises(ma.TurnError, match=r"Cannot tell pull 0: its reward has already been told"):
         live.tell(pull, 1.0)
     live.tell(pull, 1.0, again="ignore")
     assert live.pending == []
@@ -163,7 +163,7 @@ def test_calls_that_python_would_refuse_say_what_to_write() -> None:
     for reward, kind in (("1", "str"), (None, "NoneType"), ([1], "list")):
         with pytest.raises(wrong, match=f"of type {kind}: it must be a finite number from 0 to 1"):
             live.tell(batch[0], reward)
-    with pytest.raises(wrong, match=r"the smaller one first, got \(1, 0\)"):
+    with pytest.raises(wrong, match=r"in this order, got \(1, 0\)"):
         policy.live(n_arms=3, horizon=9, reward_range=(1, 0))
 
 

@@ -22,7 +22,7 @@ def test_names() -> None:
     assert live.n_arms == 9
     live.retire("🍎 apple")
     assert live.n_arms == 8
-    with pytest.raises(ma.TurnError, match="Cannot retire arm '🍎 apple': it is retired already"):
+    with pytest.raises(ma.TurnError, match="Cannot retire arm '🍎 apple': it is already retired"):
         live.retire("🍎 apple")
     with pytest.raises(ma.UnknownArmError, match=r"Unknown arm 'rad'. Did you mean 'red'\?"):
         live.retire("rad")
@@ -58,9 +58,9 @@ def test_names_from_elsewhere_become_plain_ones() -> None:
         ([], "`arms` must hold at least one name, got none"),
         (["a", "b", "a"], "`arms` must not repeat a name, got 'a' twice"),
         ([1, True], "`arms` must hold strings or integers, got True"),
-        (["half \ud83c"], "without halves of surrogate pairs, got 'half"),
+        (["half \ud83c"], "without lone surrogates, got 'half"),
         (["a", ""], "a text of 1 to 20,000 characters"),
-        (["a", 7], "names of one kind, all strings or all integers, got 7 beside strings"),
+        (["a", 7], "names of one kind, all strings or all integers, got 7 among strings"),
         ("abc", "`arms` must be a list of names, got 'abc'"),
         ({"a", "b"}, r"order .* got a set.*Sort it first"),
     ],

@@ -64,14 +64,14 @@ def test_the_same_script_begins_and_continues(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"policy": ma.Prospector()}, "policy is 'moss' there, and 'prospector' here"),
-        ({"horizon": 9}, "horizon is 500 there, and 9 here"),
-        ({"seed": 2}, "seed is 1 there, and 2 here"),
-        ({"reward_range": (0, 2)}, r"reward_range is \(0.0, 1.0\) there, and \(0.0, 2.0\) here"),
-        ({"control": "now", "window": 60}, "control is None there, and 'now' here; window is None"),
-        ({"arms": ["red", "black"]}, "arm 1 is 'blue' there, and 'black' here; change arms with"),
-        ({"arms": NAMES[:2]}, "there are 3 arms, and 2 here"),
-        ({"arms": None, "n_arms": 3}, r"arms have names there, and numbers here"),
+        ({"policy": ma.Prospector()}, "policy is 'moss' in the store, and 'prospector' was given"),
+        ({"horizon": 9}, "horizon is 500 in the store, and 9 was given"),
+        ({"seed": 2}, "seed is 1 in the store, and 2 was given"),
+        ({"reward_range": (0, 2)}, r"\(0.0, 1.0\) in the store, and \(0.0, 2.0\) was given"),
+        ({"control": "now", "window": 60}, "None in the store, and 'now' was given; window is"),
+        ({"arms": ["red", "black"]}, "'blue' in the store, and 'black' was given; change arms"),
+        ({"arms": NAMES[:2]}, "there are 3 arms in the store, and 2 were given"),
+        ({"arms": None, "n_arms": 3}, r"arms have names in the store, and n_arms=3 was given"),
     ],
 )
 def test_other_settings_are_named(given: dict[str, Any], said: str, tmp_path: Path) -> None:
@@ -93,7 +93,7 @@ def test_numbered_arms_may_have_grown(tmp_path: Path) -> None:
     for arms in (NAMES, [*NAMES, "black"]):
         with begun(tmp_path, name="names", arms=arms) as live:
             assert live.n_arms == 4
-    with pytest.raises(ma.ParameterError, match="n_arms is 3 there, and 4 here"):
+    with pytest.raises(ma.ParameterError, match="n_arms is 3 in the store, and 4 was given"):
         begun(tmp_path, **given | {"n_arms": 4})
 
 
@@ -185,7 +185,7 @@ def test_a_race_to_begin_has_one_winner(tmp_path: Path, monkeypatch: pytest.Monk
     with begun(tmp_path) as live:
         in_turn(live, 3)
     monkeypatch.setattr(opening, "_begin", slower)
-    with pytest.raises(ma.ParameterError, match="horizon is 500 there"):
+    with pytest.raises(ma.ParameterError, match="horizon is 500 in the store"):
         begun(tmp_path, horizon=9, name="shop")
 
 
@@ -342,7 +342,7 @@ def test_a_season_is_recorded(tmp_path: Path) -> None:
         assert (live.policy, live.pulls, live.horizon) == (ma.MOSS(), 31, 76)
         assert live.pending == [late]
         live.tell(late, 1.0)
-    with pytest.raises(ma.ParameterError, match="other settings: horizon is 500 there"):
+    with pytest.raises(ma.ParameterError, match="other settings: horizon is 500 in the store"):
         begun(tmp_path, horizon=50)
 
 

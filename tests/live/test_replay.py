@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import manyarms as ma
-from manyarms.live.calls import Arena
+from manyarms.live.calls import Context
 from manyarms.live.replaying import replay
 from manyarms.store import Event
 from tests.inference.random_events import new
@@ -34,7 +34,7 @@ def test_a_replayed_log_gives_the_same_experiment(policy: ma.Policy) -> None:
         else:
             live.tell(chance.choice(pending), chance.random())
     again = copied(before)
-    replay(*again._arena, events, "it", None)
+    replay(*again._context, events, "it", None)
     assert known(again) == known(live)
     last = max(k for k, event in enumerate(events) if event.kind == "asked")
     events[last] = events[last]._replace(arm=(events[last].arm or 0) + 1)
@@ -42,13 +42,13 @@ def test_a_replayed_log_gives_the_same_experiment(policy: ma.Policy) -> None:
         ma.SavedFileError,
         match=r"it says that pull \d+ was of arm \d+, but .* now chooses arm \d+: its code has",
     ):
-        replay(*before._arena, events, "it", None)
+        replay(*before._context, events, "it", None)
 
 
-def _begun(**given: Any) -> Arena:
+def _begun(**given: Any) -> Context:
     live = new(**given)
     live.ask()
-    return live._arena
+    return live._context
 
 
 def _event(

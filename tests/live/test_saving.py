@@ -74,7 +74,7 @@ def test_what_was_decided_at_the_beginning_is_kept(tmp_path: Path) -> None:
     with ma.load(str(tmp_path / "saved.db")) as loaded:
         assert (loaded.policy, loaded.seed, loaded.horizon) == (policy, 2**64 - 1, None)
         assert loaded.reward_range == (-1.0, 3.0)
-        assert loaded._arena.arms.names == names  # type: ignore[union-attr]
+        assert loaded._context.arms.names == names  # type: ignore[union-attr]
         assert loaded.recommend() == live.recommend()
 
 
@@ -151,10 +151,10 @@ def test_damaged_snapshots_are_refused() -> None:
 def test_other_files_are_refused_and_left_alone(data: bytes, tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(data)
-    with pytest.raises(ma.StoreError, match="no store in it|no SQLite file"):
+    with pytest.raises(ma.StoreError, match="no store in it|not an SQLite file"):
         ma.load(path)
     if data:
-        with pytest.raises(ma.StoreError, match="no SQLite file"):
+        with pytest.raises(ma.StoreError, match="not an SQLite file"):
             ma.MOSS().live(n_arms=3, horizon=9, store=path)
     assert path.read_bytes() == data
 

@@ -203,7 +203,7 @@ def test_retiring_many_is_all_or_nothing() -> None:
     live = new(n_arms=4)
     live.retire(2)
     for arms, message in (
-        ([0, 2], "Cannot retire arm 2: it is retired already"),
+        ([0, 2], "Cannot retire arm 2: it is already retired"),
         ([0, 9], "Unknown arm 9"),
         ([0, 1, 3], "Cannot retire 3 arms: none would be left"),
     ):

@@ -17,7 +17,7 @@ NAMES = ["red", "blue", "green", "black"]
 
 
 def in_play(live: ma.Live) -> set[Any]:
-    experiment, arms = live._arena
+    experiment, arms = live._context
     return {arms.name(arm) for arm in range(arms.count) if arm not in experiment.retired}
 
 

@@ -58,7 +58,7 @@ def test_held_rewards_count_when_the_window_ends(clock: Clock) -> None:
     live.tell(first, 1.0)
     assert live.progress().told == 0
     assert live.pending == [second]
-    with pytest.raises(ma.TurnError, match="told already"):
+    with pytest.raises(ma.TurnError, match="already been told"):
         live.tell(first, 0.0)
     clock.time += 600
     assert (live.progress().told, live.progress().reward) == (2, 1.0)

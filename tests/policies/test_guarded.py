@@ -257,7 +257,7 @@ def test_names_and_refusals() -> None:
         ma.Guarded(ma.Prospector())
     with pytest.raises(ma.ParameterError, match="guard already, got anytime-guarded-moss"):
         ma.Guarded(ma.Doubling(ma.Guarded(ma.MOSS())))
-    with pytest.raises(ma.ParameterError, match="`bound` must be 'mean' where rewards may leave"):
+    with pytest.raises(ma.ParameterError, match="`bound` must be 'mean' if rewards may lie"):
         ma.Guarded(ma.MOSS(sigma=2.0))
     with pytest.raises(ma.ParameterError, match="`sigma` is for bound='mean' only, got sigma=3.0"):
         ma.Prospector(sigma=3.0)
@@ -267,7 +267,7 @@ def test_names_and_refusals() -> None:
         ma.Guarded(ma.MOSS(), beta=0.4)
     with pytest.raises(ma.ParameterError, match="`top` must be above `bottom`, got bottom=1.0"):
         ma.Guarded(ma.MOSS(), bottom=1.0)
-    with pytest.raises(ma.ParameterError, match="`bound` must be 'mean' where means are not in"):
+    with pytest.raises(ma.ParameterError, match="`bound` must be 'mean' if means are not in"):
         ma.Guarded(ma.MOSS(), top=2.0)
     with pytest.raises(ma.ParameterError, match="arms that does not depend on the horizon"):
         ma.Doubling(ma.Guarded(SubSampled(ma.MOSS(), exponent=0.5)))

@@ -33,7 +33,7 @@ from tests.helpers import ALL_POLICIES, label
         (lambda: ma.MOSSPlusPlus(mixture_sigma=0), "`mixture_sigma` must be a number > 0 .* got 0"),
         (lambda: ma.EmpMOSSPlusPlus(beta=0.0), "`beta` must be .* got 0.0"),
         (lambda: ma.EmpMOSSPlusPlus(rank="some"), "`rank` must be one of 'all', 'pulled'"),
-        (lambda: ma.MOSSOracle(), "`alpha`, `m` and `size` must be given, got none. An oracle"),
+        (lambda: ma.MOSSOracle(), "`alpha`, `m` and `size` must be given, got none. MOSS Oracle"),
         (
             lambda: ma.MOSSOracle(alpha=0.1, m=3),
             "given, got alpha=0.1, m=3. Leave out all but one.",
@@ -44,8 +44,8 @@ from tests.helpers import ALL_POLICIES, label
         (lambda: ma.Parallel(best_mean=math.inf), "`best_mean` must be a finite number, got inf"),
         (lambda: ma.Parallel(subset_factor=3), "`subset_factor` must be 1 or 2, got 3"),
         (lambda: ma.Doubling("moss"), "`policy` must be a policy such as"),  # type: ignore[arg-type]
-        (lambda: ma.Doubling(ma.Quantile()), "quantile, which is anytime already"),
-        (lambda: ma.Doubling(ma.Doubling(ma.MOSS())), "anytime already"),
+        (lambda: ma.Doubling(ma.Quantile()), "quantile, which is already anytime"),
+        (lambda: ma.Doubling(ma.Doubling(ma.MOSS())), "already anytime"),
         (lambda: ma.Doubling(SubSampled(ma.MOSS(), exponent=0.5)), "got .* Give it `size`"),
         (
             lambda: ma.MOSSPlusPlus(index="KL"),

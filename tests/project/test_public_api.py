@@ -22,7 +22,7 @@ CALLABLES = [
 
 
 def test_all_is_what_can_be_had() -> None:
-    assert set(ma._ROOM) < set(ma.__all__)
+    assert set(ma._MODULES) < set(ma.__all__)
     for name in ma.__all__:
         assert getattr(ma, name) is not None
         assert name in dir(ma)

@@ -103,7 +103,7 @@ def test_it_is_live_and_cannot_be_saved(tmp_path: Path) -> None:
 
 def test_what_it_does_wrong_is_said() -> None:
     for arm in (20, -1, "a", None, 1.5):
-        with pytest.raises(ma.ParameterError, match=r"must ask for an arm from 0 to 19, got"):
+        with pytest.raises(ma.ParameterError, match=r"must return an arm from 0 to 19, got"):
             ma.simulate(ma.plain_policy(Stay, arm=arm), ARMS, horizon=3, replications=1)
     with pytest.raises(ma.ParameterError, match="`make` must be a class with `ask"):
         ma.plain_policy(ma.MOSS)

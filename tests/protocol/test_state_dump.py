@@ -9,7 +9,7 @@ import manyarms as ma
 from manyarms.core.memory import SPARSE
 from manyarms.core.rng import restart, stream
 from manyarms.core.tournament import clear, enter, leader, rekey, tournament
-from manyarms.live.checks import ROOM
+from manyarms.live.checks import MOST_HORIZON
 from manyarms.protocol.state_dump import Columns, dump_state, restore_state
 from tests.helpers import ALL_POLICIES, label
 
@@ -36,7 +36,7 @@ def test_to_columns_and_back(policy: ma.Policy) -> None:
     for horizon in (400, None) if policy.anytime else (400,):
         live = _played(policy, horizon)
         dumped = dump_state(live._experiment.state)
-        back = policy.new_state(SPARSE, n_arms=50, pulls=horizon or ROOM)
+        back = policy.new_state(SPARSE, n_arms=50, pulls=horizon or MOST_HORIZON)
         restore_state(back, dumped)
         assert _equal(dump_state(back), dumped)
 

@@ -79,5 +79,5 @@ def test_cells_with_several_lines_and_hostile_text(tmp_path: Path) -> None:
 
 
 def test_what_is_no_folder_of_results(tmp_path: Path) -> None:
-    with pytest.raises(ResultsError, match="must hold results of manyarms"):
+    with pytest.raises(ResultsError, match="must contain results of manyarms"):
         write_report(tmp_path)

@@ -223,7 +223,7 @@ def test_a_local_token_that_is_revoked_stays_revoked(
     token = file.read_text().strip()
     one.stop()
     assert main(["token", "drop", "local", "--store", store]) == 0
-    assert f"{file} is now empty, and the service makes no new one." in capsys.readouterr().out
+    assert f"{file} is now empty, and the service creates no new token." in capsys.readouterr().out
     for _ in range(2):
         assert file.read_text() == ""
         one = InThread(store).start()

@@ -297,7 +297,7 @@ def test_the_same_experiment_again_is_no_mistake(served: InThread) -> None:
     for settings in ({}, {"target": 0.5}, {"epsilon": "20%"}):  # which may differ
         status, answer = experiment("PUT", "", same | {"seed": 5} | settings)
         assert (status, answer["code"]) == (409, "exists")
-        assert "other settings: seed is 4 there, and 5 here." in answer["message"]
+        assert "other settings: seed is 4 in the store, and 5 was given." in answer["message"]
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ def compiler(test: Any) -> Any:
     return test
 
 
-class HostPlace(gpu_memory.Place):
+class HostMemory(gpu_memory.StreamMemory):
     """Arrays of the same shapes as on a GPU, in the memory of this machine."""
 
     def __init__(self) -> None:
@@ -57,7 +57,7 @@ def _batch(policy: ma.Policy, instance: ma.Instance | None = None, **options: An
     arms = instance or ma.instances.planted(n=200, m=20)
     game = cell(policy, arms, horizon=400, replications=2, **options)
     runner = gpu.GpuRunner(game, game.players[0], seed=1)
-    return runner.batch(np.arange(2), HostPlace(), runner.lane())
+    return runner.batch(np.arange(2), HostMemory(), runner.lane())
 
 
 def _ptx(policy: ma.Policy, monkeypatch: pytest.MonkeyPatch, **options: Any) -> str:

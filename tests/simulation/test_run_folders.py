@@ -36,8 +36,8 @@ def test_a_folder_of_another_sweep_is_refused(sweep: Sweep, tmp_path: Path) -> N
             run(other, tmp_path)
         assert str(caught.value) == (
             f"`folder` must be a folder of this sweep (hash {other.hash[:12]}), got "
-            f"'{tmp_path}', which belongs to another one ({sweep.hash[:12]}). Choose another "
-            f"folder, or delete that one."
+            f"'{tmp_path}', which belongs to another sweep ({sweep.hash[:12]}). Choose another "
+            f"folder, or delete this one."
         )
         assert tree(tmp_path) == before
 
@@ -55,7 +55,7 @@ def test_a_folder_has_the_results_of_one_engine(
     assert said["engine"] == "threads"
     note.write_text(json.dumps(said | {"engine": "cuda"}))
     before = tree(tmp_path)
-    with pytest.raises(FolderError, match=r"was played with 'cuda': .* or pass engine='cuda'\."):
+    with pytest.raises(FolderError, match=r"has results of 'cuda'\. .* or pass engine='cuda'\."):
         run(sweep, tmp_path)
     assert tree(tmp_path) == before
 
@@ -75,7 +75,7 @@ def test_folders_of_others_are_refused(sweep: Sweep, tmp_path: Path, files: dict
         (tmp_path / name).write_text(text)
     before = tree(tmp_path)
     with pytest.raises(
-        FolderError, match="`folder` must be an empty folder or one of this"
+        FolderError, match="`folder` must be empty or contain results of this"
     ) as caught:
         run(sweep, tmp_path)
     assert isinstance(caught.value, ma.ManyarmsError)
@@ -96,8 +96,8 @@ def test_one_process_at_a_time(sweep: Sweep, whole: dict[str, bytes], tmp_path: 
         with pytest.raises(FolderError) as caught:
             run(sweep, tmp_path)
         assert str(caught.value) == (
-            f"`folder` must be free, got '{tmp_path}', which process {os.getpid()} is using. "
-            f"Wait for it, or choose another folder."
+            f"`folder` must not be in use, got '{tmp_path}', which process {os.getpid()} is using. "
+            f"Wait until it ends, or choose another folder."
         )
     assert list(tmp_path.iterdir()) == []
     # the lock of a process that was killed is no lock
@@ -106,7 +106,7 @@ def test_one_process_at_a_time(sweep: Sweep, whole: dict[str, bytes], tmp_path: 
 
 
 DISK = {
-    errno.ENOSPC: "No space left .* are kept. Make room, and run the same",
+    errno.ENOSPC: "No space left .* are kept. Free some disk space, and run the same",
     errno.EROFS: "Read-only .* Allow this user to write there, and run the same",
 }
 
@@ -171,5 +171,5 @@ def test_a_folder_is_read_by_its_path(tmp_path: Path, monkeypatch: pytest.Monkey
     (summary,) = read.summaries()
     assert [(pair.first, pair.second) for pair in summary.pairs] == [("Mine", "moss")]
     assert "Mine" in read._repr_html_()
-    with pytest.raises(ResultsError, match="must hold results of manyarms"):
+    with pytest.raises(ResultsError, match="must contain results of manyarms"):
         ResultsFolder(tmp_path / "nothing")

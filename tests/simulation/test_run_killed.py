@@ -102,7 +102,9 @@ def test_ctrl_c(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         words = child.stderr.read()
         assert child.wait(timeout=300) in (-signal.SIGINT, 130)  # as Python ends then
     assert "KeyboardInterrupt" in words
-    assert f"Finished replications are in '{tmp_path}'. Run the same again to resume." in words
+    assert (
+        f"Finished replications are in '{tmp_path}'. Run the same sweep again to resume." in words
+    )
     with pytest.raises(ResultsError, match="the one in .* is not finished"):
         read_results(tmp_path)
     assert not (tmp_path / ".manyarms-lock").exists()

@@ -232,10 +232,10 @@ def test_the_progress_line(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _simulate()  # compiles, if nothing did before
-    monkeypatch.setattr("manyarms.simulation.progress._PATIENCE", 600.0)
+    monkeypatch.setattr("manyarms.simulation.progress._QUIET_SECONDS", 600.0)
     _simulate(progress=True)
     assert capsys.readouterr().err == ""  # quick work is silent
-    monkeypatch.setattr("manyarms.simulation.progress._PATIENCE", 0.0)
+    monkeypatch.setattr("manyarms.simulation.progress._QUIET_SECONDS", 0.0)
     _simulate(progress=True)
     assert "compiling" not in capsys.readouterr().err
     monkeypatch.setattr("manyarms.simulation.runner.CpuRunner.is_compiled", False)
@@ -325,7 +325,7 @@ def test_bad_policies(policies: list[ma.Policy], message: str) -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"replications": 10**9}, "leave at most 1e\\+09 numbers .*got 1.03e\\+11. Use fewer"),
+        ({"replications": 10**9}, "need at most 1e\\+09 numbers .*got 1.03e\\+11. Use fewer"),
         ({"replications": 10**5, "record_arms": True}, "every pull, got 1e\\+14"),
     ],
 )

@@ -31,7 +31,7 @@ def test_parameters_are_plain() -> None:
         "b": float,
         "c": str,
     }
-    with pytest.raises(ma.ParameterError, match="`parameters` must be numbers or texts"):
+    with pytest.raises(ma.ParameterError, match="`parameters` must be numbers or strings"):
         _cell(parameters={"a": [1, 2]})
 
 

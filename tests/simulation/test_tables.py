@@ -147,7 +147,7 @@ def test_a_sweep_as_a_table_with_two_keys(tmp_path: Path) -> None:
     assert in_memory.summaries() == summaries
     with pytest.raises(ma.ParameterError, match="`rows` must be one of 'alpha', 'policy'"):
         results.table(rows="beta")
-    with pytest.raises(ma.ParameterError, match="tell all results apart, got several for alpha=0"):
+    with pytest.raises(ma.ParameterError, match="distinguish all results, got several for alpha=0"):
         results.table(rows="alpha", columns="alpha")
 
 
@@ -212,7 +212,7 @@ def test_missing_files(folder: Path) -> None:
 def test_a_file_under_another_name(folder: Path) -> None:
     first, second, *_ = sorted(folder.glob("*.parquet"))
     shutil.copy(second, first)
-    with pytest.raises(ResultsError, match="it has another checksum than when it was written"):
+    with pytest.raises(ResultsError, match="its checksum is wrong"):
         _ = read_results(folder).cells
 
 
@@ -227,11 +227,11 @@ def test_a_file_of_another_sweep(folder: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("{", "`folder` must hold results of manyarms, got .*_provenance.json cannot be used"),
-        ("{}", "`folder` must hold results of manyarms, .* cannot be used \\('hash'\\)"),
+        ("{", "`folder` must contain results of manyarms, got .*_provenance.json cannot be used"),
+        ("{}", "`folder` must contain results of manyarms, .* cannot be used \\('hash'\\)"),
         (
             '{"hash": "1", "status": "running", "format": "manyarms results 1"}',
-            "`folder` must hold a finished run, but .*Run the same sweep",
+            "`folder` must contain a finished run, but .*Run the same sweep",
         ),
     ],
 )

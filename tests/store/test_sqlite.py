@@ -51,7 +51,7 @@ def test_another_file_is_refused_and_not_touched(path: Path) -> None:
     for content in (foreign, b"no database, but long enough to be one" * 100):
         path.write_bytes(content)
         for read_only in (False, True):
-            with pytest.raises(StoreDamagedError, match="another program|no SQLite file"):
+            with pytest.raises(StoreDamagedError, match="another program|not an SQLite file"):
                 open_store(path, read_only=read_only)
         assert path.read_bytes() == content
         assert list(path.parent.iterdir()) == [path]
@@ -165,7 +165,7 @@ def test_a_full_disk(store: EventStore) -> None:
         (pages,) = link.first("PRAGMA page_count")
         for one in (link, side):
             one.run(f"PRAGMA max_page_count = {pages + 20}")
-    with pytest.raises(StoreUnavailableError, match="The disk is full: make room"):
+    with pytest.raises(StoreUnavailableError, match="Free some disk space"):
         _fill(store)
     last = store.last_seq(1)
     assert last > 20
@@ -216,7 +216,7 @@ def test_a_leader_whose_lock_was_removed(store: EventStore, path: Path) -> None:
     assert store.lead()
     store.beat()
     Path(f"{path}.lock").unlink()
-    with pytest.raises(StoreError, match="no longer leads: the lock beside .* was removed"):
+    with pytest.raises(StoreError, match="no longer leads: the lock file of .* was removed"):
         store.beat()
 
 

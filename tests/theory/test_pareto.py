@@ -84,7 +84,8 @@ def test_the_minimax_rate_is_impossible_without_knowing_the_hardness() -> None:
     # 1/2 + alpha against (1 + alpha)/2: most at 1/2, 1 against 0.75
     assert position.alphas == (Span(0.0001, 0.9999),)
     assert position.margin == 0.25
-    assert str(position).startswith("impossible: below every policy's rate for hardness in [0.0001")
+    assert str(position).startswith("impossible unless alpha or μ* is known: below the")
+    assert str(pareto_position(lambda alpha: 0.6 + 0 * alpha)).startswith("impossible: below the")
 
 
 def test_tolerance() -> None:

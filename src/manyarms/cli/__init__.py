@@ -1,1 +1,1 @@
-"""The command line: each command connects an experiment, the engine and the screen."""
+"""The command line, a thin layer over the library."""

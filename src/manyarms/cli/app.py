@@ -39,7 +39,7 @@ def app(debug: bool) -> None:
 @click.option("--n", "n_arms", type=int, help="The number of arms.")
 @click.option(
     "--instance",
-    help="Data like yours, instead of --n: captions:CONTEST (a file or a number), "
+    help="Data similar to yours, instead of --n: captions:CONTEST (a file or a number), "
     "means:FILE:COLUMN such as means:items.csv:clicks/views, or rewards:FILE:ARM,REWARD.",
 )
 @click.option("--m-at-least", type=int, help="At least this many arms are best.")
@@ -51,7 +51,7 @@ def app(debug: bool) -> None:
     "--pending",
     type=int,
     default=0,
-    help="The number of further pulls before the reward of a pull is known.",
+    help="The number of further pulls made before the reward of a pull is known.",
 )
 @objective_option
 @click.option(
@@ -77,7 +77,7 @@ def advise(
     """Recommend a policy for problems of your size.
 
     Six policies are simulated on problems with your numbers of arms and pulls. The first line of
-    the answer is the policy to use; the table shows what each of them loses.
+    the output is the policy to use. The table shows the loss of each.
 
     Example: manyarms advise --n 1000000 --horizon 20000 --m-at-least 50
     """
@@ -105,7 +105,7 @@ def advise(
     "policies",
     multiple=True,
     required=True,
-    help="A name, or name:key=value,key=value; module:Class is one of your own. Repeatable.",
+    help="A name, or name:key=value,key=value; module:Class for your own. Repeatable.",
     shell_complete=complete_policies,
 )
 @horizon_option
@@ -118,7 +118,7 @@ def advise(
 @click.option("--n", type=int, help="The number of arms (planted).")
 @click.option("--alpha", type=float, help="The hardness (planted).")
 @click.option("--m", type=int, help="The number of best arms (planted), instead of alpha.")
-@click.option("--replications", type=int, default=100, help="Independent repetitions.")
+@click.option("--replications", type=int, default=100, help="The number of replications.")
 @seed_option
 @workers_option
 @click.option("--checkpoints", help="Also report regret at these times, such as 12500,25000.")

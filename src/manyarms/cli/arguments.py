@@ -1,4 +1,4 @@
-"""Options that several commands share, and texts of options as numbers, policies and instances."""
+"""Options that several commands share, and functions that parse options."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ objective_option = click.option(
     "--objective",
     type=click.Choice(("earn", "find")),
     default="earn",
-    help="earn: every reward counts. find: only the arm counts that is recommended at the end.",
+    help="earn: every reward counts. find: only the arm recommended at the end counts.",
 )
 seed_option = click.option("--seed", type=int, default=0, help="The seed of all random numbers.")
 workers_option = click.option(
@@ -34,7 +34,7 @@ workers_option = click.option(
 
 
 def complete_policies(context: click.Context, option: click.Parameter, begun: str) -> list[str]:
-    """Complete names of policies for the shell; after a comma another name begins."""
+    """Complete names of policies for the shell, also after a comma."""
     from manyarms.protocol import policy_names
 
     before, comma, last = begun.rpartition(",")
@@ -70,7 +70,7 @@ def policy_from(text: str, instance: Instance, alpha: float | None) -> Policy:
 def _known(
     name: str, parameters: Mapping[str, Any], instance: Instance, alpha: float | None
 ) -> dict[str, Any]:
-    """Return the hardness, or the number of best arms, for MOSS Oracle if it was given neither."""
+    """Return the hardness or the number of best arms for MOSS Oracle, if neither was given."""
     if name != "moss-oracle" or parameters.keys() & {"alpha", "m", "size"}:
         return {}
     if alpha is not None:

@@ -32,8 +32,8 @@ def list_contests() -> None:
         show(f"in {', '.join(sorted(folders))}")
     else:
         show(
-            "No contest files here. Get one with `manyarms data get 652`, or set MANYARMS_DATA to "
-            "a folder that has some."
+            "No contest files were found. Get one with `manyarms data get 652`, or set "
+            "MANYARMS_DATA to a folder that contains some."
         )
 
 
@@ -48,7 +48,7 @@ def list_contests() -> None:
 def get_contests(contests: tuple[str, ...], every: bool) -> None:
     """Download contests into the cache, and verify them.
 
-    CONTESTS are numbers or names. Those that are there already are verified only.
+    CONTESTS are numbers or names. Those in the cache already are only verified.
 
     Example: manyarms data get 652 660, or manyarms data get --all
     """
@@ -73,7 +73,7 @@ def get_contests(contests: tuple[str, ...], every: bool) -> None:
 
 
 def _get_all() -> None:
-    """Download every published contest, and verify those that are there."""
+    """Download every published contest, and verify those in the cache."""
     import sys
     from collections import Counter
 
@@ -120,6 +120,6 @@ def show_contest(contest: str) -> None:
         shown = f"{value:.4f}" if isinstance(value, float) else value
         show(f"{key.replace('_', ' '):<14} {shown}")
     show(
-        "Captions are uneven if their votes of the three kinds do not add up, and unrated if they "
-        "got no votes; unrated ones are left out."
+        "A caption is uneven if its votes of the three kinds do not add up to all its votes, and "
+        "unrated if it got no votes. Unrated captions are left out."
     )

@@ -57,7 +57,7 @@ def _item(title: str, text: str) -> str:
 
 
 def policies_as_markdown() -> str:
-    """Return a Markdown table for each kind of policy."""
+    """Return one Markdown table for each kind of policy."""
     parts = []
     for kind, title in _TITLES.items():
         rows = [

@@ -28,12 +28,12 @@ def printable(text: str) -> str:
     return text.translate(_ESCAPES)
 
 
-def broken(text: str, width: int = WIDTH) -> str:
-    r"""Break long lines between words.
+def wrapped(text: str, width: int = WIDTH) -> str:
+    r"""Wrap long lines between words.
 
-    Lines with two spaces in a row are kept: they are commands to be copied, or rows of a table.
+    Lines with two spaces in a row are not wrapped: they are commands to copy, or rows of a table.
 
-    >>> broken("To resume, run:\n  manyarms data get 652", 10)
+    >>> wrapped("To resume, run:\n  manyarms data get 652", 10)
     'To resume,\nrun:\n  manyarms data get 652'
     """
     wrapper = textwrap.TextWrapper(width, break_long_words=False, break_on_hyphens=False)
@@ -43,11 +43,11 @@ def broken(text: str, width: int = WIDTH) -> str:
 
 def show(text: str = "") -> None:
     """Print a text to standard output."""
-    sys.stdout.write(f"{broken(printable(text))}\n")
+    sys.stdout.write(f"{wrapped(printable(text))}\n")
 
 
 def show_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print a table. If it is too wide, the first column gets lines of its own."""
+    """Print a table. If it is too wide, the first column is printed on separate lines."""
     cells = [[printable(cell) for cell in row] for row in (head, *rows)]
     lines = aligned(cells)
     if max(map(len, lines)) > WIDTH:
@@ -57,7 +57,7 @@ def show_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
 
 def check_json_path(path: str | None) -> None:
-    """Raise before anything is simulated if the file's folder does not exist."""
+    """Raise, before anything is simulated, if the file's folder does not exist."""
     if path is not None and not (folder := Path(path).parent).is_dir():
         raise ParameterError(f"`--json` must name a file in a folder that exists, got {folder}.")
 

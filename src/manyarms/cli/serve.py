@@ -27,7 +27,7 @@ def _needs_extra() -> None:
 
 @contextmanager
 def _opened(store: str, *, new: bool = False) -> Iterator[Any]:
-    """Open a store for a moment; create it if it is not there and may be `new`."""
+    """Open a store, and close it at the end; create it if it does not exist and `new` is set."""
     _needs_extra()
     from manyarms.store import open_store
 
@@ -63,7 +63,7 @@ def _opened(store: str, *, new: bool = False) -> Iterator[Any]:
 )
 @click.option("--quiet", is_flag=True, help="Log warnings only.")
 def serve(root_path: str, trusted_proxies: str, quiet: bool, **given: Any) -> None:
-    """Serve experiments over HTTP, with a page to watch them.
+    """Serve experiments over HTTP, with a dashboard.
 
     Example: manyarms serve --store sqlite:///shop.db --port 8765
     """
@@ -78,7 +78,7 @@ def serve(root_path: str, trusted_proxies: str, quiet: bool, **given: Any) -> No
 
 @click.group()
 def token() -> None:
-    """Make, list and revoke tokens, directly in the store.
+    """Create, list and revoke tokens directly in the store.
 
     Example: manyarms token add shop --role client
     """
@@ -99,7 +99,7 @@ def token() -> None:
 )
 @_store
 def add(name: str, role: str, store: str, days: float | None) -> None:
-    """Make a token and print it. It is not shown again.
+    """Create a token and print it. It is not shown again.
 
     Example: manyarms token add shop --role client
     """
@@ -150,6 +150,8 @@ def drop(name: str, store: str) -> None:
             raise UnknownNameError("token", name, [one.name for one in opened.tokens()])
         file = token_file(opened)
     kept = (
-        f" {file} is now empty, and the service makes no new one." if name == NAME and file else ""
+        f" {file} is now empty, and the service creates no new token."
+        if name == NAME and file
+        else ""
     )
     click.echo(f"{name} is revoked. The service refuses it within two seconds.{kept}")

@@ -8,14 +8,14 @@ from typing import Any
 
 import click
 
-_PAGE = 50_000  # events that are written at once
+_PAGE = 50_000  # events written at once
 
 
 @click.command()
 @click.argument("store")
 @click.argument("file", type=click.Path(path_type=Path))
 def backup(store: str, file: Path) -> None:
-    """Copy a store to a new SQLite FILE, while others write to it.
+    """Copy a store to a new SQLite FILE, even while it is in use.
 
     The copy is one consistent state of the store.
 
@@ -35,8 +35,8 @@ def backup(store: str, file: Path) -> None:
 def check(store: str) -> None:
     """Verify the checksums of a store, and replay every event log.
 
-    It says whether this version of manyarms chooses the arms that were recorded, so that it can
-    continue the experiments. Nothing is changed.
+    This shows whether this version of manyarms chooses the recorded arms, so that it can continue
+    the experiments. Nothing is changed.
 
     Example: manyarms check sqlite:///shop.db
     """
@@ -58,12 +58,12 @@ def check(store: str) -> None:
 @click.command()
 @click.argument("source")
 @click.argument("target")
-@click.option("--experiment", "names", multiple=True, help="Copy this one only. Repeatable.")
+@click.option("--experiment", "names", multiple=True, help="Copy only this one. Repeatable.")
 def copy(source: str, target: str, names: tuple[str, ...]) -> None:
     """Copy experiments from one store to another, such as from SQLite to PostgreSQL.
 
-    Everything is copied, and the tokens too if you name no experiment. Stop the service first:
-    events that come later stay in SOURCE.
+    All experiments and tokens are copied, unless you name experiments. Stop the service first:
+    later events are not copied.
 
     Example: manyarms copy sqlite:///shop.db postgresql://me@db/arms
     """
@@ -79,9 +79,9 @@ def copy(source: str, target: str, names: tuple[str, ...]) -> None:
 @click.command()
 @click.argument("store")
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--experiment", "name", help="Its name (default: the only one).")
+@click.option("--experiment", "name", help="The name of the experiment (default: the only one).")
 def export(store: str, file: Path, name: str | None) -> None:
-    """Write the events of an experiment to a new FILE that ends in .csv or .parquet.
+    """Write the events of an experiment to a FILE that ends in .csv or .parquet.
 
     The columns are seq, at (seconds since 1970), kind, pull, arm, reward and detail (JSON).
 

@@ -16,7 +16,7 @@ from manyarms.cli.arguments import complete_policies
     shell_complete=complete_policies,
 )
 def warm(policies: str | None) -> None:
-    """Compile policies now, so that no run waits.
+    """Compile policies now, so that no run waits for it.
 
     This is useful when you build a container image.
 

@@ -1,4 +1,4 @@
-"""Clients of the service, with the methods of a handle."""
+"""Clients of the service, with most methods of a handle."""
 
 from manyarms.client.async_remote import AsyncRemote
 from manyarms.client.remote import Remote

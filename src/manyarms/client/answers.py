@@ -1,4 +1,4 @@
-"""Convert the service's answers from JSON to what a handle returns or raises."""
+"""Convert the service's JSON answers to the values and errors of a handle."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ class Answer:
 
 
 def pulls_in(seen: list[dict[str, Any]]) -> list[Pull]:
-    """Return pulls."""
+    """Return a list of pulls from JSON."""
     return [Pull(pull["arm"], pull["pull"]) for pull in seen]
 
 
 def read_arm(seen: dict[str, Any]) -> ArmEstimate:
-    """Return the estimate of an arm."""
+    """Return the estimate of an arm from JSON."""
     return _filled(
         ArmEstimate,
         seen,
@@ -62,7 +62,7 @@ def read_arm(seen: dict[str, Any]) -> ArmEstimate:
 
 
 def read_progress(seen: dict[str, Any]) -> Progress:
-    """Return an experiment's progress from its summary."""
+    """Return an experiment's progress from its JSON summary."""
     return _filled(
         Progress,
         seen,
@@ -74,12 +74,12 @@ def read_progress(seen: dict[str, Any]) -> Progress:
 
 
 def read_verdict(seen: dict[str, Any]) -> StopVerdict:
-    """Return a verdict."""
+    """Return a verdict from JSON."""
     return _filled(StopVerdict, seen, lower_bound=_or(seen["lower_bound"], -math.inf))
 
 
 def read_uplift(seen: dict[str, Any]) -> Uplift:
-    """Return an uplift; if there is nothing to compare yet, it says why."""
+    """Return an uplift from JSON; if there is nothing to compare yet, it says why."""
     if seen["missing"]:
         said = seen["control"], seen["control_told"], seen["confidence"], seen["missing"]
         return nothing_to_compare(*said)
@@ -93,13 +93,13 @@ def read_uplift(seen: dict[str, Any]) -> Uplift:
 
 
 def _filled(kind: type[T], seen: dict[str, Any], **others: Any) -> T:
-    """Return a dataclass whose fields are taken from a JSON object, except those given."""
+    """Return a dataclass with fields from a JSON object and from `others`."""
     names = {one.name for one in fields(kind)}  # type: ignore[arg-type]  # all are dataclasses
     return kind(**{name: seen[name] for name in names & seen.keys()} | others)
 
 
 def _or(value: float | None, missing: float) -> float:
-    """Return a number, for which JSON has null if it is infinite or not known."""
+    """Return a number; JSON has null for infinite or unknown numbers."""
     return missing if value is None else value
 
 
@@ -108,7 +108,7 @@ def _interval(low: float | None, high: float | None) -> tuple[float, float]:
 
 
 def error_of(answer: Answer) -> ManyarmsError:
-    """Return the error that a handle would have raised."""
+    """Return the error that a handle would raise."""
     body, status = answer.body, answer.status
     code, message = body.get("code", ""), str(body.get("message") or f"HTTP {status}.")
     if status == 413 and not code:
@@ -119,7 +119,7 @@ def error_of(answer: Answer) -> ManyarmsError:
             status=status,
             code="proxy_limit",
         )
-    if not code:  # of a proxy, whose errors say nothing about the call
+    if not code:  # from a proxy; its errors say nothing about the call
         return ServiceError(f"The service did not answer: {message}", status=status, code="foreign")
     if "recommended" in body:
         return StoppedError(message, body["recommended"] and read_arm(body["recommended"]))
@@ -135,7 +135,7 @@ def error_of(answer: Answer) -> ManyarmsError:
 
 
 def not_a_service() -> ServiceError:
-    """Return the error for an answer that lacks what the service's answers have."""
+    """Return the error for an answer that lacks expected fields."""
     said = (
         "The server at this address is not a manyarms service, or runs a much newer version. "
         "Check the address, or upgrade this client."
@@ -144,7 +144,7 @@ def not_a_service() -> ServiceError:
 
 
 def refused_in(answer: Answer, verb: str, again: str) -> list[tuple[int, ManyarmsError]]:
-    """Return which tells or abandons were refused, by position, and why."""
+    """Return the positions and errors of the tells or abandons that were refused."""
     found = []
     for place, result in enumerate(answer.body["results"]):
         code, pull = result.get("code", ""), result["pull"]
@@ -159,7 +159,7 @@ def refused_in(answer: Answer, verb: str, again: str) -> list[tuple[int, Manyarm
 
 
 def refusals_in_words(tells: list[dict[str, Any]], wrong: list[tuple[int, ManyarmsError]]) -> str:
-    """Return how many tells were refused, and why the first was."""
+    """Return a message: how many tells were refused, and why the first one was."""
     place, first = wrong[0]
     return (
         f"rewards[{place}], of pull {tells[place]['pull']}: {first} In total, "
@@ -168,10 +168,10 @@ def refusals_in_words(tells: list[dict[str, Any]], wrong: list[tuple[int, Manyar
 
 
 def told_before(tells: list[dict[str, Any]], wrong: list[tuple[int, ManyarmsError]]) -> str:
-    """Return what became of the tells that were answered before a request failed."""
+    """Return a message about the tells that were answered before a request failed."""
     if not tells:
         return ""
     if not wrong:
-        return f" The first {len(tells)} rewards were told before."
+        return f" The first {len(tells)} rewards had been told before."
     words = refusals_in_words(tells, wrong)
-    return f" The first {len(tells)} rewards were processed before. {words}"
+    return f" The first {len(tells)} rewards had been processed before. {words}"

@@ -1,4 +1,4 @@
-"""A client of the service for programs with an event loop."""
+"""An asynchronous client of the service."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Concatenate, ParamSpec, TypeVar, Unpack, cast, overload
 
 from manyarms.client.answers import Answer
-from manyarms.client.base import Attempt, Client, Lost
+from manyarms.client.base import Attempt, Client, NoAnswer
 from manyarms.client.calls import Limits, Plan
 from manyarms.client.remote import Remote
 from manyarms.errors import MissingExtraError
@@ -21,7 +21,7 @@ T = TypeVar("T")
 def _awaited(
     method: Callable[Concatenate[Client, P], T],
 ) -> Callable[Concatenate[AsyncRemote, P], Coroutine[Any, Any, T]]:
-    """Make a coroutine of a method of `Remote`: `_run` of `AsyncRemote` returns an awaitable."""
+    """Turn a method of `Remote` into a coroutine: `AsyncRemote._run` returns an awaitable."""
     shared = cast("Callable[..., Awaitable[T]]", method)
 
     async def call(self: AsyncRemote, /, *values: P.args, **given: P.kwargs) -> T:
@@ -43,7 +43,7 @@ class AsyncRemote(Client):
 
     Notes
     -----
-    It needs httpx, which the extra `serve` installs. Use it in one event loop.
+    This client needs httpx, which the extra `serve` installs. Use it in one event loop only.
 
     Examples
     --------
@@ -79,7 +79,7 @@ class AsyncRemote(Client):
         fallback: bool | str | int | None = None,
         **limits: Unpack[Limits],
     ) -> Any:
-        """Return the arm to pull next, or a list of the next `k`. As `Remote.ask`."""
+        """Return the next pull, or a list of the next `k` pulls, as `Remote.ask` does."""
         return await self._ask(k, fallback, **limits)
 
     _ask = _awaited(Remote._ask)
@@ -106,19 +106,19 @@ class AsyncRemote(Client):
     summary = _awaited(Remote.summary)
 
     async def _run(self, plan: Plan[T], limits: Limits) -> T:
-        steps, came = self._steps(plan, limits), None
+        steps, outcome = self._steps(plan, limits), None
         while True:
             try:
-                step = steps.send(came)
+                step = steps.send(outcome)
             except StopIteration as done:
                 result: T = done.value
                 return result
             if isinstance(step, Attempt):
-                came = await self._attempt(step)
+                outcome = await self._attempt(step)
             else:
-                came = await self._sleep(step)
+                outcome = await self._sleep(step)
 
-    async def _attempt(self, attempt: Attempt) -> Answer | Lost:
+    async def _attempt(self, attempt: Attempt) -> Answer | NoAnswer:
         import httpx
 
         call, to, seconds = attempt
@@ -130,7 +130,7 @@ class AsyncRemote(Client):
         except httpx.TransportError as error:
             sent = not isinstance(error, httpx.ConnectError | httpx.ConnectTimeout)
             stale = sent and not isinstance(error, httpx.TimeoutException)
-            return Lost(f"{type(error).__name__} {error}".rstrip(), sent, stale)
+            return NoAnswer(f"{type(error).__name__} {error}".rstrip(), sent, stale)
         retry_after = response.headers.get("Retry-After")
         return Answer.of(response.status_code, response.content, retry_after)
 

@@ -1,6 +1,6 @@
-"""Decide where a request is sent, when it is sent again, and what a failure means.
+"""The common part of both clients: addresses, retries and errors.
 
-Sockets and waiting are left to the two clients.
+Each client sends the attempts and waits in its own way.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from manyarms.errors import ManyarmsError, ParameterError, ServiceError, Unknown
 P = ParamSpec("P")
 T = TypeVar("T")
 _NAMES = ("timeout", "retry_for")
-_AGAIN = frozenset({429, 502, 503, 504})  # answers after which a request is sent again
+_RETRIED = frozenset({429, 502, 503, 504})  # statuses after which a request is retried
 
 
 class Address(NamedTuple):
-    """Where a process of the service listens."""
+    """The address of a process of the service."""
 
-    url: str  # as it was given
+    url: str  # as passed by the user
     scheme: str
     host: str  # with the port
     prefix: str  # of all paths
@@ -42,13 +42,13 @@ def _address(url: Any) -> Address:
         parts = urlsplit(url if isinstance(url, str) else "")
         _ = parts.port  # raises if it is not a number
     except ValueError:
-        raise _no_address(url) from None
+        raise _invalid_address(url) from None
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise _no_address(url)
+        raise _invalid_address(url)
     return Address(url, parts.scheme, parts.netloc.rpartition("@")[2], parts.path.rstrip("/"))
 
 
-def _no_address(url: Any) -> ParameterError:
+def _invalid_address(url: Any) -> ParameterError:
     return ParameterError(
         f"`url` must be the address of a service, such as 'http://127.0.0.1:8765', or a list of "
         f"addresses, got {url!r}."
@@ -63,21 +63,22 @@ class Attempt(NamedTuple):
     timeout: float  # seconds
 
 
-class Lost(NamedTuple):
+class NoAnswer(NamedTuple):
     """The outcome of an attempt that got no answer."""
 
     why: str
     sent: bool  # the request may have arrived
-    stale: bool = False  # an idle connection had been closed, most likely
+    stale: bool = False  # probably because the service had closed an idle connection
 
 
-Steps = Generator[Attempt | float, Any, T]  # attempts, whose outcome is sent; seconds to wait
+# yields attempts, whose outcome it receives, and pauses (seconds)
+Steps = Generator[Attempt | float, Any, T]
 
 
 class Client:
-    """One experiment of a service: what both clients share.
+    """One experiment of a service: the base class of both clients.
 
-    Subclasses carry out steps in `_run(plan, limits)`, and make their connections in `_open`.
+    Subclasses carry out the steps of a plan in `_run`, and open connections in `_open`.
     """
 
     _clock: ClassVar[Any] = staticmethod(time.monotonic)
@@ -95,7 +96,7 @@ class Client:
         self.experiment = experiment
         given = list(url) if isinstance(url, Iterable) and not isinstance(url, str) else [url]
         if not given:
-            raise _no_address(url)
+            raise _invalid_address(url)
         self._addresses = [_address(one) for one in given]
         self._at = 0  # position of the address that the next request is sent to first
         self._calls = Calls(experiment)
@@ -120,66 +121,66 @@ class Client:
         return f"<{type(self).__name__} {self.experiment!r} at {where}>"
 
     def _steps(self, plan: Plan[T], given: Limits) -> Steps[T]:
-        """Return the steps of a plan, and its result."""
+        """Yield the steps of a plan, and return its result."""
         limits = self._limits | _checked(given)
-        came: Answer | ManyarmsError | None = None
+        outcome: Answer | ManyarmsError | None = None
         while True:
             try:
-                if isinstance(came, ManyarmsError):
-                    call = plan.throw(came)  # the plan may say more, or go on
+                if isinstance(outcome, ManyarmsError):
+                    call = plan.throw(outcome)  # the plan may add to the message, or continue
                 else:
-                    call = next(plan) if came is None else plan.send(came)
+                    call = next(plan) if outcome is None else plan.send(outcome)
             except StopIteration as done:
                 result: T = done.value
                 return result
             except ManyarmsError:
                 raise
             except (LookupError, TypeError):
-                if came is None:
+                if outcome is None:
                     raise
                 raise not_a_service() from None
             try:
-                came = yield from self._answered(replace(call, **limits))
+                outcome = yield from self._answered(replace(call, **limits))
             except ManyarmsError as error:
-                came = error
+                outcome = error
 
     def _answered(self, call: Call) -> Steps[Answer]:
-        """Attempt a request until it is answered, or raise.
+        """Attempt a request until it is answered, or raise an error.
 
-        Addresses are tried in turn; after each round there is a pause.
+        Addresses are tried in turn, with a pause after each round.
         """
         addresses, at = self._addresses, self._at
         count, turns, end = 0, 0, math.inf
-        failures: dict[str, Answer | Lost] = {}  # the last one of each address
-        doubt = False  # it may have been done
+        failures: dict[str, Answer | NoAnswer] = {}  # the last one of each address
+        doubt = False  # whether the request may have been carried out
         while True:
             to = addresses[at]
-            came: Answer | Lost = yield Attempt(call, to, call.timeout)
-            if isinstance(came, Answer) and came.status not in _AGAIN:
+            outcome: Answer | NoAnswer = yield Attempt(call, to, call.timeout)
+            if isinstance(outcome, Answer) and outcome.status not in _RETRIED:
                 self._at = at
-                if came.status < 300:
-                    return replace(came, repeated=doubt)
-                raise error_of(came)
+                if outcome.status < 300:
+                    return replace(outcome, repeated=doubt)
+                raise error_of(outcome)
             count += 1
-            failures[to.url] = came
+            failures[to.url] = outcome
             end = min(end, self._clock() + call.retry_for)
             pause: float = min(2.0, 0.05 * 2 ** min(count, 10)) * random.uniform(0.5, 1.0)
-            if isinstance(came, Lost):
-                unsure, elsewhere, hopeless = came.sent, not came.stale or count > 1, False
+            if isinstance(outcome, NoAnswer):
+                unsure, elsewhere, final = outcome.sent, not outcome.stale or count > 1, False
                 pause = 0.0 if count == 1 else pause
             else:
-                code, elsewhere = came.body.get("code", ""), came.status != 429
-                unsure, hopeless = code != "unavailable" and elsewhere, code == "replay"
-                pause = max(pause, _seconds(came.body.get("retry_after")))
+                code, elsewhere = outcome.body.get("code", ""), outcome.status != 429
+                unsure, final = code != "unavailable" and elsewhere, code == "replay"
+                pause = max(pause, _seconds(outcome.body.get("retry_after")))
             doubt = doubt or unsure
             if elsewhere:
                 self._at = at = (at + 1) % len(addresses)
                 turns += 1
                 pause = 0.0 if turns % len(addresses) else pause
-            elif isinstance(came, Lost) and not call.once:
+            elif isinstance(outcome, NoAnswer) and not call.once:
                 continue  # no retry yet: the service had closed an idle connection
-            if hopeless or (call.once and unsure) or self._clock() + pause >= end:
-                raise _failed(came, failures, count, doubt and not call.reads)
+            if final or (call.once and unsure) or self._clock() + pause >= end:
+                raise _failed(outcome, failures, count, doubt and not call.reads)
             yield pause
 
 
@@ -188,7 +189,7 @@ def carried_out(
 ) -> Callable[Concatenate[Client, P], T]:
     """Turn a plan into a method that carries it out, within `timeout` and `retry_for`.
 
-    A plan sees a `Client`, so that it is one for both clients.
+    The first parameter of a plan is a `Client`, so that both clients can use it.
     """
     known = inspect.signature(plan).parameters
 
@@ -204,12 +205,12 @@ def carried_out(
 
 
 def _failed(
-    last: Answer | Lost, failures: dict[str, Answer | Lost], count: int, doubt: bool
+    last: Answer | NoAnswer, failures: dict[str, Answer | NoAnswer], count: int, doubt: bool
 ) -> ServiceError:
     times = f" after {count} attempts" if count > 1 else ""
     said = [f"The service did not answer{times}."]
-    for url, came in failures.items():
-        why = came.why if isinstance(came, Lost) else _message(came)
+    for url, outcome in failures.items():
+        why = outcome.why if isinstance(outcome, NoAnswer) else _message(outcome)
         said.append(f"At {url}: {why.rstrip('.')}.")
     if doubt:
         said.append("The request may or may not have been carried out.")
@@ -222,7 +223,7 @@ def _failed(
 
 
 def _checked(limits: Limits) -> dict[str, Any]:
-    """Return the limits that are set, or raise."""
+    """Return the limits that are not None, or raise."""
     known = {name: value for name, value in limits.items() if value is not None}
     if "timeout" in known:
         check_number("timeout", known["timeout"], above=0)

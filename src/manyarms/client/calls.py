@@ -1,4 +1,4 @@
-"""Describe a request, and the plan of a method: the requests that it makes."""
+"""The requests of the clients' methods."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ from manyarms.protocol.registry import name_of
 
 T = TypeVar("T")
 _ALL = "/v1/experiments"
-PAGE = 1000  # arms of a page
+PAGE = 1000  # arms in a page
 
 
 @dataclass(frozen=True)
 class Call:
-    """One request, with the seconds that hold unless the user sets others."""
+    """One request, with its default limits."""
 
     method: str
     path: str
     body: bytes | None = None
     headers: dict[str, str] = field(default_factory=dict)
     once: bool = False  # not sent again if it may have arrived
-    reads: bool = False  # nothing is changed
-    timeout: float = 5.0
-    retry_for: float = 10.0
+    reads: bool = False  # changes nothing
+    timeout: float = 5.0  # seconds
+    retry_for: float = 10.0  # seconds
 
 
 Plan = Generator[Call, Answer, T]  # yields requests, receives their answers, returns the result
 
 
 class Limits(TypedDict, total=False):
-    """What every method of a client takes: seconds, or None for the client's setting."""
+    """Parameters of every method of a client (seconds; default: the client's setting)."""
 
     timeout: float | None
     retry_for: float | None
@@ -56,29 +56,29 @@ class Calls:
         self._path = f"{_ALL}/{quote(experiment, safe='')}"
 
     def get(self, path: str, **query: Any) -> Call:
-        """Return a request that reads."""
+        """Return a request that changes nothing."""
         return Call("GET", f"{self._path}{path}{_query(query)}", reads=True)
 
     def send(self, method: str, path: str, content: Any, **how: Any) -> Call:
-        """Return a request with a body in JSON."""
+        """Return a request with a JSON body."""
         body = json.dumps(content, default=_plain).encode()
         headers = {"Content-Type": "application/json"}
         return Call(method, self._path + path, body, headers, **how)
 
     def send_names(self, method: str, names: Iterable[str]) -> Call:
-        """Return a request with names of arms; the service takes seconds for 10^6 of them."""
+        """Return a request with names of arms, with a long timeout: 10^6 names take seconds."""
         body = "".join(f"{json.dumps(name)}\n" for name in names).encode()
         headers = {"Content-Type": "application/x-ndjson"}
         return Call(method, f"{self._path}/arms", body, headers, timeout=60.0)
 
     def arms(self) -> Plan[list[ArmEstimate]]:
-        """Read all arms that were pulled."""
+        """Read the estimates of all arms with pulls or observed rewards."""
         query = {"sort": "pulls", "limit": PAGE}
         seen = yield from _pages(f"{self._path}/arms", "arms", query)
         return [read_arm(arm) for arm in seen]
 
     def leaders(self, k: int, **how: Any) -> Plan[list[ArmEstimate]]:
-        """Read the best arms."""
+        """Read the estimates of the `k` best arms."""
         seen = (yield replace(self.get("/leaders", k=k), **how)).body["arms"]
         if not seen:
             raise nothing_to_recommend()
@@ -101,7 +101,7 @@ def _pages(path: str, what: str, query: dict[str, Any]) -> Plan[list[dict[str, A
 
 
 def _plain(value: Any) -> Any:
-    """Return a number of NumPy as Python's; anything else as text, which the service refuses."""
+    """Convert a NumPy number; return other objects as text, which the service refuses."""
     if isinstance(value, numbers.Integral):
         return int(value)
     return float(value) if isinstance(value, numbers.Real) else repr(value)

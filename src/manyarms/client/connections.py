@@ -1,4 +1,4 @@
-"""Send requests over connections that stay open, with the standard library."""
+"""Persistent HTTP connections, with the standard library."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import threading
 import weakref
 
 from manyarms.client.answers import Answer
-from manyarms.client.base import Attempt, Lost
+from manyarms.client.base import Attempt, NoAnswer
 
-_KINDS = {"http": http.client.HTTPConnection, "https": http.client.HTTPSConnection}
+_CLASSES = {"http": http.client.HTTPConnection, "https": http.client.HTTPSConnection}
 _Idle = dict[str, list[http.client.HTTPConnection]]  # by address
 
 
@@ -24,11 +24,12 @@ class Connections:
         self._process = os.getpid()
         weakref.finalize(self, _close, self._idle)
 
-    def attempt(self, attempt: Attempt) -> Answer | Lost:
+    def attempt(self, attempt: Attempt) -> Answer | NoAnswer:
         """Send a request once, and return its answer."""
         call, to, seconds = attempt
-        kept = None if call.once else self._kept(to.url)  # the service may have closed it
-        connection = kept or _KINDS[to.scheme](to.host, timeout=seconds)
+        # an idle connection may have been closed; then it is unknown whether the request arrived
+        kept = None if call.once else self._kept(to.url)
+        connection = kept or _CLASSES[to.scheme](to.host, timeout=seconds)
         if kept is not None and kept.sock is not None:
             kept.timeout = seconds
             kept.sock.settimeout(seconds)
@@ -45,8 +46,8 @@ class Connections:
             connection.close()
             stale = kept is not None and not isinstance(error, TimeoutError)
             if stale:
-                self.close()  # the others were closed too, most likely
-            return Lost(f"{type(error).__name__} {error}".rstrip(), sent, stale)
+                self.close()  # the others were probably closed, too
+            return NoAnswer(f"{type(error).__name__} {error}".rstrip(), sent, stale)
         if response.will_close:
             connection.close()
         else:
@@ -56,7 +57,7 @@ class Connections:
 
     def _kept(self, url: str) -> http.client.HTTPConnection | None:
         with self._lock:
-            if self._process != os.getpid():  # after a fork: the sockets are the parent's
+            if self._process != os.getpid():  # after a fork, the sockets belong to the parent
                 self._process = os.getpid()
                 self._idle.clear()
             idle = self._idle.get(url)

@@ -1,4 +1,4 @@
-"""Choose the arm that an ask returns when the service gives no pull."""
+"""The arm that an ask returns if the service returns no pull."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _logger = logging.getLogger("manyarms.client")
 
 
 class Fallback:
-    """The arm that was recommended last, and what was logged about fallbacks."""
+    """The latest recommended arm, and whether fallbacks were logged."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
@@ -25,23 +25,23 @@ class Fallback:
         self._warned = False
 
     def remember(self, arm: Any) -> None:
-        """Note which arm is recommended now; None if none is, or if that is not known."""
+        """Remember the recommended arm; None (unknown) keeps the previous one."""
         self._at = self._clock()
         self._arm = self._arm if arm is None else arm
 
     @property
     def stale(self) -> bool:
-        """Whether to request the recommended arm again."""
+        """Return whether to request the recommended arm again."""
         return self._at is None or self._clock() - self._at >= _FRESH
 
     def answered(self) -> None:
-        """Note that the service gave a pull, so that the next fallback is logged again."""
+        """Record that the service returned a pull, so that the next fallback is logged again."""
         self._in_use = False
 
     def pull(self, fallback: bool | str | int, error: ManyarmsError) -> Pull:
-        """Return the pull that an ask returns instead of raising `error`, or raise it."""
+        """Return the fallback pull, or raise `error` if there is none or the call was wrong."""
         if isinstance(error, ParameterError):
-            raise error  # the call is wrong, which no fallback can hide
+            raise error
         if isinstance(error, StoppedError) and error.recommended is not None:
             self.remember(error.recommended.arm)
         arm = self._arm if fallback is True else fallback
@@ -50,14 +50,14 @@ class Fallback:
         if not self._in_use:
             self._in_use = True
             _logger.warning(
-                "Asks now return the fallback, arm %r, because the service gave no pull: %s",
+                "Asks now return the fallback, arm %r, because the service returned no pull: %s",
                 arm,
                 error,
             )
         return Pull(arm, NO_PULL)
 
     def ignores(self, pull: Pull | int) -> bool:
-        """Whether a pull comes from a fallback, so that no experiment waits for its reward."""
+        """Return whether a pull is a fallback pull; warn if it is the first one."""
         number = pull.id if isinstance(pull, Pull) else pull
         if type(number) is not int or number != NO_PULL:
             return False
@@ -65,19 +65,19 @@ class Fallback:
             self._warned = True
             _logger.warning(
                 "A fallback pull was told or abandoned. This has no effect, because the "
-                "experiment did not choose its arm. Such pulls have `is_fallback`. This is logged "
-                "once."
+                "experiment did not choose its arm. For such pulls, `is_fallback` is True. This is "
+                "logged once."
             )
         return True
 
 
 def check_fallback(fallback: Any) -> bool | str | int | None:
-    """Return what an ask returns if there is no pull, or raise; None for nothing."""
+    """Return a valid `fallback`, or raise; None if there is none."""
     if fallback is None or fallback is False:
         return None
     if not isinstance(fallback, bool | str | int):
         raise ParameterError(
-            f"`fallback` must be the name of an arm, or True for the arm recommended last, got "
+            f"`fallback` must be the name of an arm, or True for the latest recommended arm, got "
             f"{shown(fallback)}.",
             parameter="fallback",
         )

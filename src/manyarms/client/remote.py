@@ -1,4 +1,4 @@
-"""The blocking client of the service, which needs no further package."""
+"""A blocking client of the service, which needs only the standard library."""
 
 from __future__ import annotations
 
@@ -40,18 +40,18 @@ from manyarms.live.synced import SyncedArms
 from manyarms.protocol.policy import Policy
 
 T = TypeVar("T")
-_MOST = 10_000  # pulls or rewards of one request
-_SOON = {"timeout": 1.0, "retry_for": 1.0}  # seconds: a visitor waits for an ask with a fallback
+_MOST = 10_000  # pulls or rewards in one request
+_SOON = {"timeout": 1.0, "retry_for": 1.0}  # for an ask with a fallback (seconds)
 
 
 class Remote(Client):
-    """An experiment of a service, with the methods and the errors of `Live`.
+    """An experiment of a service, with most methods of `Live`, and its errors.
 
     Parameters
     ----------
     url
-        The address of the service, such as "http://127.0.0.1:8765"; or a list of the addresses of
-        its processes, one of which leads while the others stand by.
+        The address of the service, such as "http://127.0.0.1:8765", or a list of the addresses of
+        its processes (one leads, the others stand by).
     experiment
         The name of the experiment.
     token
@@ -61,18 +61,19 @@ class Remote(Client):
         How long one attempt waits for a connection, or for the answer (seconds; default: 5; 60
         for calls that send names of arms or start a season; 1 for an ask with a `fallback`).
     retry_for
-        How long a request without an answer is retried, at the same or the next address (seconds;
-        default: 10; 1 for an ask with a `fallback`). With 0 there is one attempt. No attempt
-        begins after this time, so a request takes at most `retry_for` + 2 `timeout`.
+        How long a failed request is retried, at the same or the next address (seconds; default: 10;
+        1 for an ask with a `fallback`). It begins with the first failure, and no attempt begins
+        after it, so a request takes at most `retry_for` + 2 `timeout`. With 0 there is one attempt.
 
     Notes
     -----
-    Every method takes `timeout` and `retry_for`, too, for this one call. If a method makes several
-    requests, they hold for each.
+    Every method also takes `timeout` and `retry_for`, which then apply to each request of that
+    call.
 
-    A retry has the same key as its request, so nothing is asked or told twice. Each request
-    starts with the address that answered last. A client may be shared between threads, each of
-    which gets its own connection, and may be used after a fork.
+    Retries are safe: an ask is sent with an idempotency key, and a tell that is repeated with the
+    same reward changes nothing. `observe`, `season`, and `add_arms` with a number are not sent
+    again if they may have been carried out. Each request starts with the address that answered
+    last. Threads may share a client, which can also be used after a fork.
 
     Examples
     --------
@@ -81,7 +82,7 @@ class Remote(Client):
     >>> remote
     <Remote 'captions' at http://127.0.0.1:8765>
 
-    Then as with `Live`: `pull = remote.ask()`, `remote.tell(pull, 1.0)`, `remote.recommend()`.
+    Continue as with `Live`: `pull = remote.ask()`, `remote.tell(pull, 1.0)`, `remote.recommend()`.
     """
 
     _sleep = staticmethod(time.sleep)
@@ -90,17 +91,17 @@ class Remote(Client):
         self._connections = Connections(headers)
 
     def _run(self, plan: Plan[T], limits: Limits) -> T:
-        steps, came = self._steps(plan, limits), None
+        steps, outcome = self._steps(plan, limits), None
         while True:
             try:
-                step = steps.send(came)
+                step = steps.send(outcome)
             except StopIteration as done:
                 result: T = done.value
                 return result
             if isinstance(step, Attempt):
-                came = self._connections.attempt(step)
+                outcome = self._connections.attempt(step)
             else:
-                came = self._sleep(step)
+                outcome = self._sleep(step)
 
     def close(self) -> None:
         """Close idle connections; the next call opens a new one."""
@@ -133,18 +134,19 @@ class Remote(Client):
         Parameters
         ----------
         url, experiment, token, timeout, retry_for
-            As for the class. Creating needs the role admin.
+            As for the class. The token needs the role admin.
         policy
             The policy, or its name (default: "prospector").
         n_arms
-            The number of arms, which are called by number.
+            The number of arms, which are then called by number.
         arms
-            Names of the arms instead; integers become text. If the experiment exists, missing
-            names are added, and no arm is retired; to retire the others, use `sync_arms`.
+            Names of the arms, instead of `n_arms`; integers become text. If the experiment exists,
+            missing names are added and no arm is retired; to retire the others, use `sync_arms`.
         spec
             `horizon`, `seed`, `reward_range`, `control`, `share`, `reward`, `window`, `missing`,
-            `hold` and `epsilon` as for `Live`; `target` as for `Live.verdict`. If the experiment
-            exists, `epsilon` and `target` keep their values; `change` changes them.
+            `hold` and `epsilon` as for `Live`; and `target`, the default of `verdict`: a mean or
+            "control". If the experiment exists, `epsilon` and `target` keep their values; use
+            `change` to set them.
         """
         remote = cls(url, experiment, token=token, timeout=timeout, retry_for=retry_for)
         remote._create(spec_of(policy, n_arms, **spec), arms)
@@ -187,16 +189,14 @@ class Remote(Client):
         seed: int | None = None,
         **limits: Unpack[Limits],
     ) -> Plan[None]:
-        """Begin a season, as `Live.season`; the experiment keeps its name.
-
-        The token needs the role admin.
+        """Begin a season, as `Live.season` does. The token needs the role admin.
 
         Parameters
         ----------
         horizon, seed
             As for `Live.season`.
         policy
-            The policy that goes on, or its name (default: the present one).
+            The policy to continue with, or its name (default: the present one).
         limits
             `timeout` and `retry_for`, as for the class.
         """
@@ -206,17 +206,17 @@ class Remote(Client):
 
     @carried_out
     def pause(self: Client, **limits: Unpack[Limits]) -> Plan[None]:
-        """Refuse asks until `resume`; rewards can still be told. It needs the role admin."""
+        """Refuse asks until `resume`; rewards can still be told. The token needs the role admin."""
         yield self._calls.send("POST", "/pause", {})
 
     @carried_out
     def resume(self: Client, **limits: Unpack[Limits]) -> Plan[None]:
-        """Answer asks again after a pause. It needs the role admin."""
+        """Answer asks again after a pause. The token needs the role admin."""
         yield self._calls.send("POST", "/resume", {})
 
     @carried_out
     def stop(self: Client, **limits: Unpack[Limits]) -> Plan[None]:
-        """Refuse asks from now on. It cannot be undone, and needs the role admin."""
+        """Refuse all later asks. This cannot be undone. The token needs the role admin."""
         yield self._calls.send("POST", "/stop", {})
 
     @carried_out
@@ -235,9 +235,9 @@ class Remote(Client):
         timeout, retry_for
             As for the class.
         settings
-            `epsilon`: how much worse than the best an arm may be for the verdict "stop", as a
-            number or a share such as "20%"; None restores the default. `target`: the mean that it
-            must exceed instead, or "control", to be better than the control; None for no target.
+            `epsilon`: the default of `epsilon` in `verdict`, a number or a share such as "20%";
+            None restores its default. `target`: the default of `target` in `verdict`, a mean or
+            "control"; None for no target.
         """
         yield self._calls.send("PATCH", "", settings)
 
@@ -259,23 +259,23 @@ class Remote(Client):
         fallback: bool | str | int | None = None,
         **limits: Unpack[Limits],
     ) -> Any:
-        """Return the arm to pull next, or a list of the next `k`.
+        """Return the next pull, or a list of the next `k` pulls.
 
-        After the last pull of the horizon, or after a stop, it raises `StoppedError`, which has
-        the arm to deploy.
+        After the last pull of the horizon, or after a stop, it raises `StoppedError`, whose
+        attribute `recommended` is the arm to deploy.
 
         Parameters
         ----------
         k
-            The number of pulls, at most 10,000. Without it, one `Pull` is returned instead of a
-            list.
+            The number of pulls, at most 10,000 (default: a single `Pull`, not in a list).
         fallback
             The arm to return if the service returns no pull, for example because it cannot be
-            reached or the experiment is paused (default: raise). Pass the name of an arm, such as
-            the control's, or True for the recommended arm. With True, the client requests that arm
-            once a minute, and raises until it knows it. The pull has `is_fallback` and the id -1;
-            telling or abandoning it does nothing. A warning is logged when fallbacks begin, and
-            when one is first told. A wrong call, such as `k=0`, still raises.
+            reached or the experiment is paused (default: None, raise an error). Pass the name of an
+            arm, such as the control's, or True for the recommended arm. With True, the client also
+            requests the recommended arm after a successful ask, at most once a minute; until it
+            knows one, errors are raised. The fallback pull has `is_fallback` and the id -1; telling
+            or abandoning it does nothing. A warning is logged when fallbacks begin, and when a
+            fallback pull is first told or abandoned. A wrong call, such as `k=0`, always raises.
         limits
             `timeout` and `retry_for`, as for the class.
         """
@@ -283,7 +283,7 @@ class Remote(Client):
 
     @carried_out
     def _ask(self: Client, k: int | None, fallback: Any, **limits: Unpack[Limits]) -> Plan[Any]:
-        """Ask for pulls. The key is the same in all attempts, so that one ask pulls once."""
+        """Ask for pulls. All attempts of a request have one key, so that they count once."""
         instead = check_fallback(fallback)
         fix = "Pass the number of pulls, or nothing for a single one."
         if isinstance(k, int) and k > _MOST:
@@ -292,7 +292,7 @@ class Remote(Client):
         soon = {} if instead is None else _SOON
         pulls: list[Pull] = []
         try:
-            while len(pulls) < number:  # fewer are given where known rewards were used instead
+            while len(pulls) < number:  # fewer are returned if known rewards were used instead
                 more = {"k": number - len(pulls)}
                 call = self._calls.send("POST", "/asks", more, **soon)
                 call.headers["Idempotency-Key"] = secrets.token_hex(16)
@@ -306,8 +306,8 @@ class Remote(Client):
             return pulls[0] if k is None else pulls
         self._fallback.answered()
         if instead is True and self._fallback.stale:
-            self._fallback.remember(None)  # if this fails, it is tried again in a minute
-            with contextlib.suppress(ManyarmsError, LookupError, TypeError):  # the pull counts
+            self._fallback.remember(None)  # if the next request fails, it is repeated in a minute
+            with contextlib.suppress(ManyarmsError, LookupError, TypeError):  # the ask succeeded
                 self._fallback.remember((yield from self._calls.leaders(1, **soon))[0].arm)
         return pulls[0] if k is None else pulls
 
@@ -320,12 +320,12 @@ class Remote(Client):
         again: str = "refuse",
         **limits: Unpack[Limits],
     ) -> Plan[None]:
-        """Report the reward of a pull, now or later, in any order. As `Live.tell`.
+        """Report the reward of a pull, now or later, in any order, as `Live.tell` does.
 
         Parameters
         ----------
         pull, again
-            As for `Live.tell`. A pull of a fallback is ignored.
+            As for `Live.tell`. A fallback pull is ignored.
         reward
             A number within the experiment's `reward_range`.
         limits
@@ -349,14 +349,14 @@ class Remote(Client):
     ) -> Plan[None]:
         """Report several rewards. Unlike with `Live.tell_many`, those that are not refused count.
 
-        If any is refused, an error is raised afterwards. More than 10,000 rewards take several
+        If any is refused, an error is raised at the end. More than 10,000 rewards take several
         requests; if one of them fails, its error also says which rewards were told or refused
         before.
 
         Parameters
         ----------
         rewards, again
-            As for `Live.tell_many`. Pulls of a fallback are ignored.
+            As for `Live.tell_many`. Fallback pulls are ignored.
         limits
             `timeout` and `retry_for`, as for the class.
         """
@@ -383,12 +383,12 @@ class Remote(Client):
     def abandon(
         self: Client, pull: Pull | int, *, again: str = "refuse", **limits: Unpack[Limits]
     ) -> Plan[None]:
-        """Give up a pull whose reward will never come. As `Live.abandon`.
+        """Abandon a pull whose reward will never come, as `Live.abandon` does.
 
         Parameters
         ----------
         pull
-            What `ask` returned, or its `id`. A pull of a fallback is ignored.
+            What `ask` returned, or its `id`. A fallback pull is ignored.
         again, limits
             As for `tell`.
         """
@@ -402,10 +402,10 @@ class Remote(Client):
     def observe(
         self: Client, arm: str | int, rewards: float | Iterable[float], **limits: Unpack[Limits]
     ) -> Plan[None]:
-        """Report an arm's rewards from elsewhere, as `Live.observe`.
+        """Import rewards of an arm, as `Live.observe` does.
 
-        The token needs the role admin. If the answer is lost, the call raises and is not sent
-        again, because the rewards would count twice.
+        The token needs the role admin. If the answer is lost, the call raises an error and is not
+        sent again, because the rewards might count twice.
 
         Parameters
         ----------
@@ -423,7 +423,7 @@ class Remote(Client):
             try:
                 yield self._calls.send("POST", "/observations", body, once=True)
             except ManyarmsError as error:
-                kept = f" The first {k} of {len(values)} rewards were kept." if k else ""
+                kept = f" The first {k} of {len(values)} rewards were recorded." if k else ""
                 raise error.framed("", kept) from None
 
     # Arms
@@ -434,12 +434,12 @@ class Remote(Client):
     ) -> Plan[Sequence[Any]]:
         """Add arms and return their names. The token needs the role admin.
 
-        Prospector tries them soon; other policies draw them as they draw any arm that was never
-        pulled, which may be hardly ever (docs/changing_catalogue.md).
+        Prospector tries them soon; other policies treat them like any unpulled arm, so they rarely
+        try them after they have found a good one (docs/changing_catalogue.md).
 
         Names that exist are skipped, unlike in `Live.add_arms`. If arms are called by number and
-        the answer is lost, the call raises and is not sent again. Check `n_arms` before you repeat
-        it.
+        the answer is lost, the call raises an error and is not sent again. Check `n_arms` before
+        you repeat it.
 
         Parameters
         ----------
@@ -459,10 +459,10 @@ class Remote(Client):
     def sync_arms(
         self: Client, names: Iterable[str | int], **limits: Unpack[Limits]
     ) -> Plan[SyncedArms]:
-        """Make these the arms in play, as `Live.sync_arms`. The token needs the role admin.
+        """Make exactly these arms available, as `Live.sync_arms` does.
 
-        New arms are added first, all at once. Arms are then retired some at a time: if the service
-        stops in between, the same call does the rest.
+        The token needs the role admin. New arms are added first, all at once. Then arms are
+        restored and retired in several steps: if the service stops in between, repeat the call.
 
         Parameters
         ----------
@@ -478,7 +478,7 @@ class Remote(Client):
 
     @carried_out
     def retire(self: Client, arm: str | int, **limits: Unpack[Limits]) -> Plan[None]:
-        """Retire an arm, as `Live.retire`. The token needs the role admin.
+        """Retire an arm, as `Live.retire` does. The token needs the role admin.
 
         Parameters
         ----------
@@ -489,11 +489,11 @@ class Remote(Client):
         """
         answer = yield self._calls.send("POST", "/retirements", {"arm": str(arm)})
         if not (answer.body["applied"] or answer.repeated):
-            raise TurnError(f"Cannot retire arm {arm!r}: it is retired already.")
+            raise TurnError(f"Cannot retire arm {arm!r}: it is already retired.")
 
     @carried_out
     def restore(self: Client, arm: str | int, **limits: Unpack[Limits]) -> Plan[None]:
-        """Restore a retired arm, as `Live.restore`. The token needs the role admin.
+        """Restore a retired arm, as `Live.restore` does. The token needs the role admin.
 
         Parameters
         ----------
@@ -510,22 +510,22 @@ class Remote(Client):
 
     @property
     def n_arms(self) -> int:
-        """The number of arms now, without retired ones."""
+        """The number of available arms, without retired ones."""
         return self.progress().n_arms
 
     @property
     def pulls(self) -> int:
-        """The number of pulls asked for."""
+        """The number of pulls so far, without those of the control."""
         return self.progress().pulls
 
     @property
     def pending(self) -> list[Pull]:
-        """The first 10,000 pulls whose reward was not told yet, in the order of their asks."""
+        """The first 10,000 pulls whose reward has not been told yet, in the order of asks."""
         return self._pending()
 
     @carried_out
     def _pending(self: Client, **limits: Unpack[Limits]) -> Plan[list[Pull]]:
-        """Return the first 10,000 pulls whose reward was not told yet."""
+        """Return the first 10,000 pulls whose reward has not been told yet."""
         return pulls_in((yield self._calls.get("/pending", limit=_MOST)).body["oldest"])
 
     @carried_out
@@ -537,7 +537,7 @@ class Remote(Client):
 
     @carried_out
     def top(self: Client, k: int, **limits: Unpack[Limits]) -> Plan[list[ArmEstimate]]:
-        """Return the `k` best arms, or fewer if fewer are known, as `Live.top` does.
+        """Return the `k` best arms, or fewer if fewer have rewards, as `Live.top` does.
 
         Parameters
         ----------
@@ -565,8 +565,8 @@ class Remote(Client):
         Parameters
         ----------
         epsilon, quantile, confidence, target, margin
-            As for `Live.verdict` (default: the experiment's `target`, or else its `epsilon`;
-            quantile 0.05, confidence 0.95).
+            As for `Live.verdict` (defaults: the experiment's `target`, or its `epsilon` if it has
+            no target; quantile 0.05; confidence 0.95).
         limits
             `timeout` and `retry_for`, as for the class.
         """
@@ -598,12 +598,12 @@ class Remote(Client):
 
     @carried_out
     def arms(self: Client, **limits: Unpack[Limits]) -> Plan[list[ArmEstimate]]:
-        """Return the estimates of all arms that were pulled, those with most pulls first."""
+        """Return the estimates of all arms with pulls or observed rewards, most pulled first."""
         return (yield from self._calls.arms())
 
     @carried_out
     def progress(self: Client, **limits: Unpack[Limits]) -> Plan[Progress]:
-        """Return how many pulls were asked for and told, and what they earned."""
+        """Return the progress of the experiment."""
         return read_progress((yield self._calls.get("")).body)
 
     @carried_out
@@ -612,7 +612,7 @@ class Remote(Client):
         return dict((yield self._calls.get("")).body)
 
     def to_dataframe(self, *, library: Library | None = None, **limits: Unpack[Limits]) -> Any:
-        """Return a data frame with a row for every arm that was pulled, as `Live.to_dataframe`.
+        """Return a data frame with a row for every arm that was pulled or observed.
 
         Parameters
         ----------

@@ -1,1 +1,1 @@
-"""Tools that know nothing of bandits: compilation, randomness, sampling, ranking, statistics."""
+"""Tools that are independent of bandits: compilation, randomness, sampling, ranking, statistics."""

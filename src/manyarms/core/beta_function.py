@@ -1,4 +1,4 @@
-"""The beta function and the tail of a Beta law, bit-equal in CPython and in compiled code."""
+"""The beta function and the tail of a Beta distribution, bit-equal in CPython and compiled code."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from manyarms.core.jit import kernel, rare
 _SHIFT = 8.0  # from here on Stirling's series has 11 correct digits
 _HALF_LOG_2_PI = 0.5 * math.log(2.0 * math.pi)
 _SMALL = 1e-15  # relative precision
-_AWAY = 1e-300  # a denominator is never nearer to 0
+_AWAY = 1e-300  # denominators are kept at least this far from 0
 
 
 @kernel

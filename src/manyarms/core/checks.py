@@ -1,4 +1,4 @@
-"""Checks of parameters, with the wording of all our errors: name, rule, value, fix."""
+"""Checks of parameters. Their errors give the name, the rule, the value and the fix."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LONGEST = 200  # characters of a value that an error shows
 
 
 def by_name(function: Callable[P, R]) -> Callable[P, R]:
-    """Name the parameters of a method in errors about wrong calls, instead of a TypeError.
+    """Make wrong calls of a method raise errors that name its parameters, instead of a TypeError.
 
     >>> class Light:
     ...     @by_name
@@ -89,7 +89,7 @@ def check_number(
     rule = f"a number {rule}" if rule else "a finite number"
     number = math.nan
     if isinstance(value, numbers.Real) and not isinstance(value, bool):
-        with contextlib.suppress(OverflowError):  # an integer beyond all floats
+        with contextlib.suppress(OverflowError):  # an integer too large for a float
             number = float(value)
     inside = at_least <= number <= at_most and above < number < below
     if not inside or not math.isfinite(number):
@@ -147,7 +147,7 @@ def check_path(name: str, value: Any) -> Path:
 
 
 def refusal(name: str, rule: str, value: Any, fix: str = "") -> ParameterError:
-    """Return the error for a value that breaks its parameter's rule, to be raised.
+    """Return the error to raise for an invalid value of a parameter.
 
     >>> print(refusal("beta", "at most 1", 2, "Choose 1."))
     `beta` must be at most 1, got 2. Choose 1.
@@ -157,14 +157,14 @@ def refusal(name: str, rule: str, value: Any, fix: str = "") -> ParameterError:
 
 
 def shown(value: Any, longest: int = _LONGEST) -> str:
-    """Return a value for an error, cut where it is long.
+    """Format a value for an error message, truncated if it is long.
 
     >>> shown([1, 2]), shown("x" * 100, 10), shown(1 << 50000)
     ('[1, 2]', "'xxxxxx...", 'an integer of 50001 bits')
     """
     try:
         words = repr(value)
-    except ValueError:  # Python writes no integers of more than 4300 digits
+    except ValueError:  # Python does not print integers of more than 4300 digits
         bits = getattr(value, "bit_length", lambda: "many")()
         return f"an integer of {bits} bits"
     return words if len(words) <= longest else words[: longest - 3] + "..."

@@ -1,8 +1,8 @@
-"""The digest of the code that results depend on, and the folder of what is compiled from it.
+"""The digest of the code that results depend on, and the cache folder of the compiled code.
 
 Numba's own cache does not notice if a function in another file, or a global constant, has changed.
 So every loop has a folder for Numba's cache that is named by a digest of all that code. The same
-digest marks stored chunks: a resumed run must not mix results of two versions.
+digest marks stored chunks, because a resumed run must not mix results of two versions.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from manyarms.core.files import cache_root
 from manyarms.errors import CacheWarning
 
 _PACKAGE = Path(__file__).resolve().parent.parent
-_PLAYING = ("core", "instances", "policies", "protocol", "simulation", "theory")
+_HASHED = ("core", "instances", "policies", "protocol", "simulation", "theory")
 _COMPILERS = ("numpy", "numba", "llvmlite")
 _warned: list[bool] = []  # not empty once the user was warned
 
 
 def reached(roots: Iterable[Any]) -> list[Any]:
-    """Return these functions, and all that those outside this package call."""
+    """Return these functions, and all functions that those outside this package call."""
     found: dict[int, Any] = {}
     waiting = list(roots)
     while waiting:
@@ -45,9 +45,9 @@ def reached(roots: Iterable[Any]) -> list[Any]:
 
 
 def digest(functions: Iterable[Any], *more: object) -> str:
-    """Hash all of our code that results depend on, the versions of the compilers, and `more`.
+    """Hash all code of this package that results depend on, the compilers' versions, and `more`.
 
-    Of functions outside this package (see `reached`), hash their files, and the values of the
+    For functions outside this package (see `reached`), hash their files, and the values of the
     global constants that they name.
     """
     parts = {repr((_own_digest(), [version_of(name) for name in _COMPILERS], more))}
@@ -68,7 +68,7 @@ def digest(functions: Iterable[Any], *more: object) -> str:
 
 
 def can_be_cached(functions: Iterable[Any]) -> bool:
-    """Whether a later process can use the compiled code.
+    """Return whether a later process can use the compiled code.
 
     Numba stores the classes of a script or notebook by value, and does not recognize them later.
     The values in a closure are not part of the digest.
@@ -90,9 +90,9 @@ def version_of(package: str) -> str | None:
 
 @functools.cache
 def _own_digest() -> str:
-    """Hash the source files of our packages that play a role in a simulation."""
+    """Hash the source files of the packages that affect the results of a simulation."""
     found = hashlib.sha256()
-    for package in _PLAYING:
+    for package in _HASHED:
         for path in sorted((_PACKAGE / package).rglob("*.py")):
             text = path.read_text(encoding="utf-8")  # line endings do not matter
             found.update(f"{path.relative_to(_PACKAGE).as_posix()} {len(text)}\n{text}".encode())
@@ -114,15 +114,15 @@ def _globals_of(function: Any) -> dict[str, Any]:
 
 
 def _names_in(code: CodeType) -> set[str]:
-    """Return the names in a function's code, and in the functions and generators within."""
+    """Return the names in a function's code, and in nested functions and generators."""
     inner = (one for one in code.co_consts if isinstance(one, CodeType))
     return {*code.co_names}.union(*map(_names_in, inner))
 
 
 def folder_for(name: str, *, make: bool = True) -> Path | None:
-    """Return the folder of a digest; None if there can be no cache, which a warning explains.
+    """Return the folder of a digest; if there can be no cache, warn why and return None.
 
-    Cached code is pickled. Anybody who can write to the folder can run code as this user, so it
+    Cached code is pickled. Any user who can write to the folder can run code as this user, so it
     must belong to this user, and others must not be able to write to it.
     """
     root = cache_root()

@@ -1,4 +1,4 @@
-"""All access to the disk: files that are never half written, and locks.
+"""Access to the disk: files that are never half written, and locks.
 
 Written by hand because libraries of this kind replace files without syncing the folder, or lock
 without saying which process holds the lock.
@@ -22,13 +22,13 @@ from manyarms.errors import PathError, PathNotFoundError, StoreError
 PART = ".manyarms-part"  # suffix of files that are being written
 _BINARY = getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
-_NO_ROOM = (errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC))
-_TAKEN = (errno.EAGAIN, errno.EWOULDBLOCK, errno.EACCES, errno.EDEADLK)  # other errors: no locks
+_DISK_FULL = (errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC))
+_TAKEN = (errno.EAGAIN, errno.EWOULDBLOCK, errno.EACCES, errno.EDEADLK)  # others: locking fails
 _POSIX = os.name == "posix"  # elsewhere folders have neither owners nor modes of this kind
 
 
 class LockedError(Exception):
-    """Another handle holds the lock; `holder` is its process, or None where that is unknown."""
+    """Another handle holds the lock; `holder` is its process, or None if unknown."""
 
     def __init__(self, holder: int | None) -> None:
         super().__init__(holder)
@@ -37,12 +37,13 @@ class LockedError(Exception):
 
 @contextlib.contextmanager
 def replacing(path: Path, *, mode: int = 0o666) -> Iterator[Path]:
-    """Write a file as a whole or not at all, even if the machine stops.
+    """Write a file as a whole or not at all, even if the machine crashes.
 
     Parameters
     ----------
     path
-        The file. A link stays a link, unless it belongs to another user; then it is replaced.
+        The file. If it is a symbolic link, the file it points to is replaced; if the link belongs
+        to another user, the link itself is.
     mode
         The permissions of a new file, minus the umask (default: 0o666). If a file is replaced, the
         new one gets its permissions, and its owner if this user may change owners.
@@ -50,7 +51,7 @@ def replacing(path: Path, *, mode: int = 0o666) -> Iterator[Path]:
     Yields
     ------
     Path
-        A new, empty file in the same folder, which takes the place of `path` in the end.
+        A new, empty file in the same folder, which replaces `path` in the end.
     """
     path = replaced_by(path)
     part = path.with_name(f"{path.name}.{secrets.token_hex(4)}{PART}")
@@ -73,7 +74,7 @@ def replacing(path: Path, *, mode: int = 0o666) -> Iterator[Path]:
 
 
 def replaced_by(path: Path) -> Path:
-    """Return what `replacing` replaces: a link's file, or the link if it is another user's."""
+    """Return what `replacing` replaces: a link's target, or the link if it is another user's."""
     if path.is_symlink() and _is_anothers(path.lstat()):
         return path
     return Path(os.path.realpath(path))
@@ -98,7 +99,7 @@ def replace_file(path: Path, data: bytes, *, mode: int = 0o666) -> None:
 
 
 def write_file(path: Path, data: bytes) -> None:
-    """Write `data` to a file that is there."""
+    """Write `data` to an existing file."""
     with open_part(path) as file:
         write_all(file.fileno(), data)
 
@@ -109,7 +110,7 @@ def open_part(part: Path) -> BinaryIO:
 
 
 def write_all(file: int, data: bytes) -> None:
-    """Write all of `data`, because the system may write less in one call."""
+    """Write all of `data`, in several calls if the system writes less in one."""
     written = os.write(file, data)
     while written < len(data):
         written += os.write(file, memoryview(data)[written:])
@@ -119,14 +120,14 @@ def fix_for(error: OSError) -> str:
     """Return what a user can do about a file that cannot be written.
 
     >>> fix_for(OSError(errno.ENOSPC, "No space left on device"))
-    'Make room'
+    'Free some disk space'
     """
-    if error.errno in _NO_ROOM:
-        return "Make room"
+    if error.errno in _DISK_FULL:
+        return "Free some disk space"
     if isinstance(error, PermissionError) or error.errno == errno.EROFS:
         return "Allow this user to write there"
     if isinstance(error, FileNotFoundError):
-        return "Make its folder"
+        return "Create its folder"
     if isinstance(error, IsADirectoryError):
         return "Name a file, not a folder"
     return "Check the disk"
@@ -134,7 +135,7 @@ def fix_for(error: OSError) -> str:
 
 @contextlib.contextmanager
 def path_errors(path: Path, fix: str = "") -> Iterator[None]:
-    """Turn an OSError into ours and add a fix: `fix`, or the usual one for writing."""
+    """Turn an OSError into a PathError with a fix: `fix`, or the usual one for writing."""
     try:
         yield
     except PathError:
@@ -150,8 +151,7 @@ def path_errors(path: Path, fix: str = "") -> Iterator[None]:
 def cache_root() -> Path | None:
     """Return the folder of cached files; None if the user has no home.
 
-    It is `MANYARMS_CACHE`, else `XDG_CACHE_HOME`, else ".cache" in the user's home; in it,
-    "manyarms".
+    It is "manyarms" in `MANYARMS_CACHE`, else in `XDG_CACHE_HOME`, else in the user's "~/.cache".
     """
     given = os.environ.get("MANYARMS_CACHE") or os.environ.get("XDG_CACHE_HOME")
     if given:
@@ -162,12 +162,12 @@ def cache_root() -> Path | None:
 
 
 def _is_anothers(found: os.stat_result) -> bool:
-    """Whether a file belongs to another user."""
+    """Return whether a file belongs to another user."""
     return _POSIX and found.st_uid != os.geteuid()
 
 
 def check_single(path: Path, found: os.stat_result) -> None:
-    """Refuse a file with two names, because its lock is beside only one of them."""
+    """Refuse a file with several hard links, because its lock is beside only one of them."""
     if found.st_nlink > 1:
         raise StoreError(
             f"{path} has {found.st_nlink} hard links, but may have only one. Remove the "
@@ -176,12 +176,12 @@ def check_single(path: Path, found: os.stat_result) -> None:
 
 
 class FileLock:
-    """Holds a lock of the operating system until `release`, or until it is garbage-collected.
+    """A lock of the operating system, held until `release` or garbage collection.
 
     Parameters
     ----------
     path
-        The lock's own file; it is made where there is none.
+        The lock's own file; it is created if it does not exist.
     remove
         Whether `release` removes the file. The next holder checks that it locked the file of
         that name, so both ways are safe.
@@ -191,7 +191,7 @@ class FileLock:
     LockedError
         If another handle holds it.
     OSError
-        If there can be no lock there.
+        If the file cannot be opened or locked.
     """
 
     _held: ClassVar[weakref.WeakSet[FileLock]] = weakref.WeakSet()
@@ -221,7 +221,7 @@ class FileLock:
             self._file = file
 
     def stands(self) -> bool:
-        """Whether the locked file still has its name."""
+        """Return whether the locked file still has its name."""
         return self._file >= 0 and is_file(self._file, self._path)
 
     def release(self) -> None:
@@ -241,7 +241,7 @@ class FileLock:
 
 
 def is_file(file: int, path: Path) -> bool:
-    """Whether an open file is still the one of that name."""
+    """Return whether an open file is still the one at `path`."""
     try:
         return os.path.samestat(os.fstat(file), path.stat())
     except OSError:
@@ -273,7 +273,7 @@ def _holder(file: int) -> int | None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Sync a folder, so that a new name is durable; Windows cannot."""
+    """Sync a folder, so that a new name is durable; not possible on Windows."""
     if os.name != "posix":
         return
     file = os.open(folder, os.O_RDONLY)

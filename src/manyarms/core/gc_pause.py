@@ -1,4 +1,4 @@
-"""Pausing Python's garbage collector."""
+"""Pause Python's garbage collector."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 @contextlib.contextmanager
 def gc_paused() -> Iterator[None]:
-    """Pause garbage collection, which halves the time to make many objects that all stay."""
+    """Pause garbage collection, which halves the time to create many long-lived objects."""
     running = gc.isenabled()
     gc.disable()
     try:

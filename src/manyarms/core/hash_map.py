@@ -1,7 +1,7 @@
 """A map from integers to integers. Its memory and the time to clear it grow with its entries.
 
 Open addressing with linear probing. A name and its value lie side by side, so that a look-up
-touches one cache line. If there are few names, they are the addresses. Written by hand because
+touches one cache line. If there are few names, each has a fixed place. Written by hand because
 Numba's typed dict allocates, counts references and cannot be cleared in place.
 """
 
@@ -34,7 +34,7 @@ def hash_map(memory: Memory, *, names: int, entries: int, values: int | None = N
     """
     entries = _NO_END if memory.endless else min(entries, names)
     length = power_of_two(entries + entries // 2 + 1)  # filled to two thirds at most
-    direct = names <= length or memory.endless  # a dict is a map already
+    direct = names <= length or memory.endless  # endless memory is a dict, which hashes itself
     return HashMap(
         memory.ints(2 * (names if direct else length), most=values and max(names, values)),
         memory.ints(entries, most=2 * max(names, length)),
@@ -72,8 +72,8 @@ def find(hash_map: HashMap, name: int) -> int:
 def insert(hash_map: HashMap, at: int, name: int, value: int) -> None:
     """Fill the empty entry `at`, which `find` returned for `name`, if there is room.
 
-    In a full map `find` would never end. So an entry beyond the room that a policy has asked
-    for is not stored.
+    In a full map `find` would not end, so entries beyond the number that a policy has asked for
+    are not stored.
     """
     if hash_map.filled[0] >= hash_map.entries:
         return
@@ -85,7 +85,7 @@ def insert(hash_map: HashMap, at: int, name: int, value: int) -> None:
 
 @kernel
 def contains(hash_map: HashMap, name: int) -> bool:
-    """Whether the map has an entry of `name`."""
+    """Return whether the map has an entry of `name`."""
     return hash_map.filled[0] > 0 and hash_map.cells[find(hash_map, name)] != 0
 
 

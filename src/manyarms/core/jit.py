@@ -39,7 +39,7 @@ LOOP_OPTIONS: dict[str, Any] = {"nogil": True, "_nrt": False, **CALLED}
 INLINE: dict[str, Any] = {"forceinline": True, **CALLED}
 
 _collected: list[tuple[Callable[..., Any], Callable[..., Any], dict[str, Any]]] = []
-_met: dict[Any, int] = {}  # by the `overload` of a compiler: how many of these it knows
+_registered: dict[Any, int] = {}  # by the `overload` of a compiler: how many are registered with it
 _generics: list[Dispatched[..., Any]] = []
 _state_classes: dict[str, type] = {}
 
@@ -57,7 +57,7 @@ class Dispatched(Protocol[P, R_co]):
 
 
 def jit_enabled() -> bool:
-    """Whether loops are compiled; `NUMBA_DISABLE_JIT=1` makes CPython run them instead."""
+    """Return whether loops are compiled; with `NUMBA_DISABLE_JIT=1`, CPython runs them."""
     return os.environ.get("NUMBA_DISABLE_JIT", "0") in ("", "0")
 
 
@@ -103,7 +103,7 @@ def on_gpu(function: Callable[..., Any]) -> Callable[[F], F]:
 
 
 def generic(function: Callable[P, R_co]) -> Dispatched[P, R_co]:
-    """Make `function` a name whose bodies are registered class by class."""
+    """Make `function` call the body that is registered for the class of its first argument."""
     name = function.__name__
 
     def refuse(state: Any, *args: Any) -> Any:
@@ -128,10 +128,10 @@ def _dispatched(
 
     def register(state_class: type) -> Callable[[F], F]:
         known = _state_classes.setdefault(state_class.__name__, state_class)
-        if not _met and _name_of(known) == _name_of(state_class):
-            known = _state_classes[state_class.__name__] = state_class  # a cell was run again
+        if not _registered and _name_of(known) == _name_of(state_class):
+            known = _state_classes[state_class.__name__] = state_class  # a cell was rerun
         if known is not state_class:
-            # Numba takes two NamedTuples of one name and equal fields for one type.
+            # Numba treats two NamedTuples of the same name and fields as one type.
             raise DuplicateNameError(
                 f"A state class named {state_class.__name__!r} exists already, in "
                 f"{known.__module__}. Give this one another name (in a notebook: restart, "
@@ -157,7 +157,7 @@ def _dispatched(
 
 
 def compiled(loop: F, *state_classes: type) -> F:
-    """Return `loop` as machine code, cached on disk, or `loop` itself with the JIT disabled.
+    """Return `loop` as machine code, cached on disk, or `loop` itself if the JIT is disabled.
 
     `state_classes` are the classes by which the loop's generic calls are dispatched.
     """
@@ -172,7 +172,7 @@ def compiled(loop: F, *state_classes: type) -> F:
 
 
 def is_cached(loop: Callable[..., Any], *state_classes: type) -> bool:
-    """Whether `compiled` would find machine code on disk."""
+    """Return whether `compiled` would find machine code on disk."""
     folder = cache_folder(loop, state_classes, make=False) if jit_enabled() else None
     return folder is not None and any(folder.rglob("*.nbi"))
 
@@ -180,7 +180,7 @@ def is_cached(loop: Callable[..., Any], *state_classes: type) -> bool:
 def cache_folder(
     loop: Callable[..., Any], state_classes: Iterable[type], *more: object, make: bool = True
 ) -> Path | None:
-    """Return where the loop's code for these classes is cached; None if it cannot be cached.
+    """Return the folder that caches the loop's code for these classes; None if it cannot be cached.
 
     The name of the folder is a digest of all that the code depends on, `more` included. So every
     version of every policy has its own folder. This also keeps processes that compile at the same
@@ -200,9 +200,9 @@ def bodies_of(*state_classes: type) -> list[Callable[..., Any]]:
 
 
 def compile_now(what: str, loop: Any, call: Callable[[], object]) -> None:
-    """Compile a loop by a call; explain in a few sentences why `what` cannot be compiled.
+    """Compile a loop by calling it, or raise an error that says why `what` cannot be compiled.
 
-    If the cache of the loop is damaged, or cannot be written, compile without it.
+    If the loop's cache may be the reason, remove it and compile again.
     """
     try:
         with gc_paused():
@@ -212,7 +212,7 @@ def compile_now(what: str, loop: Any, call: Callable[[], object]) -> None:
                 if not _drop_cache(loop, error):
                     raise
                 call()
-    except Exception as error:  # some of Numba's own errors have other types
+    except Exception as error:  # Numba raises errors of many types
         raise CompilationError(
             f"Numba cannot compile {what}: {_reason(error)} With the environment variable "
             f"NUMBA_DISABLE_JIT=1 CPython runs everything and shows its own errors. After a fix, "
@@ -221,7 +221,7 @@ def compile_now(what: str, loop: Any, call: Callable[[], object]) -> None:
 
 
 def _drop_cache(loop: Any, error: Exception) -> bool:
-    """Remove the cached code of a loop, if it can be the reason for an error."""
+    """Remove the cached code of a loop, if it may have caused an error."""
     path = getattr(getattr(loop, "stats", None), "cache_path", None)
     if path is None or type(error).__module__.startswith("numba."):  # an error in a kernel
         return False
@@ -291,7 +291,7 @@ def _no_body(name: str, state_class: type) -> str:
         )
     return (
         f"{state_class.__name__} has no `{name}`. Write one, and register it for this class "
-        f"(docs/own_policy.md; for laws of rewards docs/own_world.md)."
+        f"(docs/own_policy.md; for distributions docs/own_world.md)."
     )
 
 
@@ -312,12 +312,12 @@ def register_collected(
 ) -> None:
     """Register all collected functions with a compiler, through its `overload`.
 
-    `adapt` changes the bodies, and `options` the options, that this compiler needs changed.
+    `adapt` and `options` adapt the bodies and their options to this compiler.
     """
-    for function, choose, own in _collected[_met.get(overload, 0) :]:
+    for function, choose, own in _collected[_registered.get(overload, 0) :]:
         adapted = _adapted(choose, adapt)
         overload(function, strict=False, jit_options=cast(Any, options(own)))(adapted)
-    _met[overload] = len(_collected)
+    _registered[overload] = len(_collected)
 
 
 def _adapted(choose: Callable[..., Any], adapt: Callable[[Any], Any]) -> Callable[..., Any]:
@@ -332,7 +332,7 @@ def _compiled(loop: F, folder: Path | None) -> F:
 
 
 def cached_in(folder: Path | None, decorator: Any, function: Any, **options: Any) -> Any:
-    """Decorate a function with a decorator of Numba's; its cache is in `folder`.
+    """Decorate a function with one of Numba's decorators; its cache is in `folder`.
 
     Numba reads `CACHE_DIR` when a function is decorated. Without a folder, or if Numba would use
     another one, code is not cached: only this folder's name changes with the code.

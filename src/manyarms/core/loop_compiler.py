@@ -1,9 +1,9 @@
 """How Numba compiles a loop: the functions it calls are optimized only together with the loop.
 
 Numba would optimize each function together with all that it calls, and again in each caller. That
-takes half of the compile time of Prospector (21 s instead of 10), and pulls are no faster for it.
-Numba has no option against it, so private steps of it are skipped here. A Numba without these steps
-compiles in its usual way. docs/design.md lists them, and the other private names that we use.
+takes half of the compile time of Prospector (21 s instead of 10), and does not make pulls faster.
+Numba has no option to turn it off, so private steps of Numba are skipped here. A Numba without
+these steps compiles in its usual way. docs/design.md lists these and other private names in use.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def whole_options(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _known(options: dict[str, Any]) -> dict[str, Any]:
-    """Leave out private options that this Numba does not have: it would refuse them."""
+    """Leave out private options that this version of Numba does not have and would refuse."""
     gone = [name for name in _PRIVATE_OPTIONS if not _has_option(name)]
     return {name: value for name, value in options.items() if name not in gone}
 
@@ -100,7 +100,7 @@ def _whole_compiler() -> Any:
             super()._optimize_final_module()
 
         def get_pointer_to_function(self, name: str) -> Any:
-            """Add the Python objects of parts first, or a part that prints would never return."""
+            """Add the Python objects of parts, without which a part that prints never returns."""
             pointer = super().get_pointer_to_function(name)
             for one in self._final_module.global_variables:
                 known = lookup_environment(one.name) if "NumbaEnv" in one.name else None

@@ -1,17 +1,17 @@
-"""Where a state's numbers live: NumPy arrays for Numba, zero-default dicts for CPython.
+"""The memory of states: NumPy arrays for Numba, zero-default dicts for CPython.
 
 The same policy code indexes both. Dicts make a live call about three times as fast as arrays do,
-because CPython need not wrap every number it reads, and they hold only what was touched: a live
-policy may be given room for 2^40 pulls and pays for those it makes.
+because CPython need not wrap every number it reads. They hold only touched entries, so a live
+policy with room for 2^40 pulls takes memory only for the pulls it makes.
 
-`SPARSE` is the memory of live handles. It has no bounds, because arms may come and go. `BOUNDED` is
-the same with bounds, for simulations in CPython: there an index that would corrupt the memory of
-compiled code raises an error.
+`SPARSE` is the memory of live handles. It has no bounds, because arms may be added. `BOUNDED` is
+the same with bounds, for simulations in CPython: an index that would corrupt the memory of compiled
+code raises an error.
 
 `lanes` makes templates for a GPU, where memory is scarce.
 
-What is used together lies together: `records` gives rows of named fields, one cache line for a
-pull instead of one for each field.
+`records` gives rows of named fields, so that a pull touches one cache line instead of one for each
+field.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Word: TypeAlias = Annotated[int, np.uint64]  # a key, or 64 random bits
 Ints: TypeAlias = MutableSequence[int]  # int64
 Floats: TypeAlias = MutableSequence[float]  # float64
 
-NO_ROOM = -(1 << 61)  # the "arm" of a policy whose memory was made for fewer than it meets
+NO_ROOM = -(1 << 61)  # instead of an arm, if a policy meets more arms than its memory was made for
 _END = 1 << 62
 _LOGS = 4096  # logarithms of smaller numbers are computed once
 
@@ -59,8 +59,8 @@ class Memory(Protocol):
 
     endless: bool  # whether indices may exceed the lengths
     arms_may_come: bool  # whether there must be room for more arms than there are
-    arms_met: int  # different arms that there must be room for; beyond, `ask` may say NO_ROOM
-    changes: int  # arms that may be added, and arms that may be retired, where lengths are bounds
+    arms_met: int  # different arms that there must be room for; beyond, `ask` may return NO_ROOM
+    changes: int  # arms that may be added, and arms that may be retired, if lengths are bounds
 
     def ints(self, length: int, *, most: int | None = None) -> Ints:
         """Return `length` signed integers; if none is above `most`, they may take less memory."""
@@ -72,7 +72,7 @@ class Memory(Protocol):
         """Return `length` rows; if no integer in them is above `most`, they may take less."""
 
     def logs(self) -> Floats:
-        """Return a table of log 0, log 1, …: where it is 0, it is filled when it is needed."""
+        """Return a table of log 0, log 1, …; entries that are 0 are computed when needed."""
 
 
 class _Arrays:
@@ -83,7 +83,7 @@ class _Arrays:
     def __init__(self, changes: int = 0) -> None:
         self.changes = changes
 
-    # np.zeros maps pages lazily, so memory that a run never touches is never paid for.
+    # np.zeros maps pages lazily, so memory that a run never touches is never allocated.
     def ints(self, length: int, *, most: int | None = None) -> Ints:
         return cast(Ints, np.zeros(length, np.int64))
 
@@ -118,7 +118,7 @@ class _Lanes(_Arrays):
 
 
 class _Zeros(dict[int, Any]):
-    """A sequence of zeros that stores the places that were touched."""
+    """A sequence of zeros that stores only the places that were touched."""
 
     def __init__(self, zero: Callable[[], Any], length: int) -> None:
         self.zero = zero
@@ -165,7 +165,7 @@ def logarithms(count: int) -> NDArray[np.float64]:
 
 
 def is_shared(array: NDArray[Any]) -> bool:
-    """Whether all states share the array. It is never changed."""
+    """Return whether all states share the array, which is never changed."""
     return array is logarithms(_LOGS)
 
 
@@ -191,7 +191,7 @@ BOUNDED: Memory = _Sparse(endless=False)
 
 
 def changing(changes: int) -> Memory:
-    """Return memory for compiled code in which so many arms may be added, and as many retired.
+    """Return memory for compiled code in which `changes` arms may be added, and as many retired.
 
     A state's `n_arms` must count the arms to be added.
     """
@@ -234,7 +234,7 @@ def _compiled_wipe(records: Any, place: Any) -> Callable[..., Any]:
 
 @twin(_compiled_wipe, typed=True)
 def wipe(records: Records[Any], place: int) -> None:
-    """Make all numbers of a row zero. References to the row become invalid.
+    """Set all numbers of a row to zero. References to the row become invalid.
 
     >>> class Visits(Record):
     ...     count: int
@@ -261,10 +261,10 @@ def _compiled_place_of_arm() -> Callable[..., Any]:
 
 @twin(_compiled_place_of_arm)
 def place_of_arm(records: Records[Any], arm: int, count: int) -> int:
-    """Return which of the first `count` rows has this arm, -1 if none has. No two may have one.
+    """Return which of the first `count` rows has this arm, or -1. Rows must have different arms.
 
-    A row's arm must stay the same until the row is wiped: CPython remembers where arms are, so that
-    many of them are found without as many searches.
+    A row's arm must stay the same until the row is wiped, because CPython keeps an index by arm to
+    avoid searches.
 
     >>> class Seen(Record):
     ...     arm: int

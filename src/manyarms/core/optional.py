@@ -1,4 +1,4 @@
-"""Packages of extras: imported when needed; if one is missing, the error says how to install it."""
+"""Import packages of extras when they are needed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from manyarms.errors import MissingExtraError
 
 
 def need(package: str, purpose: str, extra: str = "sim") -> Any:
-    """Return a package of an extra, or say how to install it."""
+    """Import a package of an extra; if it is missing, the error says how to install it."""
     try:
         return importlib.import_module(package)
     except ImportError as error:
@@ -17,7 +17,7 @@ def need(package: str, purpose: str, extra: str = "sim") -> Any:
 
 
 def need_pyarrow() -> Any:
-    """Return pyarrow with its parts for Parquet and CSV."""
+    """Import pyarrow with its modules for Parquet and CSV."""
     purpose = "to write and read tables"
     need("pyarrow.parquet", purpose)
     need("pyarrow.csv", purpose)

@@ -175,7 +175,7 @@ def stream(memory: Memory) -> Stream:
 
 @kernel
 def restart(stream: Stream, key: int) -> None:
-    """Go to the beginning of the sequence that belongs to `key`."""
+    """Restart the stream at the beginning of the sequence that belongs to `key`."""
     stream[0].key = key
     stream[0].read = 0
 

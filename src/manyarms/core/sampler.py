@@ -25,7 +25,7 @@ class Sampler(NamedTuple):
 
 
 def sampler(memory: Memory, n: int, *, draws: int, shuffles: int = 1) -> Sampler:
-    """Make a sampler with room for `draws` draws between two clearings."""
+    """Make a sampler with room for `draws` draws until `clear_sampler` is called."""
     size = memory.ints(1)
     size[0] = n
     moved = hash_map(memory, names=n * shuffles, entries=draws, values=n)

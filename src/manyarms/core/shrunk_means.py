@@ -1,16 +1,16 @@
-r"""The largest of all shrunk means (S + a) / (N + 1), where a moves, and one arm changes at a time.
+r"""The largest shrunk mean (S + a) / (N + 1) of all arms, when a or one arm's rewards change.
 
-For each arm this is a line in a, of slope 1 / (N + 1). So when a moves, all values change, but the
-largest one is the same arm's until two lines cross. The arms are the leaves of a *kinetic*
+For each arm this is a line in a, of slope 1 / (N + 1). So when a changes, all values change, but
+the same arm has the largest one until two lines cross. The arms are the leaves of a *kinetic*
 tournament (Basch, Guibas & Hershberger): each match has a winner, and an interval of a in which
-it and all matches below it end as they did. When a moves, only the matches whose intervals it has
-left are played again; most often there are none.
+it and all matches below it keep their winners. When a changes, only the matches whose intervals it
+has left are played again; usually there are none.
 
 The arm whose reward came last is kept outside the tree, so pulling the same arm again costs O(1).
 It enters the tree when another arm has a reward, which costs O(log arms).
 
-Values are compared as they are computed. A match that is as close as rounding errors is played
-again whenever a moves, so the result is that of looking at all arms, to the last bit.
+Values are compared as they are computed. A match whose values are as close as rounding errors is
+played again whenever a changes, so the result equals that of comparing all arms, to the last bit.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from manyarms.core.memory import Memory, Record, Records, wipe
 from manyarms.core.rng import Stream, below, next_word
 
 _CLOSE = 1e-12  # relative: far above the rounding errors of a value
-_SURE = 0.9  # of the way to where two lines cross; the rest is far above rounding errors, too
+_SURE = 0.9  # share of the way to a crossing; the rest is far above rounding errors, too
 
 
 class ShrunkArm(Record):
@@ -42,7 +42,7 @@ class Match(Record):
 
 
 class ShrunkClock(Record):
-    """Where the tournament stands."""
+    """The state of the tournament."""
 
     a: float
     size: int  # slots in the tree
@@ -64,7 +64,7 @@ class ShrunkMeans(NamedTuple):
 
 
 def shrunk_means(memory: Memory, slots: int) -> ShrunkMeans:
-    """Make room for `slots` slots; call `clear_means` before use."""
+    """Make storage for `slots` slots; call `clear_means` before use."""
     return ShrunkMeans(
         memory.records(slots, ShrunkArm),
         memory.records(slots, Match),
@@ -125,7 +125,7 @@ def highest_mean(means: ShrunkMeans) -> float:
 
 @rare
 def leading_slot(means: ShrunkMeans, ties: Stream) -> int:
-    """Return a slot of the largest mean, or -1 if there is none; several cost a word of `ties`."""
+    """Return a slot of the largest mean, -1 if there is none; a word of `ties` breaks a tie."""
     best, aside = highest_mean(means), means.clock[0].aside
     if best == -math.inf:
         return -1
@@ -166,7 +166,7 @@ def _value(means: ShrunkMeans, slot: int) -> float:
 
 @kernel
 def _stand_aside(means: ShrunkMeans, slot: int) -> None:
-    """Take a slot out of the tree, and put the one that was out before back."""
+    """Take a slot out of the tree, and put the previous one back."""
     clock = means.clock[0]
     before = clock.aside
     if slot != before:
@@ -201,7 +201,7 @@ def _enter(means: ShrunkMeans) -> None:
 
 @kernel
 def _climb(means: ShrunkMeans, slot: int) -> None:
-    """Play the matches of a slot, as far as something changes by it."""
+    """Play the matches of a slot, up to the first that does not change."""
     clock = means.clock[0]
     half = 1
     while half <= clock.top:
@@ -241,14 +241,14 @@ def _winner(means: ShrunkMeans, place: int, half: int) -> int:
 
 @kernel
 def _is_over(means: ShrunkMeans, place: int, half: int) -> bool:
-    """Whether a match may end in another way by now."""
+    """Return whether the winner of a match may have changed."""
     a = means.clock[0].a
     return half > 0 and not means.match[place].low <= a <= means.match[place].high
 
 
 @rare
 def _play_again(means: ShrunkMeans) -> None:
-    """Play all matches that may end in another way by now, those below first."""
+    """Play all matches whose winner may have changed, lower ones first."""
     top = means.clock[0].top
     place, half = top, top
     while True:

@@ -1,8 +1,8 @@
 r"""Confidence intervals without SciPy.
 
 **Means of values with known bounds.** A run that misses every best arm may cost a hundred times as
-much as another, and happen once in four hundred. Student's interval, and any bootstrap, know only
-the runs that were seen: with 100 of them they cover the mean in one case of four. But no run
+much as another, and happen once in four hundred. Student's interval, and any bootstrap, use only
+the observed runs: with 100 of them they cover the mean in one case of four. But no run
 costs more than a known bound, such as the horizon times the largest gap. So one more value,
 :math:`x_0`, is put at that bound :math:`b`, all values get random weights, and the upper bound
 :math:`u` of the mean is a quantile (Gaffke 2005):
@@ -14,10 +14,10 @@ The lower bound is its mirror image. For values at the two bounds this is Cloppe
 interval; for values that fill their range it is a little wider than Student's. It does not need to
 know which runs missed: a run that met a best arm and lost it again costs as much. Coverage is
 proved for two values, conjectured for all bounded ones, and tested here; the table is made by
-`benchmarks/interval_coverage.py`. It is the narrowest interval that covers our runs. An interval
-for the rate of misses times their cost, plus Student's for the rest, is 1.2 to 4 times as wide on
-most of them, and betting (Waudby-Smith and Ramdas 2024), which is proved for all bounded values,
-1.2 to 2.2 times.
+`benchmarks/interval_coverage.py`. Of the intervals tried that cover our runs it is the narrowest.
+An interval for the rate of misses times their cost, plus Student's for the rest, is 1.2 to 4 times
+as wide on most of them, and betting (Waudby-Smith and Ramdas 2024), which is proved for all bounded
+values, 1.2 to 2.2 times.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def _crossing(below: Callable[[float], bool]) -> float:
 
 
 class Interval(NamedTuple):
-    """An estimate and its confidence interval; nan where there is none."""
+    """An estimate and its confidence interval; nan if there is none."""
 
     estimate: float
     low: float
@@ -72,20 +72,20 @@ def mean_interval(
     bounds: tuple[float, float],
     confidence: float = 0.95,
 ) -> Interval:
-    """Return the mean, with an interval that is valid for every law of the values.
+    """Return the mean, with an interval that is valid for every distribution of the values.
 
     Parameters
     ----------
     values
         The values, independent of each other.
     bounds
-        The least and the largest value that is possible.
+        The smallest and the largest possible value.
     confidence
-        How often it holds (default: 0.95).
+        The confidence level (default: 0.95).
 
     Examples
     --------
-    Of 100 runs none missed: up to 3.6 % of all runs may miss, and each may cost 1000.
+    None of 100 runs missed: up to 3.6 % of all runs may miss, and each may cost 1000.
 
     >>> regret = np.tile([9.0, 11.0], 50)
     >>> mean_interval(regret, bounds=(0.0, 1000.0))
@@ -105,10 +105,9 @@ def mean_intervals(
     values
         By (run, ...): the means are those over runs.
     bounds
-        The least and the largest value that is possible: numbers, or arrays with one for each
-        column.
+        The smallest and the largest possible value: numbers, or arrays with one for each column.
     confidence
-        How often an interval holds (default: 0.95).
+        The confidence level of each interval (default: 0.95).
 
     Examples
     --------
@@ -148,7 +147,7 @@ def _upper_bound(values: Numbers, bound: Numbers, z: float) -> Numbers:
     for _ in range(36):
         middle = 0.5 * (low + high)
         _, tilt = tilted(middle)
-        with np.errstate(divide="ignore", invalid="ignore"):  # r is 0 where all values are equal
+        with np.errstate(divide="ignore", invalid="ignore"):  # r is 0 if all values are equal
             r = np.sqrt(2.0 * np.log1p(tilt).sum(-1, keepdims=True))
             v = np.sqrt(((tilt / (1.0 + tilt)) ** 2).sum(-1, keepdims=True))
             far = r + np.log(v / r) / r > z
@@ -171,19 +170,19 @@ def ratio_interval(
     over, under
         The values, pair by pair.
     at_most
-        The largest possible values of `over` and of `under`; the least is 0. The interval holds
-        the ratios r for which the mean of `over` - r `under` may be 0, whatever law
-        the pairs have.
+        The largest possible values of `over` and of `under`; the smallest is 0. The interval holds
+        the ratios r for which the mean of `over` - r `under` may be 0, for any distribution of the
+        pairs.
     confidence
-        How often it holds (default: 0.95).
+        The confidence level (default: 0.95).
 
     Notes
     -----
-    Ends are infinite where the mean of `under` may be 0.
+    The upper end is infinite if the mean of `under` may be 0.
 
     Examples
     --------
-    Few pairs say little about pairs that were not seen; 300 say more.
+    With few pairs the interval is wide; with 300 it is narrower.
 
     >>> over, under = np.array([10.0, 10.3, 9.9]), np.array([5.0, 5.1, 4.9])
     >>> ratio_interval(over, under, at_most=(20.0, 10.0))

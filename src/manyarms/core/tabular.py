@@ -33,11 +33,11 @@ _LATEX = {letter: f"\\{letter}" for letter in "&%$#_{}"} | {
 
 
 class Tabular(ABC):
-    """A table with columns, which notebooks show and `to_dataframe` returns."""
+    """A table with columns, which notebooks show and `to_dataframe` converts."""
 
     @abstractmethod
     def _columns(self) -> Mapping[str, Sequence[Any]]:
-        """Return the columns by name, all of one length."""
+        """Return the columns by name, all of the same length."""
 
     def _caption(self) -> Sequence[str]:
         """Return the lines above the table."""
@@ -49,8 +49,8 @@ class Tabular(ABC):
         Parameters
         ----------
         library
-            "pandas" or "polars" (default: the one that is imported already, else the one that is
-            installed, and pandas if both are).
+            "pandas" or "polars" (default: the one that is imported, else the one that is
+            installed; pandas if both are).
         """
         return data_frame(self._columns(), library)
 
@@ -62,7 +62,7 @@ class Tabular(ABC):
 
 @dataclass(frozen=True, repr=False)
 class TextTable(Tabular):
-    """A table of text; `print` shows it, and so does a notebook.
+    """A table of text, shown by `print` and by notebooks.
 
     Attributes
     ----------
@@ -103,7 +103,7 @@ class TextTable(Tabular):
 
 
 def data_frame(columns: Mapping[str, Sequence[Any]], library: Library | None = None) -> Any:
-    """Return columns as a data frame of pandas or polars; names of both kinds are text.
+    """Return columns as a data frame of pandas or polars; see `one_kind` for mixed columns.
 
     >>> data_frame({"arm": [7, 9], "pulls": [3, 0]}, "pandas").shape
     (2, 2)
@@ -197,7 +197,7 @@ def latex_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def html_table(head: Sequence[str], rows: Sequence[Sequence[Any]], caption: Sequence[str]) -> str:
-    """Return a small table as HTML, which is well-formed XML too.
+    """Return a small table as HTML that is also well-formed XML.
 
     >>> html_table(["arm"], [["<7>"]], ["one arm"]).count("&lt;7&gt;")
     1
@@ -221,7 +221,7 @@ def _text(value: Any) -> str:
 
 
 def plain(text: str, *, at_most: int = 60) -> str:
-    r"""Return a text for one line of a screen: cut, and without invisible characters.
+    r"""Format a text for one line of a screen: truncated, and without invisible characters.
 
     >>> plain("a\nb"), plain("too long", at_most=4)
     ('a�b', 'too…')

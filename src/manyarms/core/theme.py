@@ -1,6 +1,6 @@
-"""The theme of the project: the colours, fonts and mark of figures, reports, dashboard and site.
+"""The theme of the project: colours, fonts and logo of figures, reports, dashboard and site.
 
-This is plain data: it needs no plotting package. The colours of policies are in
+This is plain data that needs no plotting package. The colours of policies are in
 `protocol.colours`.
 """
 
@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-# What pages are made of. `accent` is the colour of the project, `warm` and `pale` stand
-# beside it in charts; `good`, `bad` and `part` are verdicts.
+# The colours of pages. `accent` is the colour of the project, `warm` and `pale` are used with it in
+# charts; `good`, `bad` and `part` are for verdicts.
 LIGHT = {
     "paper": "#fbfaf7",
     "card": "#ffffff",
@@ -45,7 +45,7 @@ DARK = {
 
 ON_ANY = "#2f81c4"  # contrast 4:1 with white and with black, for notebooks and other pages
 
-# The reader's own fonts: nothing is fetched.
+# Fonts of the reader's system, so that none are downloaded.
 LETTERS = 'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif'
 CODE_LETTERS = 'ui-monospace, "Cascadia Mono", Menlo, Consolas, monospace'
 
@@ -91,7 +91,7 @@ def properties(values: Mapping[str, str]) -> str:
 
 
 def on_dark(colour: str) -> str:
-    """Mix a colour with white until it can be seen on a dark page; what was black is white.
+    """Mix a colour with white until it can be seen on a dark page; black becomes white.
 
     >>> on_dark("#000000"), on_dark("#E69F00"), on_dark("#332288")
     ('#FFFFFF', '#E69F00', '#857AB8')

@@ -1,13 +1,13 @@
-"""The slots with the largest key, when one key changes at a time; ties are uniform at every step.
+"""Find a slot with the largest key while keys change one by one; ties are broken uniformly.
 
 All slots that share the largest key are *leaders*. They are kept in a list, and a random word
 chooses among them, so a pull among thousands of equal keys takes a few steps. One slot may be above
 the list, the *top*: a leader whose key rose, or a slot that leads alone. While its key is above the
 list's, no other slot is looked at.
 
-When list and top are empty, the next leaders are found by a knock-out tournament: the
-slots are the leaves of a tree, and every inner node remembers the largest key of the 8 below it.
-Keys that changed since then are brought into the tree together; on a GPU each when it changes.
+When list and top are empty, the next leaders are found by a knock-out tournament: the slots are the
+leaves of a tree, and every inner node has the largest key of the 8 below it. Keys that changed
+since then are updated in the tree together; on a GPU, each when it changes.
 Written by hand because heapq orders tuples, which compiled code would have to allocate, offers no
 change of a key, and does not know which slots tie.
 
@@ -31,14 +31,14 @@ _PART = 8  # if more than this part of all keys changed, the tree is rebuilt
 
 
 class Entrant(Record):
-    """A slot's key, and where it stands."""
+    """A slot's key, and its place among the leaders."""
 
     key: float
     place: int  # from 1 on in the list of leaders; 0 elsewhere
 
 
 class Board(Record):
-    """Where a tournament stands."""
+    """The state of a tournament."""
 
     size: int  # slots that have entered
     top: int  # the slot above the list, or -1
@@ -95,7 +95,7 @@ def clear(rank: Tournament) -> None:
 
 @kernel
 def leader(rank: Tournament, ties: Stream) -> int:
-    """Return a slot of the largest key, or -1 if there is none; several cost a word of `ties`."""
+    """Return a slot of the largest key, -1 if there is none; a word of `ties` breaks a tie."""
     board = rank.board[rank.number]
     if board.top < 0 and board.leaders == 0:
         _find_leaders(rank)
@@ -125,12 +125,12 @@ def enter(rank: Tournament, key: float) -> None:
     board.size += 1
     rank.entrant[slot].key = key
     rank.entrant[slot].place = 0
-    _stand(rank, slot, key)
+    _settle(rank, slot, key)
 
 
 @kernel
 def rekey(rank: Tournament, slot: int, key: float) -> None:
-    """Give `slot` a new key; a slot that has not entered does so."""
+    """Give `slot` a new key; a slot that has not entered enters."""
     board, entrant = rank.board[rank.number], rank.entrant[slot]
     if slot - rank.base >= board.size:
         if slot - rank.base > board.size:
@@ -150,11 +150,11 @@ def rekey(rank: Tournament, slot: int, key: float) -> None:
         rank.entrant[last].place = entrant.place
         entrant.place = 0
         board.leaders -= 1
-    _stand(rank, slot, key)
+    _settle(rank, slot, key)
 
 
 @kernel
-def _stand(rank: Tournament, slot: int, key: float) -> None:
+def _settle(rank: Tournament, slot: int, key: float) -> None:
     """Make a slot the top, add it to the leaders, or leave it in the tree."""
     board = rank.board[rank.number]
     if key > board.level and board.top < 0:
@@ -168,7 +168,7 @@ def _stand(rank: Tournament, slot: int, key: float) -> None:
     if key > board.level:  # a second one above the list: late rewards may raise it
         disband(rank)
     elif board.top < 0 and board.leaders == 0:
-        board.level = math.inf  # not known
+        board.level = math.inf  # unknown
     if slot - rank.base < board.in_tree:
         _note(rank, slot)
 
@@ -183,10 +183,10 @@ def _note(rank: Tournament, slot: int) -> None:
 
 
 @on_gpu(_note)
-def _bring_in(rank: Tournament, slot: int) -> None:
-    """Bring a key that changed into the tree at once.
+def _update_now(rank: Tournament, slot: int) -> None:
+    """Update a key that changed in the tree at once.
 
-    The threads of a GPU then do so in the same step. If one thread brought in many keys, all others
+    The threads of a GPU then do so in the same step. If one thread updated many keys, all others
     would wait for it.
     """
     _climb(rank, slot, False)
@@ -194,7 +194,7 @@ def _bring_in(rank: Tournament, slot: int) -> None:
 
 @rare
 def _enter_before(rank: Tournament, slot: int) -> None:
-    """Add the slots before this one, behind all others."""
+    """Add the missing slots before this one, with the smallest key."""
     while rank.base + rank.board[rank.number].size < slot:
         enter(rank, -math.inf)
 
@@ -222,7 +222,7 @@ def _find_leaders(rank: Tournament) -> None:
     if board.size == 0:
         return
     if board.size <= _FEW:
-        _look_at_all(rank)
+        _scan_all(rank)
         return
     if _PART * (board.changed + board.size - board.in_tree) > board.size:
         board.in_tree = board.size
@@ -243,7 +243,7 @@ def _find_leaders(rank: Tournament) -> None:
 
 
 @kernel
-def _look_at_all(rank: Tournament) -> None:
+def _scan_all(rank: Tournament) -> None:
     """Find the slots of the largest key among few slots, for which no tree is kept."""
     board = rank.board[rank.number]
     best, rival, top = -math.inf, -math.inf, -1
@@ -278,12 +278,12 @@ def _build(rank: Tournament) -> None:
 
 @kernel
 def _at(rank: Tournament, block: int, level: int) -> int:
-    """Return the place of a node: each level has its own, and all together room / 2."""
+    """Return the place of a node. Each level has its own places, room / 2 in all."""
     return ((rank.base + rank.room) >> 1) - (rank.room >> (_SPAN * level - 2)) + block
 
 
-# The loops below have constant lengths and no branches, although they look at some blocks twice:
-# so a GPU waits only once for memory.
+# The loops below have constant lengths and no branches, so that a GPU waits for memory only once,
+# although they read some blocks twice.
 
 
 @kernel

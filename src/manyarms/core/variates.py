@@ -85,7 +85,7 @@ def _quotient(coefficients: tuple[tuple[float, float], ...], r: float) -> float:
 
 @rare
 def beta_variate(a: float, b: float, key: int) -> float:
-    """Return a number of the Beta(a, b) law from the random words that belong to `key`."""
+    """Draw from Beta(a, b) with the random words that belong to `key`."""
     log_x = _log_gamma_variate(a, draw(key, 0))
     log_y = _log_gamma_variate(b, draw(key, 1))
     return 1.0 / (1.0 + math.exp(min(log_y - log_x, 700.0)))  # e^700 is still finite
@@ -93,9 +93,9 @@ def beta_variate(a: float, b: float, key: int) -> float:
 
 @rare
 def _log_gamma_variate(shape: float, key: int) -> float:
-    """Return the logarithm of a Gamma(shape) number: without it small shapes would underflow.
+    """Draw the logarithm of a Gamma(shape) number; for small shapes the number would underflow.
 
-    Marsaglia & Tsang (2000); below 1 by their relation of shape to shape + 1.
+    Marsaglia & Tsang (2000); shapes below 1 by their relation to shape + 1.
     """
     boosted = shape + 1.0 if shape < 1.0 else shape
     d = boosted - 1.0 / 3.0

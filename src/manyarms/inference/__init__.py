@@ -1,16 +1,16 @@
 """Statistics of an experiment's arms that are valid at any time.
 
     confidence_sequences   confidence intervals that hold at all times at once, for all arms
-    facts, tried_arms      facts about an experiment, and columns with a row for each arm tried
-    estimates              estimates of arms and progress, which print as text
+    facts, tried_arms      facts about an experiment, and columns of statistics of the tried arms
+    estimates              estimates of arms and progress, printable as text
     question               the question of a verdict: target, tolerance and confidence
-    verdict                whether to stop, with the proof
+    verdict                whether to stop; its docstring has the proof
     judging, sample        the decision
-    explanation            its texts; missing, outlook and next_steps are parts of them
+    explanation            the texts of a verdict, with missing, outlook and next_steps
     uplift                 comparison of the recommended arm with the control
     lost_rewards           warning if missing rewards could make a verdict wrong
     uneven_losses          arms whose pulls are abandoned more often than those of others
-    reported               warnings if only the best rewards are reported, or late ones differ
+    reported               warnings if reported rewards look incomplete or biased
 
 Nothing here needs an experiment object: `live` and `serve` pass columns and facts.
 """

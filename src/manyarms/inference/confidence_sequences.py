@@ -14,7 +14,7 @@ Numbers = NDArray[np.float64]
 _PARTS = np.array([1 / 4, 1 / 2, 3 / 4, 7 / 8, 15 / 16])
 _BLOCK = 1 << 14
 _TINY = 1e-300  # for smaller sums the lower bound is 0
-_NARROWEST = 12.5  # rho; relative to the best possible, the interval is narrowest at 100 samples
+_NARROWEST = 12.5  # rho; about the value that is best for 100 samples and an error of 5 %
 
 
 def uniform_half_width(count: ArrayLike, sigma: float, *, error: ArrayLike = 0.05) -> Numbers:
@@ -22,8 +22,8 @@ def uniform_half_width(count: ArrayLike, sigma: float, *, error: ArrayLike = 0.0
 
     .. math:: \frac{\sigma}{N} \sqrt{(N + \rho) \log\frac{N + \rho}{\rho\,\delta^2}}
 
-    Robbins' normal mixture for sigma-sub-Gaussian samples: with probability 1 - delta no interval
-    of the whole sequence is wrong, however often you look and whenever you stop.
+    This is Robbins' normal mixture for sigma-sub-Gaussian samples: with probability 1 - delta no
+    interval of the whole sequence is wrong, however often you look and whenever you stop.
 
     >>> uniform_half_width([1, 100, 10_000], 0.5).round(3).tolist()
     [4.526, 0.152, 0.018]
@@ -43,8 +43,7 @@ def uniform_interval(
 ) -> tuple[Numbers, Numbers]:
     r"""Return a confidence interval for a mean, valid for all counts at once.
 
-    For values in [0, 1], and after scaling for other bounds, the interval consists of the means
-    :math:`\mu` with
+    For values in [0, 1], the interval consists of the means :math:`\mu` with
 
     .. math:: \frac{\mathrm{B}(S + 1/2,\, N - S + 1/2)}{\pi\,\mu^S (1 - \mu)^{N - S}}
         < \frac{1}{\delta}
@@ -53,7 +52,7 @@ def uniform_interval(
     values 0 and 1 it is a martingale. For values in between it is a supermartingale, because a
     likelihood ratio is convex in the value. So with probability 1 - delta no interval of the whole
     sequence is wrong, for any distribution. Near 0 and 1, where values vary less, it is narrower.
-    For values without bounds, see `uniform_half_width`.
+    For other bounds, values are scaled. For values without bounds, see `uniform_half_width`.
 
     Parameters
     ----------
@@ -137,9 +136,9 @@ def shown_below(
 ) -> NDArray[np.bool_]:
     """Return whether the upper bounds of `uniform_interval` are at most `bar`.
 
-    A bound is computed only if a quick test cannot decide: a million sequences take milliseconds.
-    An upper bound can be below b only if the values are likelier by a factor of 1 over the error
-    under their own mean than under b.
+    A bound is computed only if a quick test cannot decide, so a million sequences take
+    milliseconds. An upper bound can be below b only if the likelihood ratio of the values' own mean
+    against b is at least 1 over the error.
 
     >>> shown_below([0, 10, 100], [0.0, 0.0, 3.0], 0.3)
     array([False, False,  True])
@@ -158,8 +157,8 @@ def shown_below(
     if bar >= lowest + width:
         return known
     near = known
-    if 0.0 < mean < 1.0 - 1e-12:  # near 0 and 1 rounding errors decide
-        # the evidence that values of 0 alone would need
+    if 0.0 < mean < 1.0 - 1e-12:  # nearer to 1, rounding errors decide
+        # values of 0 have the largest likelihood ratio
         least = -np.log(errors.max(initial=0.0)) - 1e-6
         places = np.flatnonzero(counts * -math.log1p(-mean) >= least)
         ones = _scaled(counts[places], totals[places], bounds)
@@ -193,7 +192,7 @@ def _lower_root(ones: Numbers, zeros: Numbers, allowed: Numbers) -> Numbers:
     """Return the smaller mu with -ones log(mu) - zeros log(1 - mu) = allowed; 0 for no ones.
 
     Newton's method in log(mu): the left side is convex, so the iteration from the left is monotone.
-    At first it halves the distance to the minimum; 20 steps are enough for a billion values.
+    Early steps halve the distance to the minimum; 20 steps are enough for a billion values.
     """
     there = ones > _TINY
     some, zeros = np.where(there, ones, 1.0), np.where(there, zeros, 0.0)
@@ -243,9 +242,7 @@ def evidence_below(
     evidence = np.zeros(counts.shape)
     if bounds is None:
         less = bar * counts - totals
-        for step in (
-            (1.0 - _PARTS) / sigma
-        ).tolist():  # difference of the means, divided by sigma^2
+        for step in ((1.0 - _PARTS) / sigma).tolist():  # difference of the means over sigma^2
             evidence += _likelihood(step * less - counts * (step * sigma) ** 2 / 2.0)
         return evidence / len(_PARTS)
     mean = (bar - bounds[0]) / (bounds[1] - bounds[0])
@@ -266,7 +263,7 @@ def _likelihood(logs: Numbers) -> Numbers:
 
 
 def in_blocks(size: int) -> Iterator[slice]:
-    """Yield slices that cover `size` places, so small that columns fit into a cache.
+    """Yield slices that cover `size` places, each small enough for the processor's cache.
 
     >>> [(part.start, part.stop) for part in in_blocks(20_000)]
     [(0, 16384), (16384, 20000)]
@@ -280,7 +277,7 @@ def spent_error(error: float, number: ArrayLike) -> Numbers:
 
     .. math:: \delta_k = \frac{6\,\delta}{\pi^2 k^2}, \qquad \sum_{k \ge 1} \delta_k = \delta
 
-    So all sequences are right at once, also that of an arm that was chosen because it looks best.
+    So with probability 1 - delta all sequences are right, also that of the arm that looks best.
 
     >>> spent_error(0.05, [1, 2, 1000]).round(9).tolist()
     [0.030396355, 0.007599089, 3e-08]

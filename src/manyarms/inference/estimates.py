@@ -1,4 +1,4 @@
-"""Estimates of arms and the progress of an experiment; both print as text."""
+"""Estimates of arms and the progress of an experiment, both printable as text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from manyarms.core.tabular import Tabular, plain
 
 
 def promise(confidence: float) -> str:
-    """Return what a confidence means for the interval of an arm."""
+    """Return the text that says what the confidence of an arm's interval means."""
     return f"{100 * confidence:g} % confidence, valid for all arms at once and at any time"
 
 
@@ -30,7 +30,7 @@ class ArmEstimate(Tabular):
         The mean of its rewards; NaN before the first.
     interval
         The confidence interval of the arm's mean. With probability 95 % no interval of any arm is
-        ever wrong. So you may look as often as you like, and choose the arm that looks best.
+        ever wrong, however often you look. So you may choose the arm that looks best.
     pulls, told
         The numbers of its pulls and of its rewards, including observed rewards.
     retired
@@ -74,7 +74,7 @@ class ArmEstimate(Tabular):
 
 
 def columns_of(arms: Sequence[ArmEstimate]) -> dict[str, list[Any]]:
-    """Return estimates as columns; those of the interval are `low` and `high`."""
+    """Return estimates as columns; the bounds of intervals are `low` and `high`."""
     columns = {"arm": [arm.arm for arm in arms], "estimate": [arm.estimate for arm in arms]}
     for end, name in enumerate(("low", "high")):
         columns[name] = [arm.interval[end] for arm in arms]
@@ -89,27 +89,26 @@ class Progress(Tabular):
     Attributes
     ----------
     pulls, horizon
-        The number of pulls asked for, and the total number (None without a horizon).
+        The number of pulls made, and the horizon (None without one).
     told, pending, abandoned
-        The numbers of rewards told, of pending pulls and of abandoned pulls. They add up to all
-        pulls.
+        The numbers of rewards told, of pending pulls and of abandoned pulls. They add up to
+        `pulls`.
     stage
         What the policy is doing, as a text such as "iteration 3 of 8".
     arms_touched, n_arms
-        The number of arms that were tried, including retired ones; and the number of arms that can
-        be pulled now.
+        The number of arms tried, including retired ones; and the number of arms in play.
     reward, mean_reward
         The sum of the rewards told, and their mean (NaN before the first).
     observed
-        The number of observed rewards that no pull has used yet. Used ones are in `told`.
+        The number of observed rewards that no pull has used yet; used ones are in `told`.
     reward_name, rate
         The name of rewards, such as "clicks" (may be empty); and whether their mean is a rate,
         which is shown in percent.
     control, control_pulls, control_mean
-        The control's name (None without one), the number of its pulls, which are not among the
-        others, and the mean of its rewards (NaN before the first).
+        The control's name (None without one), the number of its pulls, which `pulls` does not
+        include, and the mean of its rewards (NaN before the first).
     warning
-        A text if the rewards look wrong; else empty.
+        A text if the reported rewards look incomplete or biased; otherwise empty.
 
     Examples
     --------
@@ -162,7 +161,7 @@ class Progress(Tabular):
             return ""
         if not self.reward_name:
             return f"; mean reward {mean_text(self.mean_reward, self.rate)}"
-        each = mean_text(self.mean_reward, self.rate) + ("" if self.rate else " a pull")
+        each = mean_text(self.mean_reward, self.rate) + ("" if self.rate else " per pull")
         total = f"{self.reward:,.0f}" if abs(self.reward) >= 1000 else rounded(self.reward)
         return f"; {total} {self.reward_name}, {each}"
 
@@ -186,7 +185,7 @@ class Progress(Tabular):
 
     @property
     def share(self) -> float:
-        """The pulls made, in percent of the horizon; NaN without one."""
+        """The pulls made, in percent of the horizon (NaN without one)."""
         return math.nan if self.horizon is None else 100 * self.pulls / self.horizon
 
 
@@ -195,7 +194,8 @@ def is_rate(
 ) -> bool:
     """Whether the mean of rewards is a rate, such as a click rate.
 
-    Rewards must be from 0 to 1. They must also have a name, or all be 0 or 1 (`zero_or_one`).
+    `reward_range` must be (0, 1), and the rewards must have a name or all be 0 or 1
+    (`zero_or_one`).
     """
     named = bool(reward) or zero_or_one
     return named and reward_range is not None and tuple(reward_range) == (0.0, 1.0)
@@ -214,17 +214,17 @@ def summary(label: str, how: Progress, best: Sequence[ArmEstimate]) -> str:
 
 
 def count(of: int, what: str) -> str:
-    """Return such as "1 pull" or "2 pulls"."""
+    """Return a number with its unit, such as "1 pull" or "2 pulls"."""
     return f"{of} {what}{'' if of == 1 else 's'}"
 
 
 def rounded(value: float) -> str:
-    """Return a number with three digits."""
+    """Return a number with three significant digits."""
     return f"{value:.3g}"
 
 
 def mean_text(mean: float, rate: bool) -> str:
-    """Return a mean as text: in percent if it is a rate.
+    """Return a mean as text, in percent if it is a rate.
 
     >>> mean_text(0.03125, rate=True), mean_text(0.03125, rate=False)
     ('3.12 %', '0.0312')
@@ -233,7 +233,7 @@ def mean_text(mean: float, rate: bool) -> str:
 
 
 def difference_text(given: float | str, rate: bool) -> str:
-    """Return a difference of means as text: a share such as "10%", or a number.
+    """Return a difference of means, a share such as "10%" or a number, as text.
 
     >>> difference_text("10%", rate=True), difference_text(0.05, rate=True)
     ('10 %', '5 percentage points')

@@ -32,20 +32,21 @@ from manyarms.inference.outlook import (
 from manyarms.inference.question import QUANTILE, Question
 from manyarms.inference.reported import reward_warnings
 from manyarms.inference.tried_arms import TriedArms
+from manyarms.protocol.recommend import Scale
 
 STOP, GO_ON, SETTLED = "stop", "go on", "settled"
 TOO_EARLY, OUT_OF_PULLS, STOPPED = "too early to say", "out of pulls", "stopped"
 NOTHING_EARNED = "nothing earned"
 
-_ALIKE = 100  # arms, at most, that it is sensible to pull equally often
-_SEASON = 1000  # pulls of a season that is advised, at least
+_FEW_ARMS = 100  # with more, pulling all arms equally often is not advised
+_LEAST_SEASON = 1000  # pulls; shorter seasons are not advised
 
 
 class _Outlook(NamedTuple):
     outcome: str
     more: int | None
-    words: str
-    helps: bool = False  # whether the advice is to go on, without more
+    text: str
+    helps: bool = False  # whether more pulls help, so that no other advice is needed
 
 
 def no_recommendation(why: str) -> dict[str, Any]:
@@ -85,7 +86,7 @@ def explain(
         said["known"] = nothing
     seen = int(tried.told[best])
     mean = float(tried.total[best]) / seen
-    pulls = max(_SEASON, facts.pulls)
+    pulls = max(_LEAST_SEASON, facts.pulls)
     if stopped or facts.pulls == facts.horizon:
         outcome, step = (STOPPED, "stopped") if stopped else (OUT_OF_PULLS, "extend")
     elif nothing:
@@ -95,10 +96,10 @@ def explain(
         so_far = f"{mean_text(mean, tried.rate)} so far, after {count(seen, 'reward')}"
         said["known"] = f"The mean of arm {called(best)} is {so_far}, and {at_least} ({sure})."
         if isinstance(question.target, float):
-            missing = ""  # it repeats the mean
+            missing = ""  # it would repeat the mean
     else:
         outlook = _outlook(tried, best, question, judged)
-        outcome, said["outlook"] = outlook.outcome, outlook.words
+        outcome, said["outlook"] = outlook.outcome, outlook.text
         said["more"] = outlook.more
         if outlook.more is not None and outlook.more > _left(facts):
             step, pulls = "extend", outlook.more
@@ -109,7 +110,7 @@ def explain(
         quantile = least_quantile(tried) if step == "wider" else question.quantile or QUANTILE
         advice = getattr(steps, step).format(
             pulls=_rounded_up(pulls),
-            mean=f"{float(f'{mean:.1g}'):g}",
+            mean=_reachable(lower, facts.scale) if step == "easier" else "",
             epsilon=repr(question.epsilon.given),
             quantile=f"{quantile:g}",
         )
@@ -125,8 +126,8 @@ def _missing(
     judged: Judged,
     called: Callable[[int], str],
 ) -> tuple[str, str]:
-    """Return what is missing, and the name of the step that helps (a field of `NextSteps`)."""
-    few = tried.facts.n_arms <= _ALIKE
+    """Return what is missing, and the field of `NextSteps` that helps."""
+    few = tried.facts.n_arms <= _FEW_ARMS
     if question.target is not None:
         missing = missing_for_target(tried, best, question, judged.bar)
         if is_target(tried, best, question):
@@ -134,7 +135,7 @@ def _missing(
         if question.rival in (None, CONTROL):
             return missing, "search" if tried.size < tried.facts.n_arms else "easier"
         if not margin_is_possible(tried, question):
-            return missing, ""  # it says what to do
+            return missing, ""  # the text says what to do
         return missing, "few" if few else "easier"
     if judged.samples and int(tried.present.sum()) < tried.facts.n_arms:
         missing = missing_in_sample(tried, judged.met, judged.samples, question)
@@ -146,7 +147,11 @@ def _missing(
 
 
 def _too_early(tried: TriedArms, mean: float, lower: float) -> bool:
-    """Whether the true mean could be half of the observed mean."""
+    """Whether the true mean could be half of the observed mean.
+
+    Means are measured from the smallest reward. If rewards have no bounds, the true mean must be
+    able to be more than sigma below the observed mean.
+    """
     scale = tried.facts.scale
     if scale.width == 0.0:
         return mean - lower > scale.sigma
@@ -154,44 +159,44 @@ def _too_early(tried: TriedArms, mean: float, lower: float) -> bool:
 
 
 def _outlook(tried: TriedArms, best: int, question: Question, judged: Judged) -> _Outlook:
-    """Return whether to go on, and for about how many pulls."""
+    """Return the outcome if pulls are left, and what more pulls will do."""
     facts = tried.facts
     of, _ = last_pulls(tried)
     itself = is_target(tried, best, question)
-    if question.rival == CONTROL and not itself:  # it gets its share whatever the policy does
-        words = "More pulls will make this more precise: the control keeps its share of them."
-        return _Outlook(GO_ON, None, words, helps=True)
+    if question.rival == CONTROL and not itself:  # the control gets its share from every policy
+        text = "More pulls will make this more precise: the control keeps its share of them."
+        return _Outlook(GO_ON, None, text, helps=True)
     more = None if itself else _pulls_missing(tried, best, question, judged)
     share = settled_share(tried, best)
     if (more is None or math.isinf(more)) and share:
-        words = (
+        text = (
             f"The policy, {facts.policy}, gave it {100 * share:.0f} % of the last {of} pulls. "
             f"If this continues, more pulls will not lead to “stop”."
         )
-        return _Outlook(SETTLED, None, words)
+        return _Outlook(SETTLED, None, text)
     if itself:
         return _Outlook(GO_ON, None, "")
     if more is None:
-        words = "There is no estimate yet of how many more pulls this will take."
-        return _Outlook(GO_ON, None, words, helps=not can_forecast(tried))
+        text = "There is no estimate yet of how many more pulls this will take."
+        return _Outlook(GO_ON, None, text, helps=not can_forecast(tried))
     if math.isinf(more):
-        words = (
+        text = (
             f"Not even {FORECAST} times the pulls made so far would be enough, if they were like "
             f"the last {of}."
         )
-        return _Outlook(GO_ON, None, words)
+        return _Outlook(GO_ON, None, text)
     draws = _draws_missing(judged)
-    words = (
+    text = (
         f"This will take {'at least' if draws else 'about'} {float(f'{more:.1g}'):.0f} more pulls, "
         f"if they are like the last {of}"
     )
     left = _left(facts)
-    words = f"{words}, but only {left} are left." if more > left else f"{words}."
-    return _Outlook(GO_ON, math.ceil(more), words, helps=True)
+    text = f"{text}, but only {left} are left." if more > left else f"{text}."
+    return _Outlook(GO_ON, math.ceil(more), text, helps=True)
 
 
 def _pulls_missing(tried: TriedArms, best: int, question: Question, judged: Judged) -> float | None:
-    """Return how many more pulls are needed; infinity if too many, None without an estimate."""
+    """Return about how many more pulls are needed; infinity if too many, None if unknown."""
     draws = _draws_missing(judged)
     if not draws:
         return pulls_missing(tried, lambda later: judge(later, best, question).stop)
@@ -207,8 +212,21 @@ def _left(facts: Facts) -> float:
     return math.inf if facts.horizon is None else facts.horizon - facts.pulls
 
 
+def _reachable(lower: float, scale: Scale) -> str:
+    """Return a target that the arm reaches: its lower bound, rounded down.
+
+    Its distance from the smallest reward has two significant digits.
+
+    >>> _reachable(0.0968, Scale(0.0, 1.0, 0.5)), _reachable(100.587, Scale(100.0, 1.0, 0.5))
+    ('0.096', '100.58')
+    """
+    size = lower - scale.low if scale.width else scale.sigma
+    factor = 10.0 ** (1 - math.floor(math.log10(size)))
+    return f"{math.floor(lower * factor) / factor:.12g}"
+
+
 def _rounded_up(pulls: float) -> int:
-    """Return a number with one digit that is not zero, at least as large.
+    """Round up to one significant digit.
 
     >>> _rounded_up(1001), _rounded_up(3000)
     (2000, 3000)

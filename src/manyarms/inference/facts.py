@@ -8,7 +8,7 @@ from typing import Any
 
 from manyarms.protocol.recommend import Scale
 
-CONTROL = -1  # stands for the control where a number names an arm
+CONTROL = -1  # the number of the control, which is not an arm
 RECENT = 1000  # number of last pulls whose arms are known
 
 
@@ -35,7 +35,7 @@ class ControlFacts:
 
 @dataclass(frozen=True, kw_only=True)
 class Facts:
-    """Facts about an experiment; valid until the next event.
+    """Facts about an experiment, valid until its next event.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class Facts:
     scale, reward_range
         The range of rewards; the range is None if rewards have no bounds.
     n_arms, all_arms, first_arms
-        The numbers of arms now, of all arms ever added, and of initial arms.
+        The numbers of arms in play, of all arms including retired ones, and of initial arms.
     retired
         The arms that are retired.
     by_chance
@@ -53,7 +53,7 @@ class Facts:
         The arms that were not drawn at random; and the number of initial arms that were retired
         before they had a reward.
     chosen
-        The arm that the policy itself recommends; None if it recommends none.
+        The arm that the policy recommends; None if it recommends none.
     pulls, told, earned, pending, abandoned, horizon
         The number of pulls; the number and the sum of their rewards; the numbers of pending and of
         abandoned pulls; and the planned number of pulls (None without a horizon).

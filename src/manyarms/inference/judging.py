@@ -1,6 +1,6 @@
 """Decide whether the recommended arm is good enough.
 
-The docstring of `inference.verdict` has the argument.
+The docstring of `inference.verdict` has the proof.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ from manyarms.inference.uplift import uplift_of, why_no_uplift
 
 
 class Judged(NamedTuple):
-    """Whether an arm is good enough, and the quantities that decided it."""
+    """Whether an arm is good enough, and the quantities behind the decision."""
 
     stop: bool
-    slack: float  # distance of its lower bound from the bar
-    share: float  # of the error, spent on confidence intervals
+    slack: float  # how far its lower bound is above a target; without one, the tolerance
+    share: float  # the error spent on confidence intervals
     beaten: NDArray[np.bool_]
-    all_known: bool  # whether enough arms are beaten without a sample
-    of_all: bool  # whether the statement covers the arms in play, not the initial arms
+    all_known: bool  # whether enough arms are beaten, so that no sample is needed
+    of_all: bool  # whether the statement is about the arms in play, not the initial arms
     met: NDArray[np.int64]
     samples: list[Sample]
     bar: float
 
 
 def judge(tried: TriedArms, best: int | None, question: Question) -> Judged:
-    """Return whether the arm at the place `best` is good enough."""
+    """Decide whether the arm at the place `best` is good enough."""
     facts, error = tried.facts, 1.0 - question.confidence
     nothing = np.zeros(tried.size, np.bool_)
     met = met_by_chance(tried)
@@ -91,7 +91,7 @@ def _target(tried: TriedArms, best: int, question: Question, error: float) -> fl
 
 
 def _ahead_of_control(tried: TriedArms, question: Question) -> float:
-    """Return the lower bound of the arm's lead over the control plus the margin.
+    """Return by how much the arm is shown to be ahead of the control plus the margin.
 
     If the margin is a share, so is the lead. The interval is that of `inference.uplift`.
     """
@@ -104,7 +104,7 @@ def _ahead_of_control(tried: TriedArms, question: Question) -> float:
 
 
 def _beaten(tried: TriedArms, best: int, bar: float, error: float) -> NDArray[np.bool_]:
-    """Return which arms have an upper bound of at most `bar`; the best arm counts as one."""
+    """Return which arms have an upper bound of at most `bar`, and the arm `best` itself."""
     beaten = np.empty(tried.size, np.bool_)
     for part in in_blocks(tried.size):
         beaten[part] = shown_below(

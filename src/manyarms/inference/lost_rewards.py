@@ -12,9 +12,9 @@ def lost_rewards_warning(
 ) -> str:
     """Return a warning if so many pulls have no reward that the verdict could be wrong.
 
-    If a share s of the pulls has no reward, the mean of all rewards could be smaller by up to s
-    times their range, and that of a rival larger by as much. The warning is returned if this
-    reaches half of `slack`, the distance to the bar of the verdict.
+    If a share s of an arm's pulls has no reward, the mean over all its pulls could be smaller by up
+    to s times the range of rewards, and that of a rival larger. A warning is returned if this
+    reaches half of `slack`, the distance that decided the verdict.
     """
     facts, control = tried.facts, tried.facts.control
     scale = facts.scale
@@ -23,7 +23,7 @@ def lost_rewards_warning(
     rival = 0.0
     if question.rival == CONTROL and control is not None:
         rival = control.missing / max(1, control.asked)
-        if question.margin.relative:  # then `slack` is a share, too
+        if question.margin.relative:  # then `slack` is a share of the control's mean
             slack *= control.total / control.told
     elif question.rival is not None:
         rival = _share_missing(tried, tried.place(question.rival))
@@ -32,8 +32,8 @@ def lost_rewards_warning(
     beside = "" if question.rival is None else f", {100 * rival:.0f} % of those of the target"
     return (
         f"{100 * own:.0f} % of the pulls of arm {name}{beside} and {100 * all_pulls:.0f} % of all "
-        f"pulls have no reward: they are pending or were abandoned. If pulls that fail have no "
-        f"reward more often than others, this verdict can be wrong."
+        f"pulls have no reward: they are pending or were abandoned. If failures are missing more "
+        f"often than successes, or the other way round, this verdict can be wrong."
     )
 
 

@@ -18,8 +18,8 @@ from manyarms.inference.tried_arms import TriedArms
 from manyarms.inference.uplift import uplift_of, why_no_uplift
 
 _NAMED = 3  # arms named in a sentence
-_MOST_OPEN = 10  # with more undecided arms, naming three of them does not help
-_SOME = 100  # rewards: if all of these are the smallest possible, the verdict says so
+_MOST_OPEN = 10  # if more arms are undecided, none is named
+_SOME = 100  # rewards that the outcome "nothing earned" needs
 
 
 def is_target(tried: TriedArms, best: int, question: Question) -> bool:
@@ -32,7 +32,7 @@ def is_target(tried: TriedArms, best: int, question: Question) -> bool:
 
 
 def missing_for_target(tried: TriedArms, best: int, question: Question, bar: float) -> str:
-    """Return why the arm is not shown to be above its target."""
+    """Return why the arm is not shown to be above the target."""
     mean, rate = float(tried.total[best] / tried.told[best]), tried.rate
     if is_target(tried, best, question):
         return "No other arm is ahead of the target so far."
@@ -79,7 +79,7 @@ def _missing_for_rival(tried: TriedArms, best: int, question: Question, bar: flo
 
 
 def margin_is_possible(tried: TriedArms, question: Question) -> bool:
-    """Whether a mean can exceed that of the target so far plus the margin."""
+    """Whether a mean can exceed the observed mean of the target plus the margin."""
     place = None if question.rival is None else tried.place(question.rival)
     if place is None or tried.told[place] == 0:
         return True
@@ -162,7 +162,7 @@ def least_quantile(tried: TriedArms) -> float:
 
 
 def _could_be_worse(tried: TriedArms, question: Question, left: int, of: str, most: int) -> str:
-    """Return how many arms are not ruled out, and how many may be left."""
+    """Return how many arms are not ruled out, and how many need not be."""
     much = difference_text(question.epsilon.given, tried.rate)
     it = f"It could still be more than {much} worse than {left} of the {of}"
     if not question.epsilon.relative:
@@ -173,8 +173,8 @@ def _could_be_worse(tried: TriedArms, question: Question, left: int, of: str, mo
 def nothing_earned(tried: TriedArms, called: Callable[[int], str], confidence: float) -> str:
     """Return what is known if all rewards are the smallest possible.
 
-    Return "" if they are not, or if there are few. Without a success, lower bounds say nothing, and
-    no arm looks better than another.
+    Return "" if they are not, or if there are few of them. Without a success, no arm looks better
+    than another.
     """
     scale, present = tried.facts.scale, tried.present
     told, total = tried.told[present], tried.total[present]

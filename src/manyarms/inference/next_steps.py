@@ -1,4 +1,4 @@
-"""Advice of a verdict: what to do next, worded for a handle or for the service."""
+"""The advice of a verdict, worded for a handle or for the service."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from typing import NamedTuple
 
 
 class NextSteps(NamedTuple):
-    """Texts for each situation. Those of a handle contain a call that can be pasted.
+    """One text for each situation. A handle's texts contain a call that can be pasted.
 
     They are formatted with `pulls` (a horizon), `mean` (a target), `epsilon` and `quantile`.
     """
 
-    few: str  # every arm counts, and some have too few rewards
+    few: str  # there are few arms, and some need more rewards
     easier: str  # too many arms could still be better
     search: str  # too few arms were tried, or none of them is good enough
     wider: str  # too many arms were left out of the random sample

@@ -1,7 +1,7 @@
 """Estimate how many more pulls a verdict needs, and whether a policy has settled on one arm.
 
 The forecast assumes that the next pulls are like the last ones: each arm keeps its share of them,
-and its mean stays what it is so far. The verdict of this future is computed like that of today.
+and its observed mean stays the same. The verdict is then computed as usual.
 """
 
 from __future__ import annotations
@@ -19,16 +19,15 @@ from manyarms.inference.tried_arms import TriedArms
 
 SETTLED = 0.9  # the share of the last pulls from which a policy has settled on an arm
 FORECAST = 10  # the forecast reaches at most this many times the pulls so far
-_ENOUGH = 200  # pulls before their shares are used
-_MOST_ARMS = 10_000  # tried arms whose future is computed in a moment
+_ENOUGH = 200  # pulls that a forecast needs
+_MOST_ARMS = 10_000  # with more tried arms, a forecast would take too long
 _STEPS = 6  # of bisection
 
 
 def last_pulls(tried: TriedArms) -> tuple[int, NDArray[np.float64]]:
-    """Return how many of the last pulls are known, and the share of them that each arm got.
+    """Return how many of the last pulls are known, and each arm's share of them.
 
-    An experiment that was loaded from a file knows the pulls since then. Until these are enough,
-    all pulls are used.
+    If fewer than `RECENT` are known, all pulls are used instead.
     """
     facts = tried.facts
     known = len(facts.recent)
@@ -41,7 +40,7 @@ def last_pulls(tried: TriedArms) -> tuple[int, NDArray[np.float64]]:
 
 
 def settled_share(tried: TriedArms, place: int) -> float:
-    """Return the share of the last pulls of an arm on which the policy has settled; else 0."""
+    """Return an arm's share of the last pulls if the policy has settled on it; 0 otherwise."""
     of, shares = last_pulls(tried)
     return float(shares[place]) if of >= _ENOUGH and shares[place] >= SETTLED else 0.0
 
@@ -54,8 +53,8 @@ def can_forecast(tried: TriedArms) -> bool:
 def pulls_missing(tried: TriedArms, stops: Callable[[TriedArms], bool]) -> float | None:
     """Return how many more pulls are needed until `stops` returns True.
 
-    Infinity: more than the forecast reaches. None: there is no forecast, because there are too few
-    pulls or too many arms.
+    Infinity means more than the forecast reaches. None means that there are too few pulls or too
+    many arms for a forecast.
     """
     _, shares = last_pulls(tried)
     if not can_forecast(tried) or tried.size > _MOST_ARMS:
@@ -63,7 +62,7 @@ def pulls_missing(tried: TriedArms, stops: Callable[[TriedArms], bool]) -> float
     low, high = 0.0, float(FORECAST * tried.facts.pulls)
     if not stops(_after(tried, shares, high)):
         return math.inf
-    for _ in range(_STEPS):  # bisection in the logarithm
+    for _ in range(_STEPS):  # bisection on a logarithmic scale
         middle = math.sqrt(max(low, 1.0) * high)
         if stops(_after(tried, shares, middle)):
             high = middle
@@ -73,7 +72,7 @@ def pulls_missing(tried: TriedArms, stops: Callable[[TriedArms], bool]) -> float
 
 
 def _after(tried: TriedArms, shares: NDArray[np.float64], pulls: float) -> TriedArms:
-    """Return the tried arms after so many more pulls."""
+    """Return the arms as they are expected to be after so many more pulls."""
     later = copy.copy(tried)
     more = np.where(tried.told > 0, shares * pulls, 0.0)
     later.told = tried.told + more  # not rounded
@@ -82,7 +81,7 @@ def _after(tried: TriedArms, shares: NDArray[np.float64], pulls: float) -> Tried
 
 
 def fresh_rate(tried: TriedArms) -> float:
-    """Return how many of the last pulls were the first of their arm, as a share of them."""
+    """Return the share of the last pulls that were the first of their arm."""
     facts = tried.facts
     if len(facts.recent) < min(RECENT, facts.pulls):
         return tried.size / max(1, facts.pulls)

@@ -44,7 +44,7 @@ class Slack(NamedTuple):
 
 
 class Question(NamedTuple):
-    """Question of a verdict. With a `target`, `epsilon` and `quantile` have no effect.
+    """The question of a verdict. With a `target`, `epsilon` and `quantile` have no effect.
 
     `rival` is the number of the arm that `target` names, or `CONTROL`.
     """
@@ -67,7 +67,7 @@ def asked(
     margin: Any = None,
     rival: int | None = None,
 ) -> Question:
-    """Return a question, or raise. None stands for the default.
+    """Check a question and return it; None stands for a default.
 
     If `target` is the name of an arm, `rival` is its number.
     """
@@ -85,7 +85,7 @@ def asked(
         if rival is None and names_control(facts, target):
             rival = CONTROL
         if rival == CONTROL and facts.control is not None:
-            target = str(facts.control.name)  # which may have been called "control"
+            target = str(facts.control.name)  # the user may have passed "control"
     elif target is not None:
         target = check_target(target, facts.reward_range)
     slack = facts.epsilon if epsilon is None else epsilon
@@ -104,6 +104,7 @@ def asked(
 
 
 def check_target(target: Any, reward_range: tuple[float, float] | None) -> float:
+    """Return the target as a number, or raise."""
     low, high = reward_range or (-math.inf, math.inf)
     number = check_number("target", target)
     if low <= number <= high:
@@ -116,7 +117,7 @@ def check_target(target: Any, reward_range: tuple[float, float] | None) -> float
 
 
 def names_control(facts: Facts, target: str) -> bool:
-    """Whether a target is the control: by its name, or as "control"."""
+    """Whether a target names the control: by its name, or as "control"."""
     return facts.control is not None and target in ("control", str(facts.control.name))
 
 
@@ -126,7 +127,7 @@ def is_percentage(text: str) -> bool:
 
 
 def check_epsilon(epsilon: Any, reward_range: tuple[float, float] | None) -> Slack:
-    """Return how much worse than the best arm is good enough, or raise."""
+    """Return `epsilon` as a number or a share, or raise."""
     slack = _slack("epsilon", epsilon, reward_range)
     low, high = reward_range or (-math.inf, math.inf)
     if not slack.relative and slack.amount >= high - low:
@@ -145,7 +146,7 @@ def check_epsilon(epsilon: Any, reward_range: tuple[float, float] | None) -> Sla
 
 
 def check_setting(epsilon: Any, reward_range: tuple[float, float] | None) -> float | str | None:
-    """Return the `epsilon` of an experiment as it was given, or raise; None is the default."""
+    """Check the `epsilon` of an experiment and return it as 0.1 or "10%"; None is the default."""
     return None if epsilon is None else check_epsilon(epsilon, reward_range).given
 
 

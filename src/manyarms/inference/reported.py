@@ -9,13 +9,14 @@ from collections.abc import Sequence
 from manyarms.inference.facts import Facts
 
 DELAYS = (1.0, 10.0, 60.0, 600.0, 3600.0, 6 * 3600.0, 24 * 3600.0)  # ends of bins (seconds)
-_ENOUGH = 30  # rewards (of a bin) before a warning
-_ALARM = 4.0  # standard deviations; so large because you may look often
+_ENOUGH = 30  # rewards (of a bin) that a warning needs
+_SUCCESSES = 5  # expected in a bin, and as many failures; with fewer, no chi-square distribution
+_ALARM = 4.0  # standard deviations; large, because verdicts are asked for often
 _NEARLY_ALL = 0.99
 
 
 def no_delays() -> list[list[float]]:
-    """Return empty bins: the number, the sum and the sum of squares of the rewards of each."""
+    """Return empty bins: for each, the number, the sum and the sum of squares of its rewards."""
     return [[0, 0.0, 0.0] for _ in range(len(DELAYS) + 1)]
 
 
@@ -29,7 +30,7 @@ def count_delay(delays: list[list[float]], delay: float, reward: float) -> None:
 
 def reward_warnings(facts: Facts) -> str:
     """Return warnings about the reported rewards; empty if nothing looks wrong."""
-    late = late_rewards_warning(facts.delays, hold=facts.hold)
+    late = late_rewards_warning(facts.delays, hold=facts.hold, reward_range=facts.reward_range)
     best = only_best_reported(
         facts.reward_range,
         pulls=facts.pulls,
@@ -48,8 +49,8 @@ def only_best_reported(
 ) -> str:
     """Return a warning if nearly all rewards are the largest possible, and most are missing.
 
-    This happens if only clicks are reported. Then no arm can look better than another. A pull whose
-    window ended without a reward counts as missing, and so does one that was abandoned.
+    This happens if only clicks are reported. Then no arm can look better than another. Expired and
+    abandoned pulls count as missing.
     """
     missing = pulls - told
     if reward_range is None or told < _ENOUGH or 2 * missing <= pulls:
@@ -65,29 +66,36 @@ def only_best_reported(
     )
 
 
-def late_rewards_warning(delays: Sequence[Sequence[float]], *, hold: bool) -> str:
-    """Return a warning if the mean reward depends on the delay by more than chance; else "".
+def late_rewards_warning(
+    delays: Sequence[Sequence[float]],
+    *,
+    hold: bool,
+    reward_range: tuple[float, float] | None = (0.0, 1.0),
+) -> str:
+    """Return a warning if the mean reward depends on the delay by more than chance.
 
     `delays` has the number, the sum and the sum of squares of the rewards reported within each
-    delay, without rewards that were filled in at the end of a window. With `hold`, every reward
-    counts when its window ends, so there is no warning.
+    delay, without the rewards of pulls that expired. With `hold`, every reward counts when its
+    window ends, so there is no warning. Without a warning, the text is empty.
 
     >>> late_rewards_warning([(1000, 900, 900), (1000, 100, 100)], hold=True)
     ''
     >>> late_rewards_warning([(1000, 900, 900), (1000, 100, 100)], hold=False)[:35]
     'The mean reward depends on the dela'
     """
-    seen = [(count, total, squares) for count, total, squares in delays if count >= _ENOUGH]
-    if hold or len(seen) < 2:
+    if hold:
         return ""
-    count = sum(s[0] for s in seen)
-    mean = sum(s[1] for s in seen) / count
-    spread = sum(s[2] for s in seen) / count - mean * mean
-    if spread <= 0:
+    enough = _ENOUGH
+    if reward_range is not None and (spread := _pooled(delays)[1]) > 0:
+        width = reward_range[1] - reward_range[0]
+        enough = max(_ENOUGH, math.ceil(_SUCCESSES * width * width / spread))
+    seen = [bin_ for bin_ in delays if bin_[0] >= enough]
+    mean, spread = _pooled(seen)
+    if len(seen) < 2 or spread <= 0:
         return ""
     between = sum(s[0] * (s[1] / s[0] - mean) ** 2 for s in seen) / spread
     degrees = len(seen) - 1
-    # the chance of a chi-square as large, by Wilson and Hilferty
+    # the chi-square statistic as a normal deviate (Wilson and Hilferty)
     z = ((between / degrees) ** (1 / 3) - (1 - 2 / (9 * degrees))) / math.sqrt(2 / (9 * degrees))
     if z < _ALARM:
         return ""
@@ -96,3 +104,12 @@ def late_rewards_warning(delays: Sequence[Sequence[float]], *, hold: bool) -> st
         "their late rewards are missing. Start the next experiment with `window` and `hold`: then "
         "early and late rewards count at the same time."
     )
+
+
+def _pooled(delays: Sequence[Sequence[float]]) -> tuple[float, float]:
+    """Return the mean and the variance of the rewards of all bins."""
+    count = sum(bin_[0] for bin_ in delays)
+    if count == 0:
+        return 0.0, 0.0
+    mean = sum(bin_[1] for bin_ in delays) / count
+    return mean, sum(bin_[2] for bin_ in delays) / count - mean * mean

@@ -1,6 +1,6 @@
-r"""Test on the arms drawn at random: if few of them can be good, few of all arms are good.
+r"""Test, with the arms that were drawn at random, whether few of all arms can be better.
 
-The docstring of `inference.verdict` has the argument.
+The docstring of `inference.verdict` has the proof.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from manyarms.inference.confidence_sequences import evidence_below, in_blocks, s
 from manyarms.inference.facts import Facts
 from manyarms.inference.tried_arms import TriedArms
 
-LEVELS = (0.5, 0.75)  # errors for a single arm, so large that a few pulls are enough
+LEVELS = (0.5, 0.75)  # a: errors for a single arm, so large that a few pulls are enough
 INTERVALS = 0.2  # share of the error for confidence intervals; the rest is for the sample
 _STEP = 1.5  # ratio of successive sample sizes that are tested
 _FIRST = 0.9  # share of the sample's error for u = 0; a tenth of that for each doubling of u
-_DIGITS = 40.0  # terms that are smaller than the largest by e^40 are left out
+_DIGITS = 40.0  # terms smaller than the largest by a factor of e^40 are left out
 
 
 def met_by_chance(tried: TriedArms) -> NDArray[np.int64]:
@@ -49,7 +49,7 @@ def evidence_against(tried: TriedArms, met: NDArray[np.int64], bar: float) -> ND
 
 
 def can_sample(facts: Facts, quantile: float, error: float) -> bool:
-    """Whether a random sample of the initial arms can ever be enough. This never changes."""
+    """Whether a random sample can ever be large enough; constant during an experiment."""
     if quantile == 0.0 or not facts.by_chance or facts.first_arms == 0:
         return False
     arms = facts.first_arms
@@ -71,8 +71,8 @@ def not_met_by_chance(facts: Facts) -> int:
 def excess_of_newcomers(tried: TriedArms, beaten: NDArray[np.bool_], quantile: float) -> int:
     """Return by how much added arms reduce the number of initial arms that may be better.
 
-    All arms in play that were added later and are not beaten count as better. `quantile` refers to
-    the arms in play.
+    All added arms that are in play and not beaten count as better. `quantile` refers to the arms in
+    play.
     """
     facts = tried.facts
     gone = sum(arm >= facts.first_arms for arm in facts.retired)
@@ -85,7 +85,7 @@ def excess_of_newcomers(tried: TriedArms, beaten: NDArray[np.bool_], quantile: f
 class Sample:
     """The arms that were drawn at random, in the order of the draws, and which of them are open.
 
-    `others` added arms count as better than the recommended arm.
+    `others` is added to the number of arms that could not be drawn at random.
     """
 
     def __init__(
@@ -104,7 +104,7 @@ class Sample:
         self.arms = facts.first_arms
 
     def sizes(self) -> Iterator[tuple[int, float]]:
-        """Yield the sizes that are tested, and the error spent on each."""
+        """Yield the sample sizes that are tested, and the error spent on each."""
         if self.top < 1:
             return
         j, size = 1, self.least()
@@ -121,15 +121,15 @@ class Sample:
         return max(0, self.least() - len(self.open)) if self.top >= 1 else math.inf
 
     def allowed(self, size: int, error: float) -> int:
-        """Return how many of `size` arms may be open; -1 if even 0 is too many."""
+        """Return the largest number of `size` arms that may be open; -1 if even 0 is too many."""
         return bisect_right(range(size), error, key=lambda few: self.likely(few, size)) - 1
 
     def likely(self, few: int, size: int) -> float:
-        """Bound the probability of so few open arms if the recommended arm is not good enough."""
+        """Bound the probability of `few` or fewer open arms if the arm is not good enough."""
         chance = (1.0 - self.level) * (self.top - few) / self.arms
-        if few >= chance * size:  # not an unlikely number
+        if few >= chance * size:  # not unlikely
             return 1.0
-        last = (  # the logarithm of the largest term, of a binomial distribution
+        last = (  # the logarithm of the binomial distribution's largest term
             math.lgamma(size + 1)
             - math.lgamma(few + 1)
             - math.lgamma(size - few + 1)
@@ -144,10 +144,10 @@ class Sample:
         return math.exp(last) * (1.0 + float(rest))
 
     def small_enough(self) -> bool:
-        """Whether so few arms are open that the recommended arm is good enough."""
+        """Whether few enough arms are open to show that the recommended arm is good enough."""
         opened = np.cumsum(self.open)
         return any(self.likely(int(opened[size - 1]), size) <= e for size, e in self.sizes())
 
     def excess(self, size: int, error: float) -> float:
-        """Return how many open arms are too many, as a share of `size`."""
+        """Return by how many open arms the limit is exceeded, as a share of `size`."""
         return float(self.open[:size].sum() - self.allowed(size, error)) / size

@@ -1,7 +1,7 @@
 """Statistics of all tried arms, as columns.
 
-With a million arms tried, a Python loop over all of them would be too slow. `TriedArms.update` is
-given the arms that have changed, and processes only these.
+A Python loop over a million arms would be too slow, so `TriedArms.update` is given only the arms
+that have changed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from manyarms.inference.facts import Facts
 from manyarms.inference.reported import reward_warnings
 from manyarms.protocol.recommend import KEEP_ERROR, lower_confidence_bound
 
-ERROR = 0.05  # of all intervals together
+ERROR = 0.05  # probability that any interval is ever wrong
 _GIVEN = {"asked": np.int64, "told": np.int64, "total": np.float64, "missing": np.int64,
           "retired": np.bool_}  # fmt: skip
 _COLUMNS = {"arm": np.int64, **_GIVEN, "_low": np.float64, "_high": np.float64,
@@ -33,20 +33,20 @@ _COLUMNS = {"arm": np.int64, **_GIVEN, "_low": np.float64, "_high": np.float64,
 
 
 class TriedArms:
-    """The arms of an experiment that were tried, in the order of their first pulls or rewards.
+    """The tried arms of an experiment, in the order of their first pulls or rewards.
 
-    An arm's place in this order decides its share of the error (`spent_error`), so it never
+    An arm's place in this order determines its share of the error (`spent_error`) and never
     changes.
 
     Attributes
     ----------
     facts
-        Facts about the experiment apart from its arms.
+        Facts about the experiment.
     size
         The number of arms tried.
     arm, asked, told, total, missing, retired
-        Columns: the arm's number, its pulls, its rewards (observed ones too) and their sum, its
-        pulls without a reward, and whether it is retired.
+        Columns: the arm's number, its number of pulls, the number (including observed ones) and the
+        sum of its rewards, its number of pulls without a reward, and whether it is retired.
     """
 
     arm: NDArray[np.int64]
@@ -67,7 +67,7 @@ class TriedArms:
         self._highest: int | None = None
         self._zero_or_one = True  # whether all sums of rewards are whole numbers
         self._scale = facts.scale
-        self._room: dict[str, NDArray[np.generic]] = {
+        self._buffers: dict[str, NDArray[np.generic]] = {
             name: np.zeros(0, kind) for name, kind in _COLUMNS.items()
         }
         self._grow([])
@@ -92,11 +92,11 @@ class TriedArms:
 
     def _grow(self, fresh: list[int]) -> None:
         begin, end = self.size, self.size + len(fresh)
-        if end > len(self._room["arm"]):
-            more = max(1024, end, 2 * begin) - len(self._room["arm"])
-            for name, column in self._room.items():
-                self._room[name] = np.concatenate([column, np.zeros(more, column.dtype)])
-        for name, column in self._room.items():
+        if end > len(self._buffers["arm"]):
+            more = max(1024, end, 2 * begin) - len(self._buffers["arm"])
+            for name, column in self._buffers.items():
+                self._buffers[name] = np.concatenate([column, np.zeros(more, column.dtype)])
+        for name, column in self._buffers.items():
             setattr(self, name, column[:end])
         self.arm[begin:] = fresh
         self._low[begin:], self._high[begin:] = self.facts.reward_range or (-math.inf, math.inf)
@@ -114,10 +114,10 @@ class TriedArms:
         return self._places.get(arm)
 
     def intervals(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the columns of lower and upper bounds, valid for all arms at once and at any time.
+        """Return all lower and all upper bounds, valid for all arms at once and at any time.
 
         The error is spent over the arms in the order of their first pulls, because the arm that
-        looks best was chosen among all of them.
+        looks best is chosen among all of them.
         """
         if self._intervals_due:
             places = np.flatnonzero(self._stale & (self.told > 0))
@@ -128,7 +128,7 @@ class TriedArms:
     def intervals_at(
         self, places: NDArray[np.int64], error: float
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the intervals of arms with rewards, for an error of all arms together."""
+        """Return the intervals of arms with rewards; `error` is that of all arms together."""
         return uniform_interval(
             self.told[places],
             self.total[places],
@@ -156,7 +156,7 @@ class TriedArms:
         return [self.at(place) for place in range(self.size)]
 
     def top(self, k: int) -> list[ArmEstimate]:
-        """Return the recommended arm and the next best by lower bound; `k` in all."""
+        """Return the recommended arm and the others with the largest lower bounds, `k` in all."""
         return [self.at(place) for place in self.best(k)]
 
     @property
@@ -184,7 +184,7 @@ class TriedArms:
         """Return the place of the largest lower bound."""
         present = self.present
         best, highest = None, -math.inf
-        for place in self._worth_a_look(present) if present.any() else ():
+        for place in self._candidates(present) if present.any() else ():
             lower = lower_confidence_bound(
                 int(self.told[place]), float(self.total[place]), self._scale, highest
             )
@@ -192,7 +192,7 @@ class TriedArms:
                 best, highest = place, lower
         return best
 
-    def _worth_a_look(self, present: NDArray[np.bool_]) -> list[int]:
+    def _candidates(self, present: NDArray[np.bool_]) -> list[int]:
         """Return the places that can have the largest lower bound; of equal arms, the first."""
         scale, told, total = self._scale, self.told, self.total
         reward = total - scale.low * told if scale.low else total
@@ -202,25 +202,23 @@ class TriedArms:
         )
         # if all rewards are the smallest possible, the first arm is recommended
         near = np.append(int(np.argmax(present)), self._may_exceed(present, bar))
-        order = np.lexsort((total[near], told[near]))  # equal ones stay in their order
+        order = np.lexsort((total[near], told[near]))  # stable: equal arms keep their order
         pairs = np.column_stack((told[near], total[near]))[order]
         differ = np.any(pairs[1:] != pairs[:-1], axis=1)
         first: list[int] = near[np.sort(order[np.append(True, differ)])].tolist()
         return first
 
     def _may_exceed(self, present: NDArray[np.bool_], bar: float) -> NDArray[np.int64]:
-        """Return the places that can have a lower bound of `bar` or more, and some others.
+        """Return a superset of the places with a lower bound of `bar` or more.
 
-        If the lower bound is above `bar`, the rewards are likelier by a factor of 1 over the error
-        under their own mean than under `bar`.
+        If the lower bound is above `bar`, the likelihood ratio of the observed mean against `bar`
+        is at least 1 over the error.
         """
         scale, least = self._scale, -math.log(KEEP_ERROR) - 1e-6
         mean = (bar - scale.low) / scale.width if scale.width else 0.0
         enough = 1
         if 0.0 < mean < 1.0:
-            enough = math.ceil(
-                least / -math.log(mean)
-            )  # with fewer, not even rewards of 1 are enough
+            enough = math.ceil(least / -math.log(mean))  # if all rewards are the largest possible
         near = []
         for part in in_blocks(self.size):
             places = part.start + np.flatnonzero(present[part] & (self.told[part] >= enough))
@@ -246,7 +244,7 @@ class TriedArms:
     def _leaders(self, k: int) -> list[int]:
         """Return the places of the `k` largest lower bounds; of equal ones, the arm tried first.
 
-        Arms are tried in random order, so this favours none.
+        Arms are tried in random order, so ties are broken at random.
         """
         lows = np.where(self.present, self.intervals()[0], -math.inf)
         there = min(k, int(self.present.sum()))
@@ -256,7 +254,7 @@ class TriedArms:
         return order
 
     def order(self, sort: str) -> NDArray[np.int64]:
-        """Return all places, the largest first; arms without rewards come last."""
+        """Return all places sorted by a column, the largest first."""
         known = self.told > 0
         if sort == "low":
             keys = np.where(known, self.intervals()[0], -math.inf)
@@ -267,12 +265,12 @@ class TriedArms:
         return np.argsort(-keys, kind="stable")
 
     def rivals(self, place: int) -> int:
-        """Return how many other arms have an upper bound above the lower bound of this one."""
+        """Return how many other arms in play have an upper bound above this arm's lower bound."""
         low, high = self.intervals()
         return int((high[self.present] > low[place]).sum()) - 1
 
     def progress(self, stage: str) -> Progress:
-        """Return the progress of the experiment; `stage` is the policy's text about its stage."""
+        """Return the progress of the experiment; `stage` is what the policy is doing, as text."""
         facts, control, reward = self.facts, self.facts.control, self.facts.earned
         return Progress(
             pulls=facts.pulls,

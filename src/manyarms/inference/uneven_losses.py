@@ -1,16 +1,16 @@
-r"""Find arms whose pulls are abandoned more or less often than those of all others.
+r"""Find arms whose pulls are abandoned more or less often than those of the other arms.
 
 A verdict is valid only if the loss of a reward does not depend on the reward. This cannot be
-observed, but one sign of a problem can: the share of abandoned pulls differs between arms. If the
-share is p for every pull of every arm, then for each arm
+observed, but one sign of a problem can: the share of abandoned pulls differs between arms. If every
+pull of every arm is abandoned with probability p, then for each arm
 
 .. math::
     E = \frac{\int q^{A} (1 - q)^{N - A} \, d\pi(q) \int r^{B} (1 - r)^{R - B} \, d\pi(r)}
              {\max_p \; p^{A + B} (1 - p)^{N + R - A - B}}
 
 is at most a martingale that begins at 1. Here A of the arm's N pulls were abandoned, and B of the R
-pulls of other arms. Both integrals are over Jeffreys' Beta(1/2, 1/2). By Ville's inequality E
-exceeds 1/e at any time with probability e at most, whatever the policy does. The error is shared
+pulls of other arms. Both integrals are over Jeffreys' Beta(1/2, 1/2). By Ville's inequality the
+probability that E ever exceeds 1/e is at most e, whatever the policy does. The error is shared
 among the arms like that of their intervals (`spent_error`). A pending pull can still be abandoned
 or get a reward; the case that makes E smallest is used.
 """
@@ -28,8 +28,8 @@ from manyarms.inference.confidence_sequences import log_gamma, spent_error
 from manyarms.inference.facts import CONTROL
 from manyarms.inference.tried_arms import TriedArms
 
-ERROR = 0.01  # the probability of any false alarm, ever
-_MOST = 3  # arms that are named
+ERROR = 0.01  # the probability that there is ever a false alarm
+_MOST = 3  # arms that are reported
 _TINY = 1e-300
 
 Numbers = NDArray[Any]
@@ -41,7 +41,7 @@ class Loss(NamedTuple):
     arm: int
     abandoned: int
     pulls: int
-    others: float  # the share of all other arms
+    others: float  # the share of the other arms' pulls
 
 
 class _Counts(NamedTuple):
@@ -54,8 +54,8 @@ class _Counts(NamedTuple):
 def uneven_losses(tried: TriedArms, pending: Mapping[int, int]) -> list[Loss]:
     """Return the arms whose share of abandoned pulls differs by more than chance, clearest first.
 
-    Each is compared with the arms that come after it. `pending` has the number of pending pulls of
-    each arm.
+    Arms that were found are left out of the comparisons that follow. `pending` has the number of
+    pending pulls of each arm.
     """
     counts, found = _counts(tried, pending), list[Loss]()
     while counts.gone.any() and len(found) < _MOST:
@@ -71,11 +71,11 @@ def uneven_losses(tried: TriedArms, pending: Mapping[int, int]) -> list[Loss]:
 
 
 def _clearest(counts: _Counts) -> int | None:
-    """Return the place of the arm that differs most from the others; None if it could be chance."""
+    """Return the place of the arm that differs most from the others; None if by chance."""
     least, most = counts.gone, counts.gone + counts.pending
     others = counts.pulls.sum() - counts.pulls
     fewest, largest = least.sum() - least, most.sum() - most  # of the others
-    here = _worth_a_look(counts.pulls, least, most, fewest, largest, others)
+    here = _candidates(counts.pulls, least, most, fewest, largest, others)
     least, most, fewest, largest, pulls, pulls_there = (
         column[here].astype(np.float64)
         for column in (least, most, fewest, largest, counts.pulls, others)
@@ -94,7 +94,7 @@ def _clearest(counts: _Counts) -> int | None:
     return int(here[able[np.argmax(beyond)]])
 
 
-def _worth_a_look(
+def _candidates(
     pulls: Numbers,
     least: Numbers,
     most: Numbers,
@@ -102,9 +102,10 @@ def _worth_a_look(
     largest: Numbers,
     others: Numbers,
 ) -> Numbers:
-    """Return the places of arms with enough pulls for an alarm, without computing a logarithm each.
+    """Return a superset of the places of arms that can raise an alarm.
 
     With the share r of the others, log E is at most A log(1/r) + (N - A) log(1/(1 - r)).
+    No logarithm is computed for each arm.
     """
     there = (pulls > 0) & (others > 0)
     if not there.any():
@@ -117,7 +118,7 @@ def _worth_a_look(
 
 
 def _counts(tried: TriedArms, pending: Mapping[int, int]) -> _Counts:
-    """Return the pulls of each arm by their outcome; a control comes first."""
+    """Return the pulls of each arm by outcome; the control, if there is one, comes first."""
     arm, pulls = tried.arm.copy(), tried.asked.copy()
     waiting = np.zeros(tried.size, np.int64)
     known = {number: count for number, count in pending.items() if number != CONTROL}
@@ -133,7 +134,7 @@ def _counts(tried: TriedArms, pending: Mapping[int, int]) -> _Counts:
 
 
 def _most_likely(lost: Numbers, pulls: Numbers) -> Numbers:
-    """Return the log-likelihood at the most likely share."""
+    """Return the largest log-likelihood of any share."""
     return _x_log_x(lost) + _x_log_x(pulls - lost) - _x_log_x(pulls)
 
 

@@ -1,21 +1,21 @@
 """Compare the recommended arm with the control: confidence intervals that are valid at any time.
 
-Let C be the mixture of likelihood ratios of the control's rewards at its true mean, and A_k that of
-the k-th arm in the order of first pulls (`uniform_interval` has the formula). Each is a
-supermartingale that begins at 1, whatever the policy does; a reward changes one of them only. So
+C is the mixture of likelihood ratios of the control's rewards at its true mean, and A_k that of the
+k-th arm in the order of first pulls (`uniform_interval` has the formula). Each is a supermartingale
+that begins at 1, whatever the policy does. A reward changes only one of them. So
 
     C / 2 + (1 + C) / 4 sum_k w_k A_k,   w_k = 6 / (pi k)^2,
 
-is a supermartingale, too. With probability 1 - delta it stays below 1/delta for ever. All terms are
-positive. So for every arm k and at all times
+is a supermartingale, too. With probability 1 - delta it is below 1/delta at all times. All terms
+are positive. So for every arm k and at all times
 
     C / 2 + (1 + C) / 4 w_k A_k < 1/delta,
 
 also for the arm that was chosen because it looks best. The intervals consist of all differences,
-and of all ratios, of pairs of means for which this holds. The terms with C or A_k alone keep each
-mean near its own rewards; the one with C does so for any number of arms. The product rules out that
-both means are at their worst ends at once. So the intervals are narrower than those obtained by
-subtracting one confidence interval from another.
+and of all ratios, of pairs of means for which this holds. The terms with C or A_k alone bound each
+mean by its own rewards; the one with C does so independently of the number of arms. The product
+rules out that both means are at their worst ends at once. So the intervals are narrower than those
+obtained by subtracting one confidence interval from another.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ from manyarms.inference.estimates import count, mean_text
 from manyarms.inference.facts import Facts
 from manyarms.inference.tried_arms import TriedArms
 
-_GRID = 128  # means of the arm in a search, which is then refined around the best one
-_ROUNDS = 6
+_GRID = 128  # means of the arm in one round of a search
+_ROUNDS = 6  # each searches around the best mean of the one before
 
 
 @dataclass(frozen=True)
@@ -54,12 +54,13 @@ class Uplift(Tabular):
     mean, control_mean
         The means of their rewards.
     difference, interval
-        The difference of these, and the confidence interval for that of the true means. With
-        probability `confidence`, all intervals that are ever shown are right, however often you
-        look, and although the arm was chosen because it looks best.
+        `mean - control_mean`, and the confidence interval for the difference of the true means.
+        With probability `confidence`, all intervals that are ever shown are right, however often
+        you look, and even though the arm was chosen because it looks best.
     ratio, ratio_interval
-        `mean / control_mean`, and its confidence interval; both intervals hold together. The ratio
-        is NaN if the control has earned nothing. If rewards can be negative, there is neither.
+        `mean / control_mean`, and the confidence interval for the ratio of the true means. Both
+        intervals hold together. The ratio is NaN if the control has earned nothing. If rewards can
+        be negative, the ratio is NaN and its interval is infinite.
     told, control_told
         The numbers of their rewards.
     confidence
@@ -67,8 +68,8 @@ class Uplift(Tabular):
     rate
         Whether means are rates, which are shown in percent.
     missing
-        A text that says why there is nothing to compare yet; else empty. Then numbers are NaN or
-        infinite.
+        A text that says why there is nothing to compare yet, and otherwise empty. If there is
+        nothing to compare, means are NaN and intervals infinite.
 
     Examples
     --------
@@ -154,7 +155,7 @@ class Uplift(Tabular):
 
 
 def signed(value: float) -> str:
-    """Return a number with three digits and its sign.
+    """Return a number with its sign and three significant digits.
 
     >>> signed(12.44), signed(-0.5), signed(0.0)
     ('+12.4', '−0.5', '0')
@@ -187,7 +188,7 @@ def no_rewards(facts: Facts) -> str:
 
 
 def uplift_of(tried: TriedArms, confidence: float) -> Uplift:
-    """Compare the recommended arm with the control; `missing` says why if that is not possible."""
+    """Compare the recommended arm with the control, if possible."""
     facts, best = tried.facts, tried.kept()
     if missing := why_no_uplift(facts, best):
         control = facts.control
@@ -227,7 +228,7 @@ def uplift_of(tried: TriedArms, confidence: float) -> Uplift:
 def nothing_to_compare(
     control: str | int | None, control_told: int, confidence: float, missing: str
 ) -> Uplift:
-    """Return an uplift without a comparison."""
+    """Return an uplift that says why there is no comparison."""
     anything = (-math.inf, math.inf)
     return Uplift(
         arm=None,
@@ -267,31 +268,31 @@ def compare(
     own = log_evidence(*control, control[1] / control[0], bounds=bounds, sigma=sigma)
     least = math.exp(float(own))  # the smallest value of C
 
-    def todays(means: Numbers) -> tuple[Numbers, Numbers]:
+    def control_means(means: Numbers) -> tuple[Numbers, Numbers]:
         """Return the range of the control's means that are possible for each mean of the arm.
 
-        Where there are none, the range is from infinity to minus infinity.
+        If none is possible, the range is from infinity to minus infinity.
         """
         evidence = log_evidence(*arm, means, bounds=bounds, sigma=sigma)
-        weighed = weight * np.exp(np.minimum(evidence, 700.0))
-        left = (most - weighed) / (2.0 + weighed)
-        there = left > least
+        weighted = weight * np.exp(np.minimum(evidence, 700.0))
+        left = (most - weighted) / (2.0 + weighted)
+        possible = left > least
         count, total = (np.full(means.shape, float(number)) for number in control)
-        errors = 1.0 / np.where(there, left, most)
+        errors = 1.0 / np.where(possible, left, most)
         low, high = uniform_interval(count, total, bounds=bounds, sigma=sigma, error=errors)
-        return np.where(there, low, np.inf), np.where(there, high, -np.inf)
+        return np.where(possible, low, np.inf), np.where(possible, high, -np.inf)
 
-    # means of the arm that are possible if the control has its observed mean; no others ever are
+    # the means of the arm that are possible if the control has its observed mean: the widest range
     widest = weight * (1.0 + least) / (most - 2.0 * least)
     ends = uniform_interval(*arm, bounds=bounds, sigma=sigma, error=widest)
 
     def largest(value: Callable[[Numbers, Numbers, Numbers], Numbers]) -> float:
-        """Return the maximum of a function with a single peak, on finer and finer grids."""
+        """Return the maximum of a unimodal function, on successively finer grids."""
         begin, end, found = float(ends[0]), float(ends[1]), -math.inf
         for _ in range(_ROUNDS):
             means = np.linspace(begin, end, _GRID)
             with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-                values = value(means, *todays(means))
+                values = value(means, *control_means(means))
             at = int(np.argmax(values))
             found = max(found, float(values[at]))
             begin, end = float(means[max(0, at - 1)]), float(means[min(_GRID - 1, at + 1)])

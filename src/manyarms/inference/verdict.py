@@ -1,51 +1,52 @@
 r"""Decide whether an experiment can stop, with a guarantee that holds at any time.
 
-*A target.* The k-th arm tried is chosen before any of its rewards is known. So the probability that
-its own confidence interval is ever wrong is at most delta_k. The delta_k sum to delta. So with
+The recommended arm is called x, and delta is 1 - `confidence`.
+
+*With a target.* The k-th arm tried is chosen before any of its rewards is known. So the probability
+that its own confidence interval is ever wrong is at most delta_k. The delta_k sum to delta. So with
 probability 1 - delta no interval of any arm is ever wrong, not even that of an arm that was chosen
-for its interval. If the lower bound of x is above a number, so is its mean. If the lower bound of x
-is above the upper bound of another arm, then the mean of x is above the mean of that arm. For a
-control, `inference.uplift` has an interval of the difference.
+because of its interval. If the lower bound of x is above a number, so is its mean. If the lower
+bound of x is above the upper bound of another arm, then the mean of x is above the mean of that
+arm. For a control, `inference.uplift` has an interval of the difference.
 
-*The best.* Let N be the number of initial arms, m = floor(q N) + 1, and c_q the mean of the m-th
-best. This is the best arm if the top q are left aside. Arm x is good enough if its mean is at least
-c_q - epsilon, or (1 - epsilon) c_q where epsilon is a share. A fifth of the error delta is spent on
-confidence intervals, and the rest on the sample.
+*Without a target.* There are N initial arms, and n arms in play. The top q (`quantile`) of the arms
+are left aside: c_q is the mean of the m-th best initial arm, with m = floor(q N) + 1. Arm x is good
+enough if its mean is at least c_q - epsilon, or (1 - epsilon) c_q if epsilon is a share. A fifth of
+the error delta is spent on confidence intervals, and the rest on the sample.
 
-*Intervals.* With probability 1 - delta/5 no lower bound of any arm is ever wrong. Let L be the
-lower bound of x, and c = L + epsilon, or L / (1 - epsilon). If x is not good enough, c is below
-c_q.
+*Intervals.* With probability 1 - delta/5 no lower bound of any arm is ever wrong. L is the lower
+bound of x, and c = L + epsilon, or L / (1 - epsilon). If x is not good enough, c is below c_q.
 
-*The sample.* Fresh arms are drawn at random. Let u be the number of initial arms that could not be
-drawn at random: they were retired before they had a reward, or they were observed first. If U of
-the m best were drawn before, the next draw is one of the m best with probability (m - u - U)/N or
-more.
+*The sample.* Fresh arms are drawn at random. Of the initial arms, u could not be drawn at random:
+they were retired before they had a reward, or they were observed first. If U of the m best were
+drawn before, the next draw is one of the m best with probability (m - u - U)/N or more.
 
 An arm is *open* at c until its own rewards are evidence against a mean of c by a factor of 1/a
-(`evidence_below`). An arm of mean c_q or more stays open at c_q for ever with probability 1 - a or
-more, whatever the policy does. So the probability that U or fewer of the first k arms are open at
-c_q is at most that of U successes or fewer in k trials of probability (1 - a) (m - u - U)/N. An arm
-that is open at c_q is open at every c below c_q. So if x is not good enough, few open arms are
-unlikely. If few arms are open, the verdict is "stop".
+(`evidence_below`), for a fixed a. An arm of mean c_q or more is always open at c_q with probability
+1 - a or more, whatever the policy does. So the probability that U or fewer of the first k arms are
+open at c_q is at most that of U successes or fewer in k trials of probability
+(1 - a) (m - u - U)/N. An arm that is open at c_q is open at every c below c_q. So if x is not good
+enough, it is unlikely that few arms are open. If few arms are open, the verdict is "stop".
 
 Two values of a share the error: 1/2, for policies that pull an arm until it is clear whether it is
-good, and 3/4, for policies that drop most arms at once. An arm that was drawn and has no reward is
-open. It keeps its place in the sample, also in later seasons, because the rewards of the best arms
-may be the ones that come late.
+good, and 3/4, for policies that drop most arms early. An arm that was drawn and has no reward is
+open. It stays in the sample, also in later seasons, because the rewards of the best arms may be the
+ones that come late.
 
 *Arms that were added later* are never in the sample. For a statement about the arms in play, each
-added arm counts as better than x unless its upper bound is at most c. For each added arm that
-counts as better, one initial arm less may be better than x. So their number is added to u. If that
-is too many, the statement is about the initial arms.
+added arm counts as better than x unless its upper bound is at most c. Each that counts as better
+reduces the number of initial arms that may be better by one, so it is added to u; the increase of
+floor(q n) is subtracted. If too many arms are open for this u, the statement is about the initial
+arms.
 
 *Any time.* Intervals and evidence hold at all times at once. The sample is tested at the sizes k_0,
 1.5 k_0, … only. Its error is spent over these sizes, and over u, rounded up to 0, 1, 3, 7, ….
 
-*Without a sample.* If all but floor(q n) of the n arms in play have an upper bound of at most c,
-then x is good enough, however the arms were chosen. The upper bounds are those that hold for all
-arms at once. This is the only way if no sample of N arms can be large enough for q and delta, or if
-the policy is not known to draw arms at random. Then all of delta is spent on intervals. Whether
-this is so does not change during an experiment.
+*Without a sample.* If all but floor(q n) of the arms in play have an upper bound of at most c, then
+x is good enough, however the arms were chosen. The upper bounds are those that hold for all arms at
+once. This is the only way if no sample of N arms can be large enough for q and delta, or if the
+policy is not known to draw arms at random. Then all of delta is spent on intervals. Whether a
+sample is used does not change during an experiment.
 """
 
 from __future__ import annotations
@@ -78,7 +79,7 @@ NO_ARMS = "there are no arms yet."
 
 @dataclass(frozen=True)
 class StopVerdict:
-    """Whether the recommended arm is good enough to stop, and what is known about it.
+    """Whether to stop and deploy the recommended arm, and why.
 
     Attributes
     ----------
@@ -92,22 +93,24 @@ class StopVerdict:
     outcome
         "stop": the arm is good enough.
         "go on": this is not shown yet.
-        "too early to say": the arm's true mean could still be half of its observed mean.
+        "too early to say": no arm in play has a reward, or the arm's true mean could still be half
+        of its observed mean.
         "nothing earned": there are 100 rewards or more, and all are the smallest possible.
-        "settled": the policy pulls almost only this arm, so more pulls will not lead to "stop".
+        "settled": the policy pulls almost only this arm. If it continues to, more pulls will not
+        lead to "stop".
         "out of pulls": all pulls of the horizon are made, without a "stop".
-        "stopped": the experiment of a service was stopped.
+        "stopped": the experiment was stopped (only in the service).
     epsilon, quantile, confidence, target, margin
-        What was asked; a share is written as "10%".
+        The question; a share is written as "10%".
     lower_bound
         The lower bound of the arm's mean. It holds with probability `confidence`, for all arms at
         once and at any time. At 95 % it is the one that `recommend()` shows.
     tried, beaten
-        The number of arms with a reward; and how many of them, this one among them, are shown to be
-        at most `epsilon` better.
+        The number of arms with a reward; and how many arms, including this one, are shown to be at
+        most `epsilon` better.
     met, unsettled
-        The number of arms that the policy drew at random; and how many of these, without this one,
-        could still be more than `epsilon` better.
+        The number of arms that the policy drew at random; and how many of these could still be more
+        than `epsilon` better.
     n_arms, at_first
         The number of arms that the verdict covers; and whether these are the initial arms only,
         because arms were added or retired.
@@ -118,9 +121,8 @@ class StopVerdict:
         Texts: what more pulls will do, what is missing, what to do next, and what is known about
         the arm's mean. Each may be empty.
     warning
-        A text if the rewards look wrong: so many pulls have none that `stop` could be wrong, or
-        only the best rewards seem to be reported, or late rewards differ from early ones. Else
-        empty.
+        A text if so many rewards are missing that "stop" could be wrong, if only the best rewards
+        seem to be reported, or if the mean reward depends on the delay. Otherwise empty.
     rate
         Whether means are rates, which are shown in percent.
 
@@ -209,7 +211,7 @@ class StopVerdict:
 
     @property
     def goal(self) -> str:
-        """What must be shown of the arm for a verdict of "stop"."""
+        """What must be shown about the arm for a verdict of "stop"."""
         if self.target is None:
             if isinstance(self.epsilon, str):
                 return f"it is at most {self._much(self.epsilon)} worse than {self._rivals}"
@@ -225,7 +227,7 @@ class StopVerdict:
 
     @property
     def _doubt(self) -> str:
-        """What is not ruled out as long as the goal is not shown."""
+        """What is not ruled out if the goal is not shown."""
         if self.target is None:
             much = self._much(self.epsilon)
             if isinstance(self.epsilon, str):
@@ -263,7 +265,7 @@ class StopVerdict:
 
     @property
     def _rivals(self) -> str:
-        """The arms that the arm is compared with."""
+        """The arms with which the arm is compared."""
         if self.n_arms == 1:
             return "the only arm"
         arms = f"{self.n_arms} {'initial ' if self.at_first else ''}arms"
@@ -272,7 +274,6 @@ class StopVerdict:
         return f"the best arm, leaving aside the top {100 * self.quantile:g} % of the {arms}"
 
     def _repr_html_(self) -> str:
-        """Return what a notebook shows."""
         rest = "<br/>".join(map(escape, self.why.split("\n")))
         return f"<div><b>{escape(self.headline)}</b><br/>{rest}</div>"
 
@@ -284,12 +285,12 @@ def give_verdict(
     stopped: bool = False,
     steps: NextSteps = HANDLE,
 ) -> StopVerdict:
-    """Return whether the recommended arm is good enough.
+    """Return the verdict on the recommended arm.
 
     Parameters
     ----------
     tried, question
-        What is known, and what is asked.
+        The statistics of the arms, and the question.
     stopped
         Whether the experiment was stopped.
     steps

@@ -1,4 +1,4 @@
-"""Caption contests: real means, from votes on captions of cartoons, and a stand-in for them."""
+"""Caption contests: means from votes on captions of cartoons, and a synthetic stand-in."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 _COUNTS = ("votes", "not_funny", "somewhat_funny", "funny")
 _DIGITS = 15
 _WHOLE_NUMBER = re.compile(rf"\s*([0-9]{{1,{_DIGITS}}})(?:\.0*)?\s*")
-_CUT = "The file may be cut short: get it again."
+_CUT = "The file may be truncated. Download it again."
 
 # Approximate quantiles of the 9971 smaller means of contest 652, at these levels, in thousandths.
 _LEVELS = (0, 0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 0.999, 1)
@@ -46,9 +46,9 @@ class Contest:
     path, sha256
         The file, and its checksum.
     unrated
-        The number of captions left out, because they got no votes.
+        The number of captions left out because they have no votes.
     captions
-        The texts, without blanks around them. They may be empty, repeat, and have several lines.
+        The texts, without surrounding blanks. They may be empty, repeated, or have several lines.
     votes, not_funny, somewhat_funny, funny
         The counts, one for each caption.
     """
@@ -64,7 +64,7 @@ class Contest:
 
     @property
     def shares(self) -> Floats:
-        """For each caption, the share p of votes that found it somewhat funny or funny."""
+        """The share p of votes that found a caption somewhat funny or funny, for each caption."""
         return np.asarray((self.somewhat_funny + self.funny) / self.votes, dtype=np.float64)
 
     def means(self, *, threshold: float | None = 0.8, scaled: bool = True) -> Floats:
@@ -83,11 +83,11 @@ class Contest:
         return means
 
     def funniest(self, count: int = 10) -> list[int]:
-        """Return the arms of the largest shares, the best first."""
+        """Return the arms with the largest shares, best first."""
         return [int(arm) for arm in np.argsort(-self.shares, kind="stable")[:count]]
 
     def info(self) -> dict[str, Any]:
-        """Return a few numbers about the file, such as its defects."""
+        """Return facts about the file, such as the number of votes and of defects."""
         best = self.funniest(1)[0]
         counted = self.not_funny + self.somewhat_funny + self.funny
         return {
@@ -119,18 +119,17 @@ def captions(
     r"""Make an instance of a caption contest: each caption is an arm.
 
     The mean of a caption is its share p = (somewhat_funny + funny) / votes, divided by the largest
-    p. Means of at least `threshold` become 1. Contest 652 is the one of the paper's Figure 3.
+    p. Means of at least `threshold` become 1. Contest 652 is that of the paper's Figure 3.
 
     Published files have defects. The formula stays the same:
 
     - *Counts that do not add up to the votes* (201 captions in three of ten files, by 1 to 4): p is
-      still divided by `votes`. So the missing votes count as not funny, which most of them were, by
-      the column `mean`. No caption crosses 0.8, and no mean changes by more than 0.015. More funny
-      votes than votes are an error, because that p could set the scale for all.
-    - *No votes*: the caption is left out. Nothing is known about its mean.
+      still divided by `votes`. So the missing votes count as not funny; the column `mean` shows
+      that most of them were. No caption crosses 0.8, and no mean changes by more than 0.015. More
+      funny votes than votes are an error, because all means are divided by the largest p.
+    - *No votes*: the caption is left out, because nothing is known about its mean.
     - *Repeated captions* are separate arms: they were voted on separately, with other counts.
-    - *Empty captions* are arms like others, and so are captions with quotes, commas or line breaks.
-      The text does not matter.
+    - *Empty captions* are ordinary arms, and so are captions with quotes, commas or line breaks.
 
     Parameters
     ----------
@@ -138,10 +137,10 @@ def captions(
         The path of a contest file, or a contest such as 652 or "652_lil-KLUCB": see
         `find_contest`, which can also download it.
     threshold
-        The mean, in (0, 1], from which on an arm counts as best; None leaves all means as they are.
+        Means of at least this, in (0, 1], become 1 (default: 0.8). None leaves them unchanged.
     scaled
-        Whether to divide by the largest share (default: True). If not, means are the shares as
-        voted, without a threshold, and the best mean is below 1.
+        Whether to divide by the largest share (default: True). If False, means are the shares as
+        voted, `threshold` is ignored, and the best mean is below 1.
     rewards, epsilon
         As for `grouped`.
 
@@ -165,9 +164,9 @@ def captions(
 
 
 def contest_652() -> Instance:
-    """Return the paper's contest 652 if its file is on this machine, else the stand-in.
+    """Return the paper's contest 652 if its file is on this machine, else a stand-in.
 
-    The label says which one it is. Nothing is downloaded; see `find_contest`.
+    The label says which of the two it is. Nothing is downloaded; see `find_contest`.
 
     >>> contest_652().n_arms
     10025
@@ -180,10 +179,10 @@ def contest_652() -> Instance:
 
 
 def stand_in_652() -> Instance:
-    """Return a stand-in for contest 652: as many arms, with similar means, but made without data.
+    """Return a synthetic stand-in for contest 652: as many arms, with similar means.
 
-    54 arms have mean 1; the means of 9971 others follow a table of quantiles. The label says that
-    results on it are not results on contest 652.
+    54 arms have mean 1; the means of the 9971 others follow a table of quantiles. Results on it are
+    not results on contest 652, so its label says that it is a stand-in.
 
     >>> stand_in_652().label
     'stand-in for contest 652 (n=10025, m=54)'
@@ -204,16 +203,14 @@ def read_contest(contest: ContestName) -> Contest:
     path = find_contest(contest)
     try:
         raw = path.read_bytes()
-        text = raw.decode(
-            "utf-8-sig"
-        )  # spreadsheets write a byte order mark before the first column
+        text = raw.decode("utf-8-sig")  # spreadsheets write a byte order mark
     except OSError as error:
         raise _wrong(path, "readable", error.strerror) from error
     except UnicodeDecodeError:
         text = "\0"
     if "\0" in text or not text.strip():
         raise _wrong(path, "CSV text in UTF-8", "binary data" if text.strip() else "an empty file")
-    del text  # it may be large, and only the bytes are needed
+    del text  # saves memory: only the bytes are needed from here on
     texts, counts = _read_table(path, raw)
     rated = counts[0] > 0
     if not rated.any():
@@ -225,7 +222,7 @@ def read_contest(contest: ContestName) -> Contest:
 
 
 def _read_table(path: Path, raw: bytes) -> tuple[list[str], Counts]:
-    """Return the captions, and their counts, in the order of `_COUNTS`."""
+    """Return the captions and their counts, which are in the order of `_COUNTS`."""
     lines = io.TextIOWrapper(io.BytesIO(raw), "utf-8-sig", newline="")
     rows = _rows(path, csv.reader(lines, strict=True))
     _, header = next(rows, (1, []))
@@ -245,7 +242,7 @@ def _read_table(path: Path, raw: bytes) -> tuple[list[str], Counts]:
         captions.append(row[places["caption"]].strip())
         votes, not_funny, somewhat, funny = _counts(cells_of(row), line, path)
         if somewhat + funny > votes:
-            rule = f"at least the {somewhat + funny} of somewhat_funny and funny"
+            rule = f"at least somewhat_funny + funny = {somewhat + funny}"
             raise _wrong(f"`votes` on line {line} of {path}", rule, votes)
         counts.extend((votes, not_funny, somewhat, funny))
     return captions, np.array(counts, np.int64).reshape(-1, len(_COUNTS)).T
@@ -260,13 +257,13 @@ def _rows(path: Path, reader: Any) -> Iterator[tuple[int, list[str]]]:
                 yield line, row
             line = reader.line_num + 1
     except csv.Error as error:
-        raise _wrong(f"What begins on line {line} of {path}", "whole", error, _CUT) from error
+        raise _wrong(f"The row at line {line} of {path}", "valid CSV", error, _CUT) from error
 
 
 def _counts(cells: tuple[str, ...], line: int, path: Path) -> list[int]:
     digits = "".join(cells)
     if digits.isascii() and digits.isdigit() and len(digits) <= _DIGITS and all(cells):
-        return [int(cell) for cell in cells]  # nearly always: a file may have millions of rows
+        return [int(cell) for cell in cells]  # fast, because a file may have millions of rows
     counts = []
     for name, cell in zip(_COUNTS, cells, strict=True):
         number = _WHOLE_NUMBER.fullmatch(cell)

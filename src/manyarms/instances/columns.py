@@ -14,7 +14,7 @@ from manyarms.errors import ParameterError
 
 
 def split_place(place: str | os.PathLike[str]) -> tuple[Path, str]:
-    """Return the file and the words after its colon, "" if there are none.
+    """Split "FILE:COLUMNS" at the colon; the second part is "" if there is none.
 
     >>> split_place("arms.csv:clicks/impressions")[1]
     'clicks/impressions'
@@ -25,14 +25,14 @@ def split_place(place: str | os.PathLike[str]) -> tuple[Path, str]:
 
 
 def read_columns(parameter: str, file: Path) -> dict[str, Any]:
-    """Return the columns of a CSV or Parquet file by name, or raise with the parameter's name."""
+    """Return the columns of a CSV or Parquet file by name; errors name the parameter."""
     arrow = need_pyarrow()
     parquet = file.suffix in (".parquet", ".pq")
     try:
         table = (arrow.parquet.read_table if parquet else arrow.csv.read_csv)(file)
         return dict(zip(table.column_names, table.columns, strict=True))
     except (OSError, ValueError) as error:  # pyarrow's own errors are among these
-        why = "there is none" if isinstance(error, FileNotFoundError) else str(error)
+        why = "it does not exist" if isinstance(error, FileNotFoundError) else str(error)
         raise ParameterError(
             f"`{parameter}` must name a CSV or Parquet file, got {str(file)!r}: {why.rstrip('.')}.",
             parameter=parameter,
@@ -42,7 +42,7 @@ def read_columns(parameter: str, file: Path) -> dict[str, Any]:
 def numbers_at(parameter: str, place: str | os.PathLike[str], default: str) -> NDArray[np.float64]:
     """Return a column of numbers, or the quotient of two: "FILE", "FILE:COLUMN", "FILE:A/B".
 
-    A column whose own name has a slash is found by that name.
+    A column whose name contains a slash is found by its name.
     """
     file, words = split_place(place)
     columns, words = read_columns(parameter, file), words or default
@@ -86,7 +86,7 @@ def read_numbers(parameter: str, columns: dict[str, Any], name: str) -> NDArray[
 
 
 def _first_text(name: str, column: Any) -> str:
-    """Return the first value that is not a number, and its row."""
+    """Describe the first value that is not a number, and its row."""
     for row, value in enumerate(column.to_pylist()):
         try:
             float(value)

@@ -1,9 +1,9 @@
 """Find contest files, and download one or all of them.
 
-The files belong to the public repository `nextml/caption-contest-data`. They are not part of this
-package, and neither is a list of them: we know the SHA-256 of the paper's contest alone. That of
-any other file is recorded beside it with the first download. The list is downloaded once, at the
-pinned commit, and has Git's checksum of each file.
+The files belong to the public repository `nextml/caption-contest-data`. This package has neither
+the files nor a list of them, only the SHA-256 of the paper's contest. That of any other file is
+recorded beside it when it is first downloaded. The list is downloaded once, at the pinned commit,
+and has Git's checksum of each file.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _SOURCE = f"https://raw.githubusercontent.com/nextml/caption-contest-data/{_COMM
 _LISTING = (
     f"https://api.github.com/repos/nextml/caption-contest-data/contents/summaries?ref={_COMMIT}"
 )
-_MOST_FAILURES = 3  # failed downloads in a row, after which the others would fail, too
+_MOST_FAILURES = 3  # in a row; further downloads would fail, too
 _KNOWN = {"652_lil-KLUCB": "c76e4e251fbb8e9fc0b5f384bdfcaa9b8db9bff584458df023c45e1e56c4f7bd"}
 _MOST_CONTESTS = 10**9
 _NOT_IT = "the download is not the contest file. Try again, or use another network."
@@ -48,20 +48,20 @@ _PUBLISHED = re.compile(r"[0-9]{1,9}(_[A-Za-z0-9_-]+)?")  # also makes URLs and 
 def find_contest(contest: ContestName, *, download: bool = False) -> Path:
     """Return the path of a contest file.
 
-    The contest is searched as a path, then in the folder that the environment variable
+    The contest is looked up as a path, then in the folder that the environment variable
     `MANYARMS_DATA` names, then in the user's cache. If it is not found and `download` is set, it is
     downloaded into the cache.
 
     Parameters
     ----------
     contest
-        A path, or a contest: 652 stands for 652.csv or the one 652_*.csv; "652_lil-KLUCB" and
-        "652_lil-KLUCB.csv" for just that file.
+        A path, or a contest: 652 matches 652.csv or 652_*.csv, if only one such file exists;
+        "652_lil-KLUCB" and "652_lil-KLUCB.csv" match that file only.
     download
         Whether to download a contest that is not found (default: False). This needs pooch, which
         the extra `sim` installs. The file must have the known checksum. If none is known, the
         checksum of the first download is kept beside the file. If a file in the cache has changed
-        since, it is refused, or downloaded again.
+        since, it is downloaded again, or refused without `download`.
 
     Examples
     --------
@@ -75,7 +75,7 @@ def find_contest(contest: ContestName, *, download: bool = False) -> Path:
     name = str(contest)
     path = _match(_data_folder(), name)
     if path is not None:
-        return path  # the user's own folder: its files may be anything
+        return path  # files in the user's own folder are not verified
     path = _match(contest_cache(), name)
     if path is not None:
         wanted = _checksum(path)
@@ -109,11 +109,11 @@ def contest_cache() -> Path:
 
 def _data_folder() -> Path | None:
     folder = os.environ.get("MANYARMS_DATA")
-    return _at_home(folder) if folder else None
+    return _expanded(folder) if folder else None
 
 
-def _at_home(text: str) -> Path:
-    """Return a path, with "~" for the user's home, where there is one."""
+def _expanded(text: str) -> Path:
+    """Return a path, with "~" expanded if the user has a home."""
     with contextlib.suppress(RuntimeError):
         return Path(text).expanduser()
     return Path(text)
@@ -127,7 +127,7 @@ def _explicit_path(contest: Any) -> Path | None:
     text = os.fspath(contest) if isinstance(contest, str | os.PathLike) else None
     if not isinstance(text, str) or not text.strip():
         raise refusal("contest", "a path, or a contest's number or name such as 652", contest)
-    path = _at_home(text)
+    path = _expanded(text)
     with contextlib.suppress(OSError):  # the name is too long for a file
         if path.is_file():
             return path
@@ -146,7 +146,7 @@ def _files(folder: Path | None) -> dict[str, Path]:
 
 
 def _match(folder: Path | None, name: str) -> Path | None:
-    """Return the file in `folder` that `name` stands for; a mere number fits any ending."""
+    """Return the file in `folder` that `name` matches; a number N matches N and N_*."""
     files = _files(folder)
     if not name.isdecimal():
         return files.get(name.removesuffix(".csv"))
@@ -183,7 +183,7 @@ def _is_folder(path: Path) -> bool:
 
 
 def _number(name: str) -> float:
-    """Return the number that a name begins with, for comparing; infinity where there is none."""
+    """Return the number that a name begins with, infinity if there is none."""
     digits = re.match("[0-9]{1,9}(?![0-9])", name)
     return int(digits[0]) if digits else float("inf")
 
@@ -200,7 +200,7 @@ def _record_of(path: Path) -> Path:
 
 
 def _checksum(path: Path) -> str | None:
-    """Return the checksum that a file in the cache must have, None where none is known."""
+    """Return the checksum that a file in the cache must have; None if it is unknown."""
     digits = None
     with contextlib.suppress(OSError, UnicodeDecodeError):
         digits = re.match("[0-9a-f]{64}", _record_of(path).read_text(encoding="ascii"))
@@ -211,13 +211,13 @@ def _download(name: str) -> Path:
     """Download a published contest into the cache: the whole file, verified, or nothing."""
     if not _PUBLISHED.fullmatch(name):
         raise ParameterError(f"`contest` must be a published one such as 652, got {shown(name)}.")
-    if name.isdecimal() and 560 <= _number(name) < 660:  # these are published as 652_lil-KLUCB is
+    if name.isdecimal() and 560 <= _number(name) < 660:  # published as 652_lil-KLUCB is
         name += "_lil-KLUCB"
     target, url = contest_cache() / f"{name}.csv", f"{_SOURCE}/{name}.csv"
     failure = f"{url} could not be downloaded"
     _retrieve(url, target, failure, _checksum(target))
     first_line = target.read_bytes().split(b"\n", 1)[0].strip().split(b",")
-    if not {b"caption", b"votes"} <= set(first_line):  # a login page of the network
+    if not {b"caption", b"votes"} <= set(first_line):  # such as a network's login page
         target.unlink()
         raise DownloadError(f"{failure}: {_NOT_IT}")
     _record_of(target).write_text(f"{_sha256(target)}  {target.name}\n", encoding="ascii")
@@ -225,7 +225,7 @@ def _download(name: str) -> Path:
 
 
 def _retrieve(url: str, target: Path, failure: str, sha256: str | None = None) -> None:
-    """Download a file, unless it is there already with this checksum."""
+    """Download a file, unless it exists with this checksum."""
     pooch = need("pooch", "to download contests")
     log = pooch.get_logger()
     level = log.level
@@ -246,7 +246,7 @@ def _reason(error: Exception) -> str:
         return "there is no such file. Contests before 660 have longer names, such as 559_Random."
     if status is not None:
         return f"the server answered with status {status}. Try again later."
-    if not isinstance(error, OSError):  # pooch raises ValueError where checksums differ
+    if not isinstance(error, OSError):  # pooch raises ValueError if checksums differ
         return _NOT_IT
     if error.filename or error.errno == errno.ENOSPC or isinstance(error, PermissionError):
         return f"{contest_cache()} cannot be written. Set MANYARMS_CACHE to another folder."
@@ -258,11 +258,11 @@ class Outcome(NamedTuple):
 
     name: str
     state: str  # "there", "downloaded", "other" (a file of the user's, not as published), "failed"
-    why: str = ""  # it failed
+    why: str = ""  # the error message, if it failed
 
 
 def published_contests() -> dict[str, str]:
-    """Return the published contests: names, and Git's checksums of their files.
+    """Return the names of the published contests, with Git's checksums of their files.
 
     The list is downloaded once, then read from the cache.
     """
@@ -298,9 +298,9 @@ def _get(name: str, checksum: str, path: Path | None) -> Outcome:
     if path is not None and _git_checksum(path) == checksum:
         return Outcome(name, "there")
     if path is not None and path.parent != contest_cache():
-        return Outcome(name, "other")  # the user's own folder: its files may be anything
+        return Outcome(name, "other")  # files in the user's own folder are not replaced
     try:
-        if path is not None:  # damaged: its recorded checksum may be wrong, too
+        if path is not None:  # damaged; its recorded checksum may be wrong, too
             _remove(path)
         path = find_contest(name, download=True)
         if _git_checksum(path) != checksum:

@@ -21,25 +21,25 @@ from manyarms.theory.hardness import Problem
 
 @dataclass(frozen=True, eq=False)
 class Instance(Tabular):
-    """Arms to play on. Made by `planted`, `grouped`, `from_means` or `reservoir`.
+    """Arms for simulations. Made by `planted`, `grouped`, `from_means` or `reservoir`.
 
     Attributes
     ----------
     label
         A short description.
     n_arms
-        The number of arms; 2^50 stands for infinitely many.
+        The number of arms; 2^50 means infinitely many.
     best_mean
-        μ*: the largest mean, or its supremum where means are drawn.
+        μ*: the largest mean, or the supremum if means are drawn.
     rewards
         The reward model.
     n_best
-        The number of best arms, or None where means are drawn.
+        The number of best arms, or None if means are drawn.
     epsilon
-        An arm counts as best if its mean is within `epsilon` of the best mean; None stands for
+        An arm counts as best if its mean is within `epsilon` of the best mean; None means
         1/sqrt(horizon).
     is_stand_in
-        Whether made-up means stand in for data that are not there.
+        Whether synthetic means replace data that are not available.
     """
 
     label: str
@@ -82,7 +82,7 @@ class Instance(Tabular):
         return self.best_mean - (0.0 if world.family == BETA_MEANS else world.first)
 
     def mean(self, arm: int, *, seed: int = 0, replication: int = 0) -> float:
-        """Return the mean of an arm. If means are drawn, it is that of one replication of one run.
+        """Return the mean of an arm, in this replication of a run with this seed if it is drawn.
 
         >>> import manyarms as ma
         >>> ma.instances.planted(n=10, m=1).mean(0)
@@ -93,7 +93,7 @@ class Instance(Tabular):
         return float(mean_of(self._world, arm, draw(key, MEANS)))
 
     def problem(self, horizon: int) -> Problem:
-        """Return the problem's size, and with it its hardness.
+        """Return the problem's size, from which its hardness follows.
 
         >>> import manyarms as ma
         >>> round(ma.instances.planted(n=20_000, m=132).problem(50_000).alpha, 2)
@@ -101,8 +101,8 @@ class Instance(Tabular):
         """
         if self.n_best is None:
             raise ParameterError(
-                f"The number of best arms of {self.label} must be known for its hardness; here "
-                f"means are drawn. Use Problem.infinite(probability=..., horizon=...)."
+                f"The hardness of {self.label} needs its number of best arms, which is unknown "
+                f"because means are drawn. Use Problem.infinite(probability=..., horizon=...)."
             )
         return Problem(n=self.n_arms, m=self.n_best, horizon=horizon)
 

@@ -42,7 +42,7 @@ def planted(
     rewards: AnyRewards = None,
     epsilon: float = 0.0,
 ) -> Instance:
-    """Plant `m` best arms among `n`; equal parts of the others have the means `others`.
+    """Make an instance of `n` arms, `m` of them best; equal parts of the rest have means `others`.
 
     The paper's experiments plant m = ⌈n / (2 T^alpha)⌉ arms of mean 0.9 among others of 0.1, 0.2,
     0.3, 0.4 and 0.5. No array is made: a billion arms take no more memory than ten.
@@ -154,7 +154,7 @@ def _ends(groups: Sequence[tuple[int, float]]) -> list[int]:
 
 
 def _some(arms: Sequence[int], means: ArrayLike) -> list[tuple[int, float]]:
-    """Return the arms of the least, the middle and the largest mean, with their means."""
+    """Return the arms with the smallest, the middle and the largest mean, with their means."""
     values = np.asarray(means, np.float64)
     order = np.argsort(values, kind="stable")
     places = sorted({int(order[0]), int(order[len(order) // 2]), int(order[-1])})
@@ -168,14 +168,13 @@ def from_means(
     label: str | None = None,
     epsilon: float = 0.0,
 ) -> Instance:
-    """Make an instance of any array of means.
+    """Make an instance from an array of means.
 
     Parameters
     ----------
     means
-        One mean for each arm. Or a column of a CSV or Parquet file: "items.csv:rate" is
-        the column rate, "items.csv:clicks/views" a quotient of two, and "items.csv" the column
-        mean.
+        One mean for each arm, or a column of a CSV or Parquet file: "items.csv:rate" is the column
+        rate, "items.csv:clicks/views" a quotient of two, and "items.csv" the column mean.
     rewards, label, epsilon
         As for `grouped`.
 
@@ -199,7 +198,7 @@ def from_means(
         text = f"`means` must be numbers, one for each arm: {error}."
         raise ParameterError(text, parameter="means") from error
     if values.ndim != 1 or values.size == 0:
-        rule = "one row of numbers, one for each arm"
+        rule = "a list of numbers, one for each arm"
         raise ParameterError(
             f"`means` must be {rule}, got shape {values.shape}.", parameter="means"
         )

@@ -26,7 +26,7 @@ from manyarms.protocol.policy import MOST_ARMS
 
 @dataclass(frozen=True)
 class BetaMeans:
-    """Means of the law Beta(a, b), whose supremum is 1."""
+    """Means drawn from Beta(a, b), whose supremum is 1."""
 
     a: float
     b: float
@@ -49,7 +49,7 @@ class BetaMeans:
 
 @dataclass(frozen=True)
 class UniformMeans:
-    """Means spread evenly over [low, high]."""
+    """Means drawn uniformly from [low, high]."""
 
     low: float = 0.0
     high: float = 1.0
@@ -117,7 +117,7 @@ class DiscreteMeans:
 
 @dataclass(frozen=True, repr=False)
 class OwnMeans:
-    """A law of means of the user's own: see `draw_mean`."""
+    """A user-defined distribution of means; see `draw_mean`."""
 
     law: Any
 
@@ -137,7 +137,7 @@ class OwnMeans:
             if not low <= drawn <= high:
                 raise ParameterError(
                     f"`distribution` must have means in its `mean_range`, [{low:g}, {high:g}], but "
-                    f"{self.law!r} drew {drawn!r}. Correct the body of `draw_mean`, or the range."
+                    f"{self.law!r} drew {drawn!r}. Correct its `draw_mean` function, or the range."
                 )
 
     @property
@@ -157,7 +157,7 @@ class OwnMeans:
 
 Distribution: TypeAlias = BetaMeans | UniformMeans | DiscreteMeans | OwnMeans
 AnyDistribution: TypeAlias = BetaMeans | UniformMeans | DiscreteMeans | tuple[Any, ...]
-_DRAWS = 10_000  # draws from a law of the user's own, when the instance is made
+_DRAWS = 10_000  # draws from a user-defined distribution, when the instance is made
 
 
 def _check_distribution(distribution: Any) -> Distribution:
@@ -165,8 +165,8 @@ def _check_distribution(distribution: Any) -> Distribution:
         return OwnMeans(distribution)
     if not isinstance(distribution, BetaMeans | UniformMeans | DiscreteMeans):
         raise ParameterError(
-            f"`distribution` must be BetaMeans, UniformMeans, DiscreteMeans or a law of your own "
-            f"with a body of `draw_mean`, got {distribution!r}."
+            f"`distribution` must be BetaMeans, UniformMeans, DiscreteMeans or a distribution of "
+            f"your own, registered with `draw_mean.register`, got {distribution!r}."
         )
     return distribution
 
@@ -183,7 +183,7 @@ def reservoir(
     ----------
     distribution
         `BetaMeans(a, b)`, `UniformMeans(low, high)`, `DiscreteMeans(values, probabilities)`, or a
-        law of your own with a body of `draw_mean`.
+        distribution of your own; see `draw_mean`.
     epsilon
         An arm counts as best if its mean is within `epsilon` of the supremum (default:
         1/sqrt(horizon)).
@@ -212,7 +212,7 @@ def reservoir(
         )
     if isinstance(rewards, OwnRewards) and rewards.reward_range:
         low, high = rewards.reward_range
-        fix = f"{rewards!r} has rewards up to there."
+        fix = f"The rewards of {rewards!r} are in [{low:g}, {high:g}]."
         check_number("distribution", law.infimum, at_least=low, fix=fix)
         check_number("distribution", best, at_most=high, fix=fix)
     middle = 0.5 * (law.infimum + best)

@@ -1,4 +1,4 @@
-"""Arms with recorded rewards: each pull draws one of them."""
+"""Arms with recorded rewards, from which each pull draws one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from manyarms.instances.rewards import reward
 
 
 class TableLaw(NamedTuple):
-    """Recorded rewards, arm after arm; one of the arm's own is drawn uniformly."""
+    """Recorded rewards, arm by arm; a pull draws one of its arm's uniformly."""
 
     ends: Ints  # by arm: where its rewards end
     rewards: Floats
@@ -47,22 +47,22 @@ def from_rewards(
     label: str | None = None,
     epsilon: float = 0.0,
 ) -> Instance:
-    """Make an instance of recorded rewards: a pull draws one of the arm's, with replacement.
+    """Make an instance from recorded rewards; a pull draws one of its arm's, with replacement.
 
     Parameters
     ----------
     table
-        The rewards of each arm, by its name: `{"a": [0, 3.5], "b": [1]}`. Or a
-        CSV or Parquet file with a row for each reward: "log.csv:item,revenue" names the columns
-        of the arm and of the reward (default: arm and reward).
+        The rewards of each arm by name, such as `{"a": [0, 3.5], "b": [1]}`, or a CSV or Parquet
+        file with a row for each reward: "log.csv:item,revenue" names the columns of the arm and of
+        the reward (default: arm and reward).
     label, epsilon
         As for `grouped`.
 
     Notes
     -----
     Arms are numbered in the order of the table, or of their first row. An arm's mean is that of its
-    rewards, which is a poor estimate if they are few. Policies for rewards in [0, 1] refuse others.
-    A `sigma` of 1/2 becomes half the range of the table.
+    rewards, a poor estimate if they are few. Policies for rewards in [0, 1] refuse others. A
+    `sigma` of 1/2 is replaced by half the width of the table's range.
 
     Examples
     --------
@@ -101,7 +101,7 @@ def _read(place: str | os.PathLike[str]) -> dict[Any, Any]:
     codes = columns[arm].combine_chunks().dictionary_encode()
     if codes.null_count:
         raise ParameterError(
-            f"`table` must have an arm in each row, got none in some of {arm!r}.",
+            f"`table` must have an arm in each row, got rows without one in {arm!r}.",
             parameter="table",
         )
     numbers = codes.indices.to_numpy()
@@ -116,5 +116,5 @@ def _row(arm: Any, rewards: Any) -> Any:
     except (TypeError, ValueError):
         row = np.empty(0)
     if row.ndim != 1 or row.size == 0 or not np.isfinite(row).all():
-        raise refusal("table", f"at least one finite number for each arm, {arm!r} too", rewards)
+        raise refusal("table", f"a list of finite numbers for each arm (here {arm!r})", rewards)
     return row

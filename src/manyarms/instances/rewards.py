@@ -1,6 +1,6 @@
 """Reward models: the distribution of rewards, given an arm's mean.
 
-A law of your own is a NamedTuple of numbers, and a function that compiled code calls:
+A distribution of your own is a NamedTuple of numbers and a function that compiled code calls:
 
 class Spend(NamedTuple):
     basket: float
@@ -9,9 +9,8 @@ class Spend(NamedTuple):
 def spend(law: Spend, arm: int, mean: float, word: int) -> float: ...
 
 `word` is 64 random bits, the same for all policies; `unit(word)` is a number in [0, 1), and
-`draw(word, k)` are further words. The function keeps the rules of those on states: no allocation,
-no exceptions, no Python objects. The mean of its rewards must be the arm's mean, from which regret
-is computed.
+`draw(word, k)` are further words. Like a function on states, it must not allocate, raise or use
+Python objects. The mean of its rewards must be the arm's mean, from which regret is computed.
 """
 
 from __future__ import annotations
@@ -28,19 +27,20 @@ from manyarms.core.jit import generic
 from manyarms.core.statistics import mean_interval
 from manyarms.errors import ParameterError
 
-# numbers by which compiled code distinguishes them
+# numbers by which compiled code distinguishes reward models
 BERNOULLI = 0
 GAUSSIAN = 1  # with standard deviation `noise`
 BETA = 2  # Beta(mean * noise, (1 - mean) * noise): in [0, 1]
-OWN = 3  # as `law` says
+OWN = 3  # user-defined, by `law`
 
 
 @generic
 def reward(law: Any, arm: int, mean: float, word: int) -> float:  # type: ignore[empty-body]
-    """Return the reward of an arm of the given mean that `word` decides.
+    """Return the reward of an arm with the given mean, determined by `word`.
 
-    Bodies are registered for classes of laws: `@reward.register(Spend)`. If a class has a property
-    `reward_range`, (smallest, largest), policies set `sigma` by it, and means are checked.
+    A body is registered for each class of distributions: `@reward.register(Spend)`. If the class
+    has a property `reward_range`, (smallest, largest), it sets the `sigma` of policies, and means
+    are checked against it.
 
     Examples
     --------
@@ -63,7 +63,7 @@ def reward(law: Any, arm: int, mean: float, word: int) -> float:  # type: ignore
 
 
 class NoLaw(NamedTuple):
-    """The law of built-in reward models, which have none."""
+    """A placeholder for built-in models, which have no user-defined distribution."""
 
     unused: int
 
@@ -78,7 +78,7 @@ def reward_of_none(law: NoLaw, arm: int, mean: float, word: int) -> float:
 
 @dataclass(frozen=True)
 class Bernoulli:
-    """Rewards 1 with probability mean, else 0."""
+    """Rewards that are 1 with the arm's mean as probability, else 0."""
 
     code: ClassVar[int] = BERNOULLI
     bounded: ClassVar[bool] = True
@@ -113,12 +113,12 @@ class Gaussian:
 
 @dataclass(frozen=True)
 class BetaRewards:
-    """Rewards in [0, 1] of the law Beta(mean * c, (1 - mean) * c).
+    """Rewards in [0, 1], drawn from Beta(mean * c, (1 - mean) * c).
 
     Parameters
     ----------
     concentration
-        c: the larger, the closer rewards lie to the mean.
+        c; the larger it is, the closer rewards are to the mean.
     """
 
     concentration: float = 2.0
@@ -138,7 +138,7 @@ class BetaRewards:
 
 @dataclass(frozen=True, repr=False)
 class OwnRewards:
-    """A reward law of the user's own: see `reward`."""
+    """A user-defined distribution of rewards; see `reward`."""
 
     law: Any
 
@@ -147,7 +147,7 @@ class OwnRewards:
 
     @property
     def reward_range(self) -> tuple[float, float] | None:
-        """The smallest and the largest reward; None if the law does not say."""
+        """The smallest and the largest reward; None if unknown."""
         limits = getattr(self.law, "reward_range", None)
         return None if limits is None else (float(limits[0]), float(limits[1]))
 
@@ -162,7 +162,7 @@ class OwnRewards:
 
 
 RewardModel: TypeAlias = Bernoulli | Gaussian | BetaRewards | OwnRewards
-AnyRewards: TypeAlias = RewardModel | tuple[Any, ...] | None  # a law is a NamedTuple
+AnyRewards: TypeAlias = RewardModel | tuple[Any, ...] | None  # a user-defined one is a NamedTuple
 
 
 def check_rewards(rewards: Any) -> RewardModel:
@@ -173,27 +173,27 @@ def check_rewards(rewards: Any) -> RewardModel:
         return OwnRewards(rewards)
     if not isinstance(rewards, RewardModel):
         raise ParameterError(
-            f"`rewards` must be Bernoulli(), Gaussian(sigma), BetaRewards(concentration) or a law "
-            f"of your own with a body of `reward`, got {rewards!r}."
+            f"`rewards` must be Bernoulli(), Gaussian(sigma), BetaRewards(concentration) or a "
+            f"distribution of your own, registered with `reward.register`, got {rewards!r}."
         )
     return rewards
 
 
 def named_law(rewards: RewardModel) -> str:
-    """Return the part of a label about the rewards; empty for rewards 0 and 1."""
+    """Return the part of a label about the rewards; empty for Bernoulli rewards."""
     return "" if rewards == Bernoulli() else f", {rewards!r}"
 
 
 _OFTEN = 100  # draws on each side of the mean
-_DRAWS = 10_000  # in all, of a law of the user's own when it is loaded
-_SURE = 1.0 - 1e-6  # a correct law is refused with probability 1e-6
+_DRAWS = 10_000  # in all, from a user-defined distribution when an instance is made
+_SURE = 1.0 - 1e-6  # a correct distribution is refused with probability 1e-6
 
 
 def check_law(rewards: RewardModel, means: Sequence[tuple[int, float]]) -> None:
-    """Refuse a law of the user's own whose rewards do not have the arm's mean, by 10,000 draws.
+    """Refuse a user-defined distribution whose rewards do not have the arm's mean, by 10,000 draws.
 
-    `means` are arms with their means. With other means all regrets would be wrong. A law without
-    `reward_range` is checked only if many rewards are on both sides of the mean.
+    `means` are arms with their means. If rewards had other means, all regrets would be wrong.
+    Without `reward_range`, this is checked only if many rewards are on both sides of the mean.
     """
     if not isinstance(rewards, OwnRewards):
         return
@@ -207,10 +207,10 @@ def check_law(rewards: RewardModel, means: Sequence[tuple[int, float]]) -> None:
             low, high = float(drawn.mean()) - half, float(drawn.mean()) + half
         else:
             continue
-        slack = 1e-9 * (1.0 + abs(mean))  # rounding, where all rewards are equal
+        slack = 1e-9 * (1.0 + abs(mean))  # rounding errors, if all rewards are equal
         if not low - slack <= mean <= high + slack:
             raise ParameterError(
                 f"`rewards` must have the arm's mean, but {rewards!r} do not: for the mean "
                 f"{mean:g}, {len(drawn)} draws had a mean of {drawn.mean():.4g} [{low:.4g}, "
-                f"{high:.4g}]. Correct the body of `reward`, or pass the means that it has."
+                f"{high:.4g}]. Correct its `reward` function, or pass the means that it has."
             )

@@ -16,14 +16,14 @@ from manyarms.core.rng import draw
 from manyarms.instances.world import World, mean_of, reward_of
 from manyarms.protocol.recommend import Scale, lower_confidence_bound
 
-_NOBODY = -(1 << 62)  # no arm
+_NONE = -(1 << 62)  # no arm was used last
 NO_ARM = -1
 MEANS = 0
 REWARDS = 1
 
 
 class ArmRecord(Record):
-    """What the tape knows about an arm that was pulled: 32 bytes, which a GPU reads at once."""
+    """An arm that was pulled: 32 bytes, which a GPU reads in one access."""
 
     key: Word  # of its rewards
     mean: float
@@ -60,14 +60,14 @@ def tape(memory: Memory, n_arms: int, arms: int) -> Tape:
 def rewind(tape: Tape) -> None:
     """Forget all pulls."""
     clear_map(tape.number)
-    tape.last[0].arm = _NOBODY
+    tape.last[0].arm = _NONE
 
 
 @kernel
 def _write_back(tape: Tape) -> None:
     """Write the copy back to its record."""
     last = tape.last[0]
-    if last.arm != _NOBODY:
+    if last.arm != _NONE:
         tape.record[last.number].pulls = last.pulls
         tape.record[last.number].total = last.total
 
@@ -80,7 +80,7 @@ def record_of(tape: Tape, world: World, key: int, arm: int) -> int:
     for it.
     """
     last = tape.last[0]
-    if last.arm == arm:  # most often the leader once more
+    if last.arm == arm:  # the usual case: the leader is pulled again
         return last.number
     if arm < 0 or arm >= world.n_arms:
         return NO_ROOM if arm == NO_ROOM else NO_ARM
@@ -128,7 +128,7 @@ def best_record(tape: Tape, scale: Scale) -> int:
     for number in range(tape.number.filled[0]):
         record = tape.record[number]
         lower = lower_confidence_bound(record.pulls, record.total, scale, highest)
-        if lower > highest:  # of equal ones the arm met first: arms are met in random order
+        if lower > highest:  # on ties the arm met first; arms are met in random order
             best, highest = number, lower
     return best
 

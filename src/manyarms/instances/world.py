@@ -1,7 +1,7 @@
 """An instance for compiled code: the mean of any arm, and its rewards.
 
 All families share one layout and are distinguished by a number, not by a type, so the simulator's
-loop is compiled only once for each policy. The test costs nothing, because the
+loop is compiled only once for each policy. The test of this number costs nothing, because the
 mean of an arm is looked up only at its first pull.
 """
 
@@ -19,9 +19,9 @@ from manyarms.instances.rewards import BERNOULLI, GAUSSIAN, OWN, NoLaw, reward
 TABLE = 0  # values[arm]
 GROUPS = 1  # values[g] for the arms before ends[g]
 BETA_MEANS = 2  # drawn from Beta(first, second), independently for each arm
-UNIFORM_MEANS = 3  # drawn evenly from [first, second]
+UNIFORM_MEANS = 3  # drawn uniformly from [first, second]
 DISCRETE_MEANS = 4  # values[g] with probability weights[g] - weights[g - 1]
-OWN_MEANS = 5  # as `mean_law` says
+OWN_MEANS = 5  # drawn by `mean_law`
 
 
 class World(NamedTuple):
@@ -44,12 +44,12 @@ class World(NamedTuple):
 
 @generic
 def draw_mean(law: Any, word: int) -> float:  # type: ignore[empty-body]
-    """Return the mean of an arm that `word` decides.
+    """Return the mean of an arm, determined by `word`.
 
-    Bodies are registered for classes of laws: `@draw_mean.register(Pareto)`. The class has a
-    property `mean_range`, (infimum, supremum): regret is measured against the supremum. `word` is
-    64 random bits, others for each arm and each replication. If `unit(word)` is put into the
-    inverse of a cumulative distribution function, means have that distribution.
+    A body is registered for each class of distributions: `@draw_mean.register(Pareto)`. The class
+    must have a property `mean_range`, (infimum, supremum); regret is measured against the supremum.
+    `word` is 64 random bits, different for each arm and replication. The inverse of a cumulative
+    distribution function at `unit(word)` gives means with that distribution.
 
     Examples
     --------
@@ -78,7 +78,7 @@ def mean_of_none(law: NoLaw, word: int) -> float:
 
 @rare
 def mean_of(world: World, arm: int, key: int) -> float:
-    """Return the mean of an arm; if means are drawn, `key` decides it."""
+    """Return the mean of an arm; if means are drawn, `key` determines it."""
     if world.family == TABLE:
         return float(world.values[arm])
     if world.family == GROUPS:
@@ -105,7 +105,7 @@ def mean_of(world: World, arm: int, key: int) -> float:
 
 @kernel
 def reward_of(world: World, arm: int, mean: float, word: int) -> float:
-    """Return the reward that `word` decides, from an arm of the given mean."""
+    """Return the reward of an arm with the given mean, determined by `word`."""
     if world.model == BERNOULLI:
         return 1.0 if unit(word) < mean else 0.0
     if world.model == GAUSSIAN:

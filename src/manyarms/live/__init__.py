@@ -1,18 +1,18 @@
-"""The handle that users hold, and what it is made of.
+"""The handle of an experiment, and its parts.
 
-What a call does, from the user down to the disk:
+The modules of a call, from the user to the disk:
 
-    handle        `Live`: a lock, an experiment and perhaps a store
-    recorder      one call at a time, all or nothing; its events are committed before it returns
-    calls         the rules of a call: a check that may refuse, then a change
+    handle        `Live`: the public methods
+    recorder      runs one call at a time, and commits its events before it returns
+    calls         the rules of each call: a check that may refuse, then a change
     experiment    `Experiment`: a deterministic state machine over events
-    counts        what it keeps of pending pulls, of arms and of the control
+    counts        its records of pending pulls, of arms and of the control
     settings      what is fixed when an experiment begins
     arms          names of arms, and the numbers by which a policy knows them
 
-And back from the disk: `opening` begins, continues and saves experiments; `snapshots` turns one
-into bytes (`packing` has their format); `replaying` applies a log. `facts` hands an experiment to
-`inference`, and `html` draws it.
+From the disk back: `opening` begins, continues and saves experiments; `snapshots` converts them to
+bytes and back (in the format of `packing`); `replaying` applies a log. `facts` passes an experiment
+to `inference`, and `html` shows it in a notebook.
 """
 
 from manyarms.live.handle import Live, load

@@ -15,15 +15,15 @@ from manyarms.errors import ParameterError, UnknownArmError
 from manyarms.protocol.policy import MOST_ARMS
 from manyarms.store import check_name as check_text
 
-MOST_NAMES = 10_000_000  # some 2 GB
-_DIGITS = 640  # of an integer: the least that Python can be told to write
+MOST_NAMES = 10_000_000  # about 2 GB
+_DIGITS = 640  # of an integer: the smallest limit that sys.set_int_max_str_digits accepts
 _LARGEST = 10**_DIGITS
-_LONGEST_HINT = 100  # characters: to search for what is near a longer name would take long
+_LONGEST_HINT = 100  # characters; finding similar names takes too long for longer ones
 _MOST_COMPARED = 10_000  # names, for the same reason
 
 
 class ArmNumbers:
-    """Arms whose names are their numbers."""
+    """Arms without names, called by their numbers."""
 
     def __init__(self, count: int) -> None:
         self.count = check_int("n_arms", count, at_least=1, at_most=MOST_ARMS)
@@ -62,7 +62,7 @@ class ArmNumbers:
 
 
 class ArmNames:
-    """Arms with names that the user chose: all strings, or all integers."""
+    """Arms with names: all strings, or all integers."""
 
     def __init__(self, names: Iterable[Any]) -> None:
         self.names: list[str | int] = []
@@ -76,7 +76,7 @@ class ArmNames:
 
     @property
     def kind(self) -> str:
-        """What names are: "text" or "integers"."""
+        """The type of the names: "text" or "integers"."""
         return "integers" if self.names and not isinstance(self.names[0], str) else "text"
 
     def name(self, number: int) -> Any:
@@ -85,7 +85,7 @@ class ArmNames:
 
     def number(self, arm: Any) -> int:
         """Return the arm's number, or raise."""
-        # True and 1.0 are equal to 1, and no names
+        # True and 1.0 equal 1, but are not names
         named = isinstance(arm, str | numbers.Integral) and not isinstance(arm, bool)
         number = self._numbers.get(arm) if named else None
         if number is None:
@@ -114,13 +114,13 @@ class ArmNames:
         return names
 
     def listed(self, arms: Any) -> list[str | int]:
-        """Return names, each once, whether they are arms or not; or raise."""
+        """Return a list of names, known or new, or raise."""
         if isinstance(arms, str | bytes) or not isinstance(arms, Iterable):
             raise ParameterError(f"`arms` must be a list of names, got {_short(arms)}.")
         if isinstance(arms, set | frozenset):
             raise ParameterError(
-                "`arms` must be in an order that is the same in every run, got a set, which has "
-                "none. Sort it first."
+                "`arms` must be in an order that is the same in every run, got a set, which has no "
+                "order. Sort it first."
             )
         names = [check_name(name) for name in _listed(arms, self.count)]
         kind = type(self.names[0] if self.names else names[0]) if names else str
@@ -129,7 +129,7 @@ class ArmNames:
             if type(name) is not kind:
                 raise ParameterError(
                     f"`arms` must hold names of one kind, all strings or all integers, got "
-                    f"{_short(name)} beside {'strings' if kind is str else 'integers'}."
+                    f"{_short(name)} among {'strings' if kind is str else 'integers'}."
                 )
             if name in seen:
                 raise ParameterError(f"`arms` must not repeat a name, got {_short(name)} twice.")
@@ -137,7 +137,7 @@ class ArmNames:
         return names
 
     def known(self, name: str | int) -> int | None:
-        """Return the number of an arm; None if there is none of this name."""
+        """Return the number of the arm with this name, or None."""
         return self._numbers.get(name)
 
     def add(self, names: list[str | int]) -> None:
@@ -150,7 +150,7 @@ Arms = ArmNumbers | ArmNames
 
 
 def arms_of(n_arms: Any, names: Any) -> Arms:
-    """Return the arms that the user asked for, by `n_arms` or by names."""
+    """Return the arms that are given by `n_arms` or by names, or raise."""
     if (n_arms is None) == (names is None):
         got = "neither. Pass the number of arms, or their names."
         if names is not None:
@@ -165,15 +165,15 @@ def arms_of(n_arms: Any, names: Any) -> Arms:
 
 
 class Seats:
-    """The numbers by which the policy knows arms, called seats: at first arm k has seat k.
+    """The numbers by which the policy knows arms, called seats. At first, arm k has seat k.
 
-    Two arms swap seats if one of them is to be drawn next. An arm that comes back gets a new seat,
-    because a policy never looks at a retired one again. The seats of arms that are added later are
-    then larger than their numbers, by a `shift`.
+    Two arms swap seats if one of them must be drawn next. A restored arm gets a new seat, because a
+    policy never chooses a retired seat again. So the seats of arms that are added later are larger
+    than their numbers, by a `shift`.
 
     >>> seats = Seats(3)
     >>> seats.swap(0, 2)
-    >>> seats.come_back(1)
+    >>> seats.move_to_new_seat(1)
     >>> seats.add(3, 2)  # arms 3 and 4
     >>> [seats.arm(seat) for seat in (0, 2, 3, 4, 5)]  # seat 1 is empty
     [2, 0, 1, 3, 4]
@@ -182,11 +182,11 @@ class Seats:
     __slots__ = ("_begins", "_shifts", "arm_at", "count", "seat_of")
 
     def __init__(self, count: int) -> None:
-        self.count = count  # of seats that ever were
-        self.arm_at: dict[int, int] = {}  # by seat, where the shift does not say it; at first none
-        self.seat_of: dict[int, int] = {}  # by arm
-        self._begins = [0]  # the arms from which on ...
-        self._shifts = [0]  # ... a seat is the arm's number and this
+        self.count = count  # of all seats, including empty ones
+        self.arm_at: dict[int, int] = {}  # by seat; only where it differs from seat - shift
+        self.seat_of: dict[int, int] = {}  # by arm; only where it differs from arm + shift
+        self._begins = [0]  # the first arm of each shift
+        self._shifts = [0]
 
     def arm(self, seat: int) -> int:
         arm = self.arm_at.get(seat)
@@ -204,19 +204,18 @@ class Seats:
 
     def swap(self, one: int, other: int) -> None:
         first, second = self.seat(one), self.seat(other)
-        self._sit(one, second)
-        self._sit(other, first)
+        self._place(one, second)
+        self._place(other, first)
 
-    def come_back(self, arm: int) -> None:
-        """Give an arm a new seat."""
-        self._sit(arm, self.count)
+    def move_to_new_seat(self, arm: int) -> None:
+        self._place(arm, self.count)
         self.count += 1
 
-    def _sit(self, arm: int, seat: int) -> None:
+    def _place(self, arm: int, seat: int) -> None:
         self.arm_at[seat], self.seat_of[arm] = arm, seat
 
     def add(self, first: int, count: int) -> None:
-        """Seat `count` new arms, numbered on from `first`."""
+        """Give seats to `count` new arms, numbered from `first`."""
         if self.count - first != self._shifts[-1]:
             self._begins.append(first)
             self._shifts.append(self.count - first)
@@ -234,9 +233,9 @@ class Seats:
         seated: Iterable[tuple[int, int]],
         shifts: tuple[list[int], list[int]],
     ) -> Seats:
-        """Return the seats that a file describes, or raise. Arms came back `returned` times.
+        """Return the seats that a snapshot describes, or raise.
 
-        `seated` are pairs of an arm and its seat.
+        `returned` is how often an arm was restored. `seated` are pairs of an arm and its seat.
         """
         seats = cls(arms + returned)
         seats._begins += shifts[0]
@@ -244,7 +243,7 @@ class Seats:
         for arm, seat in seated:
             if arm in seats.seat_of or seat in seats.arm_at or not 0 <= arm < arms:
                 raise ValueError("two arms have the same position")
-            seats._sit(arm, seat)
+            seats._place(arm, seat)
         rising = all(a < b for row in (seats._begins, seats._shifts) for a, b in pairwise(row))
         if not (rising and seats._begins[-1] <= arms and seats._shifts[-1] <= returned):
             raise ValueError("positions of arms are out of order")
@@ -253,7 +252,7 @@ class Seats:
         for seat in seats.arm_at:
             part = bisect_right(firsts, seat) - 1
             own = seat - seats._shifts[part]
-            free = own >= ends[part] or own in seats.seat_of  # no arm came there, or it moved away
+            free = own >= ends[part] or own in seats.seat_of  # no arm of its own, or that arm moved
             if not (0 <= seat < seats.count and free):
                 raise ValueError("an arm has an invalid position")
         return seats
@@ -262,7 +261,7 @@ class Seats:
 def check_name(name: Any, parameter: str = "arms", must: str = "strings or integers") -> str | int:
     """Return a name as a plain string or integer, or raise."""
     if isinstance(name, str):
-        text = str.__str__(name)  # NumPy's strings, and members of enumerations, too
+        text = str.__str__(name)  # also of NumPy strings and of members of a StrEnum
         check_text(text)
         return text
     if isinstance(name, numbers.Integral) and not isinstance(name, bool):
@@ -279,9 +278,9 @@ def check_name(name: Any, parameter: str = "arms", must: str = "strings or integ
     )
 
 
-def _listed(arms: Iterable[Any], there: int) -> list[Any]:
-    """Return a list of the arms, or raise if there are too many: an iterator may be endless."""
-    most = max(0, MOST_NAMES - there)
+def _listed(arms: Iterable[Any], existing: int) -> list[Any]:
+    """Return a list of the arms, or raise if there are too many (an iterator may be endless)."""
+    most = max(0, MOST_NAMES - existing)
     listed = list(islice(arms, most + 1))
     if len(listed) > most:
         raise ParameterError(

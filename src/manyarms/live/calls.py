@@ -1,13 +1,12 @@
 """The rules of each call of a handle: a check that may refuse, and then a change.
 
-A function here looks at the experiment and at what it was given. It raises where it refuses, and
-changes nothing in any case: it returns the change, a function to be called next, or None where
-there is nothing to do. So an error before the change is a refusal, and an error within it leaves
-the experiment half changed.
+Each function checks its arguments, and raises if it refuses them. It changes nothing: it returns
+the change, a function to call next, or None if there is nothing to do. So an error before the
+change is a refusal, and an error in the change leaves the experiment half changed.
 
-    change = calls.tell(arena, pull, 1.0)  # may refuse
+    change = calls.tell(context, pull, 1.0)  # may refuse
     if change is not None:
-        change()  # events are in `arena.experiment.log`
+        change()  # events are in `context.experiment.log`
 
 Refusals are `TurnError`, whose `reason` is for programs, `UnknownArmError` and `ParameterError`.
 """
@@ -23,7 +22,7 @@ from manyarms.core.memory import SPARSE
 from manyarms.errors import ParameterError, TurnError
 from manyarms.inference.facts import CONTROL
 from manyarms.live.arms import ArmNames, Arms
-from manyarms.live.checks import ROOM, check_can, check_first_draws, check_reward
+from manyarms.live.checks import MOST_HORIZON, check_can, check_first_draws, check_reward
 from manyarms.live.experiment import Experiment
 from manyarms.live.pulls import Pull
 from manyarms.live.synced import SyncedArms
@@ -34,11 +33,11 @@ from manyarms.protocol.registry import described_policy
 T = TypeVar("T")
 Change: TypeAlias = Callable[[], T]
 
-MOST_PULLS = 1_000_000  # of one ask: some 300 bytes each
+MOST_PULLS = 1_000_000  # of one ask; about 300 bytes each
 _new = tuple.__new__
 
 
-class Arena(NamedTuple):
+class Context(NamedTuple):
     """An experiment, and the names of its arms."""
 
     experiment: Experiment
@@ -49,26 +48,26 @@ class Arena(NamedTuple):
         return self.experiment.settings.control if arm == CONTROL else self.arms.name(arm)
 
 
-def ask(arena: Arena, k: Any = None, most: int = 0) -> Change[Any]:
+def ask(context: Context, k: Any = None, most: int = 0) -> Change[Any]:
     """Return a change that returns the next pull, or a list of the next `k`.
 
     The list may be shorter if `most` is given, as for `Experiment.ask`.
     """
-    check_running(arena.experiment)
-    _check_has_arms(arena.experiment)
+    check_running(context.experiment)
+    _check_has_arms(context.experiment)
     if k is None:
-        _check_left(arena.experiment, 1)
-        return partial(_ask_one, arena)
+        _check_left(context.experiment, 1)
+        return partial(_ask_one, context)
     fix = "Pass the number of pulls, or nothing for a single one."
     if isinstance(k, int) and k > MOST_PULLS:
         fix = "For more pulls, call ask again: each takes memory until its reward is told."
     count = check_int("k", k, at_least=1, at_most=MOST_PULLS, fix=fix)
-    _check_left(arena.experiment, count)
-    return partial(_ask_some, arena, count, most)
+    _check_left(context.experiment, count)
+    return partial(_ask_some, context, count, most)
 
 
-def _ask_one(arena: Arena) -> Pull:
-    experiment, arms = arena
+def _ask_one(context: Context) -> Pull:
+    experiment, arms = context
     if experiment.control is None:
         number = experiment.ask()
     else:
@@ -79,14 +78,14 @@ def _ask_one(arena: Arena) -> Pull:
     return _new(Pull, (name, number))
 
 
-def _ask_some(arena: Arena, count: int, most: int) -> list[Pull]:
-    pending = arena.experiment.pending
-    numbers = arena.experiment.ask_for(count, most)
-    return [Pull(arena.name(pending[number].arm), number) for number in numbers]
+def _ask_some(context: Context, count: int, most: int) -> list[Pull]:
+    pending = context.experiment.pending
+    numbers = context.experiment.ask_for(count, most)
+    return [Pull(context.name(pending[number].arm), number) for number in numbers]
 
 
 def check_running(experiment: Experiment) -> None:
-    """Raise if an experiment was paused or stopped in the service."""
+    """Raise if the experiment was paused or stopped in the service."""
     state = experiment.status.get("state", "running")
     if state == "paused":
         raise TurnError(
@@ -107,13 +106,13 @@ def _check_has_arms(experiment: Experiment) -> None:
 
 
 def _check_left(experiment: Experiment, count: int) -> None:
-    """Raise unless the horizon has room for so many pulls."""
+    """Raise if fewer than `count` pulls of the horizon are left."""
     left = experiment.left
     if left is None or count <= left:
         return
     message = (
         f"Cannot ask: all {experiment.pulls} pulls of the horizon are made. For more pulls, "
-        f"begin a season, which keeps all rewards; the policy prospector needs no horizon."
+        f"begin a season, which keeps the estimates; the policy prospector needs no horizon."
     )
     if left > 0:
         message = (
@@ -123,29 +122,29 @@ def _check_left(experiment: Experiment, count: int) -> None:
     raise TurnError(message, reason="horizon", left=left)
 
 
-def tell(arena: Arena, pull: Any, reward: Any, again: str = "refuse") -> Change[None] | None:
+def tell(context: Context, pull: Any, reward: Any, again: str = "refuse") -> Change[None] | None:
     """Return a change that tells a reward; None if its pull has ended and `again` is "ignore"."""
-    experiment = arena.experiment
+    experiment = context.experiment
     value = check_reward(reward, experiment.settings.reward_range)
-    number = _pending(arena, pull, again, "tell")
+    number = _pending(context, pull, again, "tell")
     return None if number is None else partial(experiment.take, number, value)
 
 
-def tell_many(arena: Arena, rewards: Any, again: str = "refuse") -> Change[None] | None:
+def tell_many(context: Context, rewards: Any, again: str = "refuse") -> Change[None] | None:
     """Return a change that tells several rewards; if one is refused, none is told."""
     check_choice("again", again, ("refuse", "ignore"))
     values: dict[int, float] = {}
     for place, (pull, reward) in enumerate(pairs_of(rewards)):
         try:
-            value = check_reward(reward, arena.experiment.settings.reward_range)
-            number = _pending(arena, pull, again, "tell")
+            value = check_reward(reward, context.experiment.settings.reward_range)
+            number = _pending(context, pull, again, "tell")
             if number in values and again == "refuse":
                 raise TurnError(f"Cannot tell pull {number} twice.", reason="twice", pull=number)
         except (ParameterError, TurnError) as error:
             raise error.framed(f"{in_list(place, pull)}: ", " Nothing was told.") from None
         if number is not None:
             values.setdefault(number, value)
-    return partial(_tell_all, arena.experiment, values) if values else None
+    return partial(_tell_all, context.experiment, values) if values else None
 
 
 def _tell_all(experiment: Experiment, values: dict[int, float]) -> None:
@@ -153,91 +152,91 @@ def _tell_all(experiment: Experiment, values: dict[int, float]) -> None:
         experiment.take(number, value)
 
 
-def abandon(arena: Arena, pull: Any, again: str = "refuse") -> Change[None] | None:
-    """Return a change that gives up a pull; None if it has ended and `again` is "ignore"."""
-    number = _pending(arena, pull, again, "abandon")
-    return None if number is None else partial(arena.experiment.abandon, number)
+def abandon(context: Context, pull: Any, again: str = "refuse") -> Change[None] | None:
+    """Return a change that abandons a pull; None if it has ended and `again` is "ignore"."""
+    number = _pending(context, pull, again, "abandon")
+    return None if number is None else partial(context.experiment.abandon, number)
 
 
-def expire(arena: Arena) -> Change[None] | None:
-    """Return a change that ends the pulls whose windows are over; None if there are none."""
-    overdue = arena.experiment.overdue()
-    return partial(_each, arena.experiment.expire, overdue) if overdue else None
+def expire(context: Context) -> Change[None] | None:
+    """Return a change that expires the pulls whose windows have ended; None if there are none."""
+    overdue = context.experiment.overdue()
+    return partial(_each, context.experiment.expire, overdue) if overdue else None
 
 
-def observe(arena: Arena, arm: Any, rewards: Any) -> Change[None] | None:
-    """Return a change that keeps rewards of an arm which no pull earned."""
-    limits = arena.experiment.settings.reward_range
+def observe(context: Context, arm: Any, rewards: Any) -> Change[None] | None:
+    """Return a change that records observed rewards of an arm; None if there are none."""
+    limits = context.experiment.settings.reward_range
     several = rewards if isinstance(rewards, Iterable) else [rewards]
     values = [check_reward(reward, limits, "observe") for reward in several]
-    number = arena.arms.number(arm)
-    return partial(arena.experiment.observe, number, values) if values else None
+    number = context.arms.number(arm)
+    return partial(context.experiment.observe, number, values) if values else None
 
 
-def add_arms(arena: Arena, arms: Any) -> Change[Sequence[Any]]:
-    """Return a change that adds arms, and returns their names."""
-    experiment, names = arena.experiment, arena.arms.fresh(arms)
+def add_arms(context: Context, arms: Any) -> Change[Sequence[Any]]:
+    """Return a change that adds arms and returns their names."""
+    experiment, names = context.experiment, context.arms.fresh(arms)
     _check_can_add(experiment, len(names))
-    return partial(_add, arena, names)
+    return partial(_add, context, names)
 
 
 def _check_can_add(experiment: Experiment, count: int) -> None:
-    """Raise unless so many arms can be added."""
+    """Raise unless `count` arms can be added."""
     if experiment.n_all == 0:
         check_first_draws(experiment.policy, max(1, count), experiment.horizon)
     else:
         experiment.check_can(arrive)
 
 
-def _add(arena: Arena, names: Any) -> Any:
+def _add(context: Context, names: Any) -> Any:
     if len(names) > 0:
-        arena.experiment.add(len(names))
-        arena.arms.add(names)
+        context.experiment.add(len(names))
+        context.arms.add(names)
     return names
 
 
-def retire(arena: Arena, arms: Any) -> Change[None]:
-    """Return a change that retires an arm or several; if one is refused, none is retired."""
-    experiment = arena.experiment
+def retire(context: Context, arms: Any) -> Change[None]:
+    """Return a change that retires one or several arms; if one is refused, none is retired."""
+    experiment = context.experiment
     experiment.check_can(retire_arm)
-    chosen = _numbers(arena, arms)
+    chosen = _numbers(context, arms)
     for number in chosen:
         if number in experiment.retired:
-            name = arena.arms.name(number)
-            message = f"Cannot retire arm {name!r}: it is retired already."
+            name = context.arms.name(number)
+            message = f"Cannot retire arm {name!r}: it is already retired."
             raise TurnError(message, reason="retired", arm=name)
     if experiment.n_arms <= len(chosen):
         what = f"{len(chosen)} arms: none would be left"
         if len(chosen) == 1:
-            what = f"arm {arena.arms.name(chosen[0])!r}: it is the last one"
+            what = f"arm {context.arms.name(chosen[0])!r}: it is the last one"
         raise TurnError(f"Cannot retire {what}. Add others first.", reason="last arm")
     return partial(_each, experiment.retire, chosen)
 
 
-def restore(arena: Arena, arms: Any) -> Change[None]:
-    """Return a change that brings a retired arm back, or several; all of them, or none."""
-    experiment = arena.experiment
+def restore(context: Context, arms: Any) -> Change[None]:
+    """Return a change that restores one or several arms; if one is refused, none is restored."""
+    experiment = context.experiment
     experiment.check_can(arrive)
-    chosen = _numbers(arena, arms)
+    chosen = _numbers(context, arms)
     for number in chosen:
         if number not in experiment.retired:
-            name = arena.arms.name(number)
+            name = context.arms.name(number)
             message = f"Cannot restore arm {name!r}: it is not retired."
             raise TurnError(message, reason="not retired", arm=name)
     return partial(_each, experiment.restore, chosen)
 
 
 class SyncPlan(NamedTuple):
-    """What a sync has to do: names of arms to add, and numbers of arms to restore and to retire."""
+    """The names of the arms to add, and the numbers of the arms to restore and to retire."""
 
     new: list[Any]
     back: list[int]
     gone: list[int]
 
 
-def plan_sync(arena: Arena, arms: Any) -> SyncPlan:
-    """Return what has to be done so that exactly these arms are in play, or raise."""
-    experiment, names = arena
+def plan_sync(context: Context, arms: Any) -> SyncPlan:
+    """Return what must be done to make exactly these arms available, or raise."""
+    experiment, names = context
     if not isinstance(names, ArmNames):
         raise ParameterError(
             "sync_arms needs arms with names, but these are called by number. Begin an experiment "
@@ -260,26 +259,26 @@ def plan_sync(arena: Arena, arms: Any) -> SyncPlan:
     return SyncPlan(new, back, gone)
 
 
-def sync_arms(arena: Arena, arms: Any) -> Change[SyncedArms]:
-    """Return a change after which exactly these arms are in play, and which returns what it did.
+def sync_arms(context: Context, arms: Any) -> Change[SyncedArms]:
+    """Return a change that makes exactly these arms available, and returns what it did.
 
-    New arms come first and missing ones go last, so that the experiment is never without arms.
+    Arms are added first and retired last, so that the experiment always has an arm.
     """
-    return partial(_sync, arena, plan_sync(arena, arms))
+    return partial(_sync, context, plan_sync(context, arms))
 
 
-def _sync(arena: Arena, plan: SyncPlan) -> SyncedArms:
-    experiment, called = arena.experiment, arena.arms.name
-    _add(arena, plan.new)
+def _sync(context: Context, plan: SyncPlan) -> SyncedArms:
+    experiment, called = context.experiment, context.arms.name
+    _add(context, plan.new)
     _each(experiment.restore, plan.back)
     _each(experiment.retire, plan.gone)
     back, gone = [*map(called, plan.back)], [*map(called, plan.gone)]
     return SyncedArms(plan.new, back, gone, experiment.n_arms)
 
 
-def season(arena: Arena, policy: Any, horizon: Any, seed: Any) -> Change[None]:
+def season(context: Context, policy: Any, horizon: Any, seed: Any) -> Change[None]:
     """Return a change that begins a season."""
-    experiment = arena.experiment
+    experiment = context.experiment
     _check_has_arms(experiment)
     if policy is not None and not isinstance(policy, Policy):
         raise ParameterError(f"`policy` must be a policy such as moss, got {policy!r}.")
@@ -293,7 +292,7 @@ def season(arena: Arena, policy: Any, horizon: Any, seed: Any) -> Change[None]:
         horizon = check_int("horizon", horizon, at_least=1)
         total = horizon + experiment.known
     check_first_draws(chosen, experiment.n_all, total)
-    state = chosen.new_state(SPARSE, n_arms=experiment.n_all, pulls=total or ROOM)
+    state = chosen.new_state(SPARSE, n_arms=experiment.n_all, pulls=total or MOST_HORIZON)
     if experiment.retired:
         _check_can_retire(chosen, state)
     return partial(experiment.begin_season, chosen, horizon, word)
@@ -306,13 +305,13 @@ def _check_can_retire(policy: Policy, state: Any) -> None:
         raise ParameterError(f"`policy` must support retired arms. {error}") from None
 
 
-def resume(arena: Arena, keep: Callable[[dict[str, Any]], None]) -> Change[None] | None:
-    """Return a change that ends a pause, which `keep` stores; None if there is none."""
-    if arena.experiment.status.get("state", "running") == "running":
+def resume(context: Context, keep: Callable[[dict[str, Any]], None]) -> Change[None] | None:
+    """Return a change that ends a pause; None if there is none. `keep` stores the new status."""
+    if context.experiment.status.get("state", "running") == "running":
         return None
-    if arena.experiment.status["state"] == "stopped":
-        check_running(arena.experiment)
-    return partial(_resume, arena.experiment.status, keep)
+    if context.experiment.status["state"] == "stopped":
+        check_running(context.experiment)
+    return partial(_resume, context.experiment.status, keep)
 
 
 def _resume(status: dict[str, Any], keep: Callable[[dict[str, Any]], None]) -> None:
@@ -325,40 +324,40 @@ def _each(change: Callable[[int], None], chosen: Iterable[int]) -> None:
         change(number)
 
 
-def _numbers(arena: Arena, arms: Any) -> list[int]:
+def _numbers(context: Context, arms: Any) -> list[int]:
     """Return the numbers of one arm or of several, each once."""
     many = isinstance(arms, Iterable) and not isinstance(arms, str | bytes)
-    return list(dict.fromkeys(map(arena.arms.number, arms if many else [arms])))
+    return list(dict.fromkeys(map(context.arms.number, arms if many else [arms])))
 
 
-def _pending(arena: Arena, pull: Any, again: str, verb: str) -> int | None:
+def _pending(context: Context, pull: Any, again: str, verb: str) -> int | None:
     """Return the number of a pending pull; None if it has ended and that may be ignored."""
     if again != "refuse":
         check_choice("again", again, ("refuse", "ignore"))
-    whole = type(pull) is Pull  # else only its id is known
+    whole = type(pull) is Pull  # otherwise only its id is known
     number = pull.id if whole else pull
     if type(number) is not int:
         fix = "Pass a pull that was asked for, or its id."
         if isinstance(number, list | tuple):
             fix = "For several pulls, use tell_many."
         number = check_int("pull", number, fix=fix)
-    found = arena.experiment.pending.get(number)
-    if found is None or (verb == "tell" and number in arena.experiment.held):
-        _check_ended(arena.experiment, number, again, verb)
+    found = context.experiment.pending.get(number)
+    if found is None or (verb == "tell" and number in context.experiment.held):
+        _check_ended(context.experiment, number, again, verb)
         return None
-    if whole and pull.arm != (ours := arena.name(found.arm)):
+    if whole and pull.arm != (arm := context.name(found.arm)):
         raise TurnError(
             f"Cannot {verb} pull {number} of arm {pull.arm!r}: pull {number} of this experiment is "
-            f"of arm {ours!r}. Use the experiment that returned the pull.",
+            f"of arm {arm!r}. Use the experiment that returned the pull.",
             reason="other arm",
             pull=number,
-            arm=ours,
+            arm=arm,
         )
     return number
 
 
 def _check_ended(experiment: Experiment, number: int, again: str, verb: str) -> None:
-    """Raise unless a pull that is not pending has ended, and that may be ignored."""
+    """Raise unless a pull that is not pending has ended, and `again` allows that."""
     if not 0 <= number < experiment.next:
         last = (
             f"The last pull is {experiment.next - 1}."
@@ -378,8 +377,8 @@ def _check_ended(experiment: Experiment, number: int, again: str, verb: str) -> 
 
 
 def already_ended(verb: str, number: int, *, gone: bool, window: str = "") -> TurnError:
-    """Return the error of a tell or an abandon of a pull that was told, or is gone."""
-    done = "it was abandoned" if gone else "its reward was told already"
+    """Return the error for a pull that was already told, or was abandoned (`gone`)."""
+    done = "it was abandoned" if gone else "its reward has already been told"
     return TurnError(
         f"Cannot {verb} pull {number}: {done}{window}. Pass again='ignore' if you retry.",
         reason="abandoned" if gone else "told",
@@ -388,12 +387,12 @@ def already_ended(verb: str, number: int, *, gone: bool, window: str = "") -> Tu
 
 
 def nothing_to_recommend() -> TurnError:
-    """Return the error of a recommendation before the first reward."""
-    return TurnError("Cannot recommend an arm: no reward has been told yet for any arm in play.")
+    """Return the error for a recommendation before the first reward."""
+    return TurnError("Cannot recommend an arm: no reward has been told yet for an available arm.")
 
 
 def in_list(place: int, pull: Any) -> str:
-    """Return how messages name an entry of a list of rewards."""
+    """Return the name of an entry of a list of rewards, for messages."""
     return f"rewards[{place}], of pull {pull.id if isinstance(pull, Pull) else shown(pull)}"
 
 

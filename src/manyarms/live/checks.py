@@ -1,4 +1,4 @@
-"""Rules of what an experiment is given when it begins, and of rewards."""
+"""Check the settings of an experiment, and rewards."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from manyarms.core.jit import Dispatched, check_bodies
 from manyarms.errors import ParameterError
 from manyarms.protocol.policy import Policy, arrive, layers
 
-ROOM = 1 << 40  # for the pulls of an experiment without a horizon
-MOST_REWARD = 1e100  # the sum of squares of such rewards is still a number
-MOST_OF_A_NAME = 40  # letters that say what rewards are
-MOST_FIRST_DRAWS = 1 << 16  # arms that a policy draws at once: half a second, 40 MB
+MOST_HORIZON = 1 << 40  # pulls; also the memory's bound if there is no horizon
+MOST_REWARD = 1e100  # the sum of squares of such rewards is finite
+MOST_OF_A_NAME = 40  # characters of the word for rewards
+MOST_FIRST_DRAWS = 1 << 16  # arms that a policy draws at once; this takes half a second and 40 MB
 
 
 def check_can(policy: Policy, state: Any, function: Dispatched[..., Any]) -> None:
-    """Raise unless a policy, and the one that it wraps, lets arms come (or go)."""
+    """Raise unless a policy and the policies that it wraps implement `arrive` or `retire`."""
     while state is not None:
-        ours = type(state).__module__.startswith("manyarms.")
-        if ours and type(state) not in function.bodies:
+        built_in = type(state).__module__.startswith("manyarms.")
+        if built_in and type(state) not in function.bodies:
             what = "add or restore" if function is arrive else "retire"
             raise ParameterError(
                 f"{policy} cannot {what} arms during an experiment. Begin with a policy that "
@@ -33,16 +33,16 @@ def check_can(policy: Policy, state: Any, function: Dispatched[..., Any]) -> Non
 
 
 def exchangeable(policy: Policy) -> bool:
-    """Whether a policy of ours draws fresh arms at random, so that it does not matter which.
+    """Return whether a policy draws fresh arms at random, so that they are exchangeable.
 
-    One of the user's may choose arms by their numbers.
+    This holds for the policies of this package. A user's policy may choose arms by their numbers.
     """
     *_, inner = layers(policy)
     return type(inner).__module__.startswith("manyarms.policies.")
 
 
 def check_horizon(policy: Policy, horizon: Any) -> int | None:
-    """Return a horizon, or raise; None is for anytime policies."""
+    """Return a horizon, or raise; anytime policies accept None."""
     if horizon is None and policy.anytime:
         return None
     if horizon is None:
@@ -50,12 +50,12 @@ def check_horizon(policy: Policy, horizon: Any) -> int | None:
             f"`horizon` must be given to {policy}, got None. Pass the total number of "
             f"pulls, or use an anytime policy, such as prospector."
         )
-    return check_int("horizon", horizon, at_least=1, at_most=ROOM)
+    return check_int("horizon", horizon, at_least=1, at_most=MOST_HORIZON)
 
 
 def check_first_draws(policy: Policy, n_arms: int, horizon: Any) -> None:
-    """Raise if a policy would draw more arms before its first pull than a call has time for."""
-    pulls = check_horizon(policy, horizon) or ROOM
+    """Raise if a policy would draw more than `MOST_FIRST_DRAWS` arms before its first pull."""
+    pulls = check_horizon(policy, horizon) or MOST_HORIZON
     draws = policy.first_draws(n_arms=n_arms, pulls=pulls)
     if draws > MOST_FIRST_DRAWS:
         raise ParameterError(
@@ -67,7 +67,7 @@ def check_first_draws(policy: Policy, n_arms: int, horizon: Any) -> None:
 
 
 def check_reward_name(reward: Any) -> str:
-    """Return what rewards are called, such as "clicks", or raise; None is "".
+    """Return the word for rewards, such as "clicks", or raise; for None, return "".
 
     >>> check_reward_name("clicks"), check_reward_name(None)
     ('clicks', '')
@@ -76,14 +76,14 @@ def check_reward_name(reward: Any) -> str:
         return ""
     if not isinstance(reward, str) or not reward.isprintable() or len(reward) > MOST_OF_A_NAME:
         raise ParameterError(
-            f"`reward` must say what rewards are, in at most {MOST_OF_A_NAME} letters, such as "
+            f"`reward` must say what rewards are, in at most {MOST_OF_A_NAME} characters, such as "
             f"'clicks', got {shown(reward)}."
         )
     return reward.strip()
 
 
 def check_range(reward_range: Any) -> tuple[float, float] | None:
-    """Return the smallest and the largest reward as floats, None if they are not known."""
+    """Return the smallest and the largest reward as floats, or raise; None if there are none."""
     if reward_range is None:
         return None
     try:
@@ -100,7 +100,7 @@ def check_range(reward_range: Any) -> tuple[float, float] | None:
     )
     if low >= high:
         raise ParameterError(
-            f"`reward_range` must be a pair (smallest, largest), the smaller one first, got "
+            f"`reward_range` must be a pair (smallest, largest), in this order, got "
             f"{reward_range!r}."
         )
     return low, high

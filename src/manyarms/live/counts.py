@@ -1,4 +1,4 @@
-"""What an experiment keeps of a pending pull, of an arm and of the control."""
+"""The records that an experiment keeps of pending pulls, arms and the control."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from manyarms.protocol.pending import PendingRecord
 
 
 class PendingPull(PendingRecord):
-    """A pull without a reward, and when it was asked for (seconds since 1970)."""
+    """A pending pull with its time."""
 
-    asked: float
+    asked: float  # seconds since 1970
 
 
 class ArmCounts:
-    """What is known of an arm.
+    """Counts of an arm's pulls and rewards.
 
     Attributes
     ----------
     asked, told
-        Its pulls, and how many of them have a reward.
+        The number of its pulls, and of those whose reward was told.
     observed
-        How many rewards were observed.
+        The number of its observed rewards.
     total
-        The sum of all these rewards.
+        The sum of its told and observed rewards.
     season
-        The last season in which the policy chose it; 0 if none did.
+        The last season in which the policy chose it; 0 if there is none.
     """
 
     __slots__ = ("asked", "observed", "season", "told", "total")
@@ -38,16 +38,17 @@ class ArmCounts:
 
     @property
     def known(self) -> int:
-        """The number of its known rewards."""
+        """The number of its told and observed rewards."""
         return self.told + self.observed
 
 
 def in_random_order(
     arm: int, counts: ArmCounts, reward_range: tuple[float, float] | None, seed: int
 ) -> list[float]:
-    """Return as many rewards of an arm as are known, with the same sum; the order is not kept.
+    """Return rewards of the same number and sum as the known rewards of an arm.
 
-    They are 0 and 1 in a random order if that is possible, else all are equal.
+    If `reward_range` is (0, 1) and the sum is an integer, they are zeros and ones in random order.
+    Otherwise each is the mean.
     """
     count, total = counts.known, counts.total
     ones = round(total)
@@ -60,11 +61,10 @@ def in_random_order(
 
 
 class ControlCounts:
-    """The control: which pulls it gets, and what they have earned.
+    """Counts of the control's pulls and rewards, and the choice of its pulls.
 
-    Before each pull that is handed out, one word of a random stream of its own decides whether the
-    pull is the control's. If so, the policy is not asked. So its choices are those of an experiment
-    without a control.
+    A separate random stream decides, before each pull, whether it is the control's. If so, the
+    policy is not asked. So the policy's choices are those of an experiment without a control.
     """
 
     __slots__ = ("_key", "abandoned", "asked", "share", "told", "total", "turns")

@@ -1,4 +1,4 @@
-"""What happened when: a short series for charts, however long an experiment runs."""
+"""A time series of an experiment for charts, of bounded length."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ _FIRST_STEP = 60  # seconds
 
 
 class Course:
-    """Counts in intervals of equal length, which doubles whenever there would be too many.
+    """Counts in time intervals of equal length, which doubles if there are too many intervals.
 
     Attributes
     ----------
     step
         The length of an interval (seconds).
     points
-        By the number of the interval since 1970: pulls asked for, rewards, their sum, and arms
-        that were pulled for the first time.
+        By the number of the interval since 1970: the number of pulls, the number of rewards and
+        their sum, and the number of arms that were pulled for the first time.
 
     Examples
     --------
@@ -36,7 +36,7 @@ class Course:
         self._point: list[float] = []
 
     def at(self, time: float) -> list[float]:
-        """Return the counts of the interval that a time is in."""
+        """Return the counts of the interval that contains a time."""
         if time // self.step != self._at:
             while time // self.step not in self.points and len(self.points) >= MOST_POINTS:
                 self._double()
@@ -45,7 +45,7 @@ class Course:
         return self._point
 
     def _double(self) -> None:
-        """Join every two intervals."""
+        """Merge pairs of intervals."""
         joined: dict[int, list[float]] = {}
         for at, counts in self.points.items():
             sums = joined.setdefault(at // 2, [0, 0, 0.0, 0])

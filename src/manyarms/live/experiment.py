@@ -1,8 +1,7 @@
 """An experiment: a deterministic state machine over events.
 
-`calls` checks what a caller wants and then changes the experiment; `replay` repeats the changes
-from a log. Each change appends its events to `log`. The experiment knows arms by their numbers
-only.
+`calls` checks a call and then changes the experiment; `replay` repeats the changes of a log. Each
+change appends its events to `log`. The experiment has the numbers of arms, not their names.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from manyarms.inference.facts import CONTROL, RECENT
 from manyarms.inference.reported import count_delay, no_delays
 from manyarms.live import kinds
 from manyarms.live.arms import Seats
-from manyarms.live.checks import ROOM, check_can, exchangeable
+from manyarms.live.checks import MOST_HORIZON, check_can, exchangeable
 from manyarms.live.counts import ArmCounts, ControlCounts, PendingPull, in_random_order
 from manyarms.live.course import Course
 from manyarms.live.settings import Settings
@@ -30,8 +29,8 @@ from manyarms.protocol.policy import Policy, arrive, ask, reset, retire, tell
 from manyarms.protocol.registry import described_policy
 from manyarms.store import Event
 
-_NEVER = -1  # the generation of a pull that teaches the policy nothing
-_new = tuple.__new__  # makes a NamedTuple in half the time of its class
+_NEVER = -1  # the generation of a pull whose reward the policy does not get
+_new = tuple.__new__  # creates a NamedTuple twice as fast as its class does
 
 
 class Experiment:
@@ -40,38 +39,39 @@ class Experiment:
     Attributes
     ----------
     settings
-        What was fixed at the beginning.
+        The settings with which the experiment began.
     policy, horizon, seed, season
         Those of the present season; seasons are counted from 1. The horizon is the policy's number
-        of choices, so it also counts remembered rewards.
+        of choices, so it also counts the known rewards that it gets instead of pulls.
     most_pulls
-        How many pulls there may be in all.
+        The largest number of pulls in all.
     state
-        What the policy remembers.
+        The state of the policy.
     n_all, retired
-        The number of arms that were ever added, and the set of retired arms.
+        The number of arms, including retired ones, and the set of retired arms.
     counts
-        The counts of each arm, in the order in which arms were met. This order decides an arm's
-        share of the intervals' error probability, and does not change with seasons.
+        The counts of each arm, in the order in which arms were first pulled or observed. This order
+        decides an arm's share of the intervals' error probability, and does not change with
+        seasons.
     pending, held, abandoned
-        Pulls that await a reward, by number in the order of asks; rewards that count when the
-        window of their pull ends, by pull; and the numbers of pulls that ended without a reward.
+        Pending pulls, by number in the order of asks; rewards that count when the window of their
+        pull ends, by pull; and the numbers of pulls that ended without a reward.
     next, pulls, turns
-        The number of the next pull; how many pulls were the policy's; and how many choices the
-        policy made in this season.
+        The number of the next pull, the number of the policy's pulls, and the number of choices
+        that the policy made in this season.
     unused
-        How many known rewards the policy of this season was not told.
+        The number of known rewards that the policy of this season has not been told.
     stock, drawn_next
-        These rewards by arm (`_has_stock` adds those of earlier seasons when their arm is needed);
+        These rewards by arm (`_has_stock` adds those of earlier seasons when their arm is chosen);
         and the arms that are drawn next as fresh arms.
     status
-        What the store keeps beside the events, because the service may change it: `state`
+        Stored in addition to the events, because the service may change it: `state`
         ("running", "paused" or "stopped") and the settings `epsilon` and `target`.
     course
-        What happened when, for charts.
+        The time series for charts.
     named, skipped
-        Arms that were chosen on purpose, not at random; and how many of the first arms were retired
-        before anything was known of them.
+        Arms that were chosen deliberately, not at random; and the number of initial arms that were
+        retired before they had a reward.
     """
 
     def __init__(self, settings: Settings, now: Callable[[], float] = time.time) -> None:
@@ -79,15 +79,15 @@ class Experiment:
         self.window, self.reward_range = settings.window, settings.reward_range
         self.first_arms = settings.n_arms
         self.n_all = settings.n_arms
-        self.by_chance = exchangeable(settings.policy)  # never changes
+        self.by_chance = exchangeable(settings.policy)  # of the first season's policy
         self.control: ControlCounts | None = None
         if settings.control is not None:
             self.control = ControlCounts(settings.share, settings.seed)
         self.retired: set[int] = set()
         self.counts: dict[int, ArmCounts] = {}
-        self.pending: Any = SPARSE.records(ROOM, PendingPull)
+        self.pending: Any = SPARSE.records(MOST_HORIZON, PendingPull)
         self.held: dict[int, float] = {}
-        self.abandoned: set[int] = set()  # some 65 bytes each
+        self.abandoned: set[int] = set()  # about 65 bytes each
         self.named: set[int] = set()
         self.skipped = self.expired = self.unused = 0
         self.next = self.pulls = self.told = 0
@@ -97,29 +97,29 @@ class Experiment:
         self.seq = 0
         self.log: list[Event] | None = None
         self.status: dict[str, Any] = {}
-        self.columns: Any = None  # what `live.facts` has computed
-        self.changed: Any = None  # a set of arms, for `columns`; None while `columns` is None
-        self.from_file = False  # whether its state came from one
+        self.columns: Any = None  # the `TriedArms` that `live.facts` has made
+        self.changed: Any = None  # arms that changed since; None while `columns` is None
+        self.from_file = False  # whether the state was loaded from a snapshot
         self._by_arm: dict[int, list[int]] = {}  # pending pulls
-        self._by_arm_at = -1  # what `next` was then
+        self._by_arm_at = -1  # `next` when `_by_arm` was made
         self.course = Course()
         self.season = 0
         self._begin(settings.policy, settings.horizon, settings.seed)
 
     def _begin(self, policy: Policy, horizon: int | None, seed: int) -> None:
-        """Start a policy from scratch; without arms it starts when the first ones are added."""
+        """Start a policy; without arms, it starts when the first ones are added."""
         self.policy, self.horizon, self.seed = policy, horizon, seed
         self.season += 1
         self.first_pull, self.last, self.turns = self.next, -1, 0
         self.most_pulls = horizon
-        self.seats = Seats(self.n_all)  # which arm is in which seat
+        self.seats = Seats(self.n_all)
         self.stock: dict[int, deque[float]] = {}
         self.drawn_next: dict[int, None] = {}
         self._exchangeable = exchangeable(policy)
         self.state: Any = None
         if self.n_all == 0:
             return
-        self.state = policy.new_state(SPARSE, n_arms=self.n_all, pulls=horizon or ROOM)
+        self.state = policy.new_state(SPARSE, n_arms=self.n_all, pulls=horizon or MOST_HORIZON)
         check_bodies(self.state, (reset, ask, tell))
         reset(self.state, policy_key(seed, 0), horizon or 0)
 
@@ -142,14 +142,15 @@ class Experiment:
     def ask(self, more: int = 1, most: int = 0, exactly: int | None = None) -> int | None:
         """Let the policy choose the next pull; return its number.
 
-        `more` pulls are wanted, including this one. While the policy chooses an arm with a known
-        reward that it was not told, it is told this reward, and chooses again. After `most` such
-        rewards None is returned, so that a service can answer other requests; the next call
-        continues. In a replay, `exactly` is the recorded number of such rewards.
+        `more` is the number of pulls that are wanted, including this one. While the policy chooses
+        an arm with a known reward that it has not been told, it is told this reward, and chooses
+        again. After `most` such rewards, None is returned, so that the service can answer other
+        requests; the next call continues. In a replay, `exactly` is the recorded number of such
+        rewards.
         """
         number, used, pending = self.next, 0, self.pending
         before = self.last if self.last in pending else -1
-        self.last = -1  # `before` is late from now on
+        self.last = -1  # from now on, `before` is late
         while True:
             arm = ask_pull(self.state, pending, number, before)
             if not 0 <= arm < self.seats.count:
@@ -160,7 +161,7 @@ class Experiment:
             if self.drawn_next or self.seats.arm_at:
                 arm = pending[number].arm = self._seated(arm)
             self.turns += 1
-            known = self.unused and self._has_stock(arm)  # before every pull, as a replay does
+            known = self.unused and self._has_stock(arm)  # in any case, because it changes `stock`
             if used == exactly or not known:
                 break
             if exactly is None and self.horizon is not None and self.turns + more > self.horizon:
@@ -202,7 +203,7 @@ class Experiment:
             self.log.append(_new(Event, (self.seq, now, kinds.ASKED, number, arm, None, detail)))
 
     def _seated(self, seat: int) -> int:
-        """Return a seat's arm; if it is fresh, the first of `drawn_next` takes the seat."""
+        """Return a seat's arm. If it is fresh, give the seat to the first arm of `drawn_next`."""
         arm = self.seats.arm(seat)
         if not self.drawn_next:
             return arm
@@ -216,10 +217,10 @@ class Experiment:
         return arm
 
     def _has_stock(self, arm: int) -> bool:
-        """Whether an arm has known rewards that the policy was not told.
+        """Return whether an arm has known rewards that the policy has not been told.
 
-        Rewards of earlier seasons are put in order here, before a new reward is added: to do so for
-        all arms when a season begins would take seconds.
+        Rewards of earlier seasons are put in order here, before a new reward is added. Doing so for
+        all arms at the beginning of a season would take seconds.
         """
         if arm in self.stock:
             return True
@@ -242,7 +243,7 @@ class Experiment:
         self.counts[arm].season = self.season
 
     def ask_for(self, count: int, most: int = 0) -> list[int]:
-        """Hand out `count` pulls, of the policy or of the control; return their numbers.
+        """Choose `count` pulls, of the policy or of the control; return their numbers.
 
         There may be fewer if `most` is given, as for `ask`.
         """
@@ -258,7 +259,7 @@ class Experiment:
         return numbers
 
     def use(self, count: int) -> None:
-        """Replay telling the policy `count` known rewards."""
+        """Replay a `USED` event: tell the policy `count` known rewards."""
         if self.ask(most=count) is not None:
             raise ParameterError(f"{self.policy} was told fewer than {count} known rewards.")
 
@@ -277,14 +278,14 @@ class Experiment:
     # Rewards
 
     def take(self, number: int, reward: float) -> None:
-        """Take the reward of a pending pull: credit it, or hold it until its window ends."""
+        """Accept the reward of a pending pull: credit it, or hold it until the window ends."""
         if self.settings.hold:
             self.hold(number, reward)
         else:
             self.tell(number, reward)
 
     def hold(self, number: int, reward: float) -> None:
-        """Keep the reward of a pending pull until its window ends."""
+        """Hold the reward of a pending pull until its window ends."""
         pull, now = self.pending[number], self.now()
         self.held[number] = reward
         count_delay(self.delays, now - pull.asked, reward)
@@ -302,7 +303,7 @@ class Experiment:
         else:
             if number >= self.first_pull:
                 tell_pull(self.state, pending, number, reward)
-            else:  # it was asked for by the policy of an earlier season
+            else:  # a pull of an earlier season
                 self._remember(arm, reward)
             counts = self.counts[arm]
             counts.told += 1
@@ -323,9 +324,9 @@ class Experiment:
 
     def abandon(self, number: int) -> None:
         """End a pending pull without a reward."""
-        self._give_up(number, kinds.ABANDONED)
+        self._end(number, kinds.ABANDONED)
 
-    def _give_up(self, number: int, kind: str) -> None:
+    def _end(self, number: int, kind: str) -> None:
         arm = self.pending[number].arm
         if arm == CONTROL:
             assert self.control is not None
@@ -345,12 +346,12 @@ class Experiment:
             return
         self.expired += 1
         if missing is None:
-            self._give_up(number, kinds.EXPIRED)
+            self._end(number, kinds.EXPIRED)
         else:
             self.tell(number, missing, kinds.EXPIRED)
 
     def overdue(self, most: int | None = None) -> list[int]:
-        """Return the pending pulls whose windows have ended, the oldest `most` of them."""
+        """Return the pending pulls whose windows have ended (the oldest `most` of them)."""
         if self.window is None or not self.pending:
             return []
         end = self.now() - self.window
@@ -358,7 +359,7 @@ class Experiment:
         return [number for number, _ in islice(ended, most)]
 
     def observe(self, arm: int, rewards: Iterable[float]) -> None:
-        """Keep an arm's rewards that no pull earned."""
+        """Record observed rewards of an arm."""
         counts = self.counts.get(arm)
         if counts is None:
             counts = self.counts[arm] = ArmCounts()
@@ -372,7 +373,7 @@ class Experiment:
             self.changed.add(arm)
 
     def _remember(self, arm: int, reward: float) -> None:
-        """Keep a reward until the policy chooses its arm, and make the policy draw the arm next."""
+        """Keep a reward until the policy chooses its arm; let the policy draw the arm next."""
         if not self._has_stock(arm):
             self.stock[arm] = deque()
         self.stock[arm].append(reward)
@@ -383,7 +384,7 @@ class Experiment:
     # Arms
 
     def add(self, count: int) -> None:
-        """Add arms; if there were none, the policy begins with these."""
+        """Add arms; start the policy if there were none."""
         if self.n_all == 0:
             self.begin_with(count)
         else:
@@ -393,13 +394,13 @@ class Experiment:
         self._note(kinds.ADDED, detail={"count": count})
 
     def begin_with(self, count: int) -> None:
-        """Start the policy with the first arms of an experiment that had none."""
+        """Add the first arms of an experiment, and start the policy."""
         self.first_arms = self.n_all = count
         self.season = 0
         self._begin(self.settings.policy, self.settings.horizon, self.settings.seed)
 
     def retire(self, arm: int) -> None:
-        """Take an arm out of play."""
+        """Retire an arm."""
         for number in self._pending_of(arm):
             abandon_pull(self.state, self.pending, number)
         self.retired.add(arm)
@@ -414,9 +415,9 @@ class Experiment:
         self._note(kinds.RETIRED, None, arm)
 
     def _pending_of(self, arm: int) -> list[int]:
-        """Return the pending pulls of an arm that this season's policy asked for.
+        """Return the pending pulls of an arm in this season.
 
-        Many arms may retire at once, so pulls are sorted by arm until the next pull.
+        They are cached for all arms until the next pull, because many arms may retire at once.
         """
         counts = self.counts.get(arm)
         if counts is None or counts.asked == counts.told:
@@ -429,14 +430,14 @@ class Experiment:
         return [number for number in self._by_arm.get(arm, ()) if number in self.pending]
 
     def restore(self, arm: int) -> None:
-        """Bring a retired arm back: the policy draws it next, as a fresh arm."""
+        """Restore a retired arm; it is the next fresh arm that the policy draws."""
         self.retired.remove(arm)
-        self.seats.come_back(arm)
+        self.seats.move_to_new_seat(arm)
         arrive(self.state, 1)
         self.drawn_next[arm] = None
         if arm not in self.counts and arm not in self.named:
             self.named.add(arm)
-            if arm < self.first_arms:  # it was skipped, and must not count twice
+            if arm < self.first_arms:  # it was counted as skipped, and is now counted as named
                 self.skipped -= 1
         if self.changed is not None:
             self.changed.add(arm)
@@ -449,29 +450,30 @@ class Experiment:
 
     @property
     def n_arms(self) -> int:
-        """The number of arms, without retired ones."""
+        """The number of available arms, without retired ones."""
         return self.n_all - len(self.retired)
 
     @property
     def left(self) -> int | None:
-        """How many pulls may still be made in this season; None without a horizon.
+        """The number of pulls left in this season; None without a horizon.
 
-        Observed rewards that the policy used are subtracted, too.
+        Observed rewards that the policy got instead of pulls are subtracted, too.
         """
         if self.horizon is None or self.most_pulls is None:
             return None
         return min(self.horizon - self.turns, self.most_pulls - self.pulls)
 
     def check_can(self, function: Dispatched[..., Any]) -> None:
-        """Raise unless the policy, and the one that it wraps, can do this."""
+        """Raise unless the policy and the policies that it wraps implement this function."""
         check_can(self.policy, self.state, function)
 
     # Seasons
 
     def begin_season(self, policy: Policy, horizon: int | None, seed: int) -> None:
-        """Start a policy that is told all known rewards; pending pulls stay pending.
+        """Start a policy that gets all known rewards; pending pulls stay pending.
 
-        `horizon` is the number of pulls to come; the known rewards are added to it.
+        `horizon` is the number of pulls to come. The policy is given this number plus the number of
+        known rewards.
         """
         detail = {"policy": described_policy(policy), "horizon": horizon, "seed": seed}
         for pull in self.pending.values():

@@ -1,4 +1,4 @@
-"""What statistics need of an experiment: columns of its arms, and facts."""
+"""Pass an experiment to `inference`: columns of its arms, and facts."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from manyarms.inference.facts import CONTROL, ControlFacts, Facts
 from manyarms.inference.question import Question, asked, is_percentage
 from manyarms.inference.tried_arms import TriedArms
 from manyarms.live.arms import ArmNames
-from manyarms.live.calls import Arena
+from manyarms.live.calls import Context
 from manyarms.live.experiment import Experiment
 from manyarms.protocol.policy import recommend
 from manyarms.protocol.recommend import scale_of
 
 
 def tried_arms_of(experiment: Experiment, name_of: Callable[[int], Any]) -> TriedArms:
-    """Return the tried arms of an experiment, brought up to date."""
+    """Return the tried arms of an experiment, after an update."""
     facts = facts_of(experiment, name_of)
     tried: TriedArms | None = experiment.columns
     if tried is None:
@@ -35,7 +35,7 @@ def tried_arms_of(experiment: Experiment, name_of: Callable[[int], Any]) -> Trie
 
 
 def _update(tried: TriedArms, facts: Facts, experiment: Experiment) -> None:
-    """Look at the arms that have changed, and at those that are new."""
+    """Update the arms that have changed, and add new ones."""
     arms = [arm for arm in experiment.changed if tried.place(arm) is not None]
     arms += islice(experiment.counts, tried.size, None)
     experiment.changed.clear()
@@ -51,7 +51,7 @@ def _update(tried: TriedArms, facts: Facts, experiment: Experiment) -> None:
 
 
 def facts_of(experiment: Experiment, name_of: Callable[[int], Any]) -> Facts:
-    """Return what is known of an experiment beside its arms."""
+    """Return the facts of an experiment that do not concern single arms."""
     settings, control = experiment.settings, experiment.control
     seat = -1 if experiment.state is None else recommend(experiment.state)
     pending, abandoned = len(experiment.pending), len(experiment.abandoned)
@@ -98,7 +98,7 @@ def facts_of(experiment: Experiment, name_of: Callable[[int], Any]) -> Facts:
 
 
 def question_of(
-    arena: Arena,
+    context: Context,
     facts: Facts,
     *,
     epsilon: Any = None,
@@ -106,19 +106,22 @@ def question_of(
     target: Any = None,
     **others: Any,
 ) -> Question:
-    """Return what a verdict is asked; without a goal of its own, that of the settings."""
-    changed = arena.experiment.status
+    """Return the question of a verdict.
+
+    If neither `epsilon`, `quantile` nor `target` is given, the target of the experiment applies.
+    """
+    changed = context.experiment.status
     if epsilon is None and quantile is None and target is None:
         target = changed.get("target")
-    if "epsilon" in changed:  # None is the default
+    if "epsilon" in changed:  # it may be None, which restores the default
         facts = replace(facts, epsilon=changed["epsilon"])
-    rival = _rival_of(arena, target) if isinstance(target, str) else None
+    rival = _rival_of(context, target) if isinstance(target, str) else None
     return asked(facts, epsilon=epsilon, quantile=quantile, target=target, rival=rival, **others)
 
 
-def _rival_of(arena: Arena, target: str) -> int:
-    """Return the number of the arm that a target names; that of the control is `CONTROL`."""
-    arms, control = arena.arms, arena.experiment.settings.control
+def _rival_of(context: Context, target: str) -> int:
+    """Return the number of the arm that a target names (`CONTROL` for the control)."""
+    arms, control = context.arms, context.experiment.settings.control
     if control is not None and target in ("control", str(control)):
         return CONTROL
     is_arm = isinstance(arms, ArmNames) and arms.known(target) is not None
@@ -127,7 +130,7 @@ def _rival_of(arena: Arena, target: str) -> int:
             f"`target` must be a number such as 0.7, or the name of an arm, got {target[:100]!r}. "
             f"To require a share above an arm, name the arm, and pass the share as `margin`."
         )
-    number = _is_int(target) and not is_arm  # the names may be integers
+    number = _is_int(target) and not is_arm  # arms may have numbers, or integers as names
     try:
         return arms.number(int(target) if number else target)
     except UnknownArmError as error:

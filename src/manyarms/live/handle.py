@@ -1,4 +1,4 @@
-"""The handle of an experiment: ask for arms, pull them, and tell their rewards."""
+"""The handle of an experiment: ask for pulls and tell their rewards."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from manyarms.inference.uplift import Uplift, check_confidence, uplift_of
 from manyarms.inference.verdict import StopVerdict, give_verdict
 from manyarms.live import calls
 from manyarms.live.arms import ArmNames, arms_of
-from manyarms.live.calls import Arena
+from manyarms.live.calls import Context
 from manyarms.live.experiment import Experiment
 from manyarms.live.facts import question_of, tried_arms_of
 from manyarms.live.html import MOST_ARMS_SHOWN, handle_html
@@ -43,11 +43,11 @@ from manyarms.live.synced import SyncedArms
 from manyarms.protocol.policy import Policy
 from manyarms.store import Event
 
-_LOOK_EVERY = 256  # asks between two checks whether only the best rewards are told
+_CHECK_EVERY = 256  # pulls between two checks whether only the best rewards are told
 
 
 class Live:
-    """A policy at work on real arms. Made by `policy.live(...)`.
+    """Run an experiment: a policy chooses among real arms. Created by `policy.live(...)`.
 
     Parameters
     ----------
@@ -62,52 +62,53 @@ class Live:
     seed
         The seed of all random choices (default: the handle draws one, `live.seed`).
     reward_range
-        The smallest and the largest possible reward (default: (0, 1)). If the policy's
-        `sigma` is 1/2, its default, it becomes half the range. None accepts all rewards
-        from -1e100 to 1e100, and does not change `sigma`.
+        The smallest and the largest possible reward (default: (0, 1)). A `sigma` of 1/2, the
+        default, is replaced by half the width of the range. None accepts all rewards from -1e100 to
+        1e100, and does not change `sigma`.
     control
-        The name of what you have today, to compare with; it need not be one of the arms. `share`
-        of all pulls then go to it, and `uplift` compares (default: no control).
+        The name of what you have today, which need not be one of the arms (default: no control).
+        It gets a fraction `share` of the pulls, and `uplift` compares the recommended arm with it.
     share
-        The control's share of the pulls, at most one half (default: 0.05). Its pulls come
-        in addition to the horizon, and the policy learns nothing from them.
+        The control's share of the pulls, at most one half (default: 0.05). Its pulls do not count
+        toward the horizon, and the policy does not learn from them.
     reward
         The word printed after sums of rewards, such as "clicks".
     epsilon
-        The default of `epsilon` in `verdict`: how much worse than the best an arm may be, as a
-        difference (0.02) or as a share ("20%"; default: "10%").
+        The default of `epsilon` in `verdict`: how much worse than the best arm the recommended arm
+        may be, as a difference (0.02) or as a share ("20%"; default: "10%").
     window
         How long a reward may take (seconds; default: no limit). If it ends without a reward, the
         pull gets the reward `missing`, or is abandoned if that is None.
     missing
-        The reward of pulls whose window ended without one, such as 0 for "no click" (default: None,
-        they are abandoned).
+        The reward of pulls whose window ended without one, such as 0 for "no click" (default: None;
+        such pulls are abandoned).
     hold
         Whether rewards count only when their window ends, so that arms with quick rewards do not
         look better than they are (default: False).
     store
         Where to record every event before a call returns: a file such as "shop.db", or
-        postgresql://HOST/DATABASE (default: nothing is recorded). If the store has an experiment of
-        this name, it is continued; its settings must be the same.
+        postgresql://HOST/DATABASE (default: nothing is recorded). If the store has an experiment
+        with this name, it is continued, and its settings must be the same.
     name
         The experiment's name in the store (default: "experiment").
     durable
-        What cannot destroy recorded events: the end of the process at any moment ("process", the
+        Which failures recorded events survive: the end of the process at any moment ("process", the
         default), or also a power failure ("power").
     now
-        Returns the time (seconds since 1970; default: `time.time`).
+        A function that returns the time (seconds since 1970; default: `time.time`).
 
     Notes
     -----
-    The same policy, seed and sequence of calls give the same arms. Rewards
-    may come late, in any order, or never (`abandon`); if ten or more pulls are pending at a time,
-    give the policy `count_late=True`. A call takes microseconds and needs no compiler. Memory grows
-    with the number of arms tried, not with `n_arms`. Handles may be shared between threads: each
-    call is atomic among them. After a call that was interrupted midway, by Ctrl-C or an error of
-    the policy, the handle refuses all others. If writing to the store fails, the call raises
-    `StoreError`, and so do all others that must be recorded, until the experiment is loaded again;
-    queries still work. A store has one writer for each experiment: a second one is
-    refused with `WriteConflictError`, and overwrites nothing.
+    The same policy, seed and sequence of calls give the same arms. Rewards may come late, in any
+    order, or never (`abandon`). If ten or more pulls are usually pending, pass `count_late=True` to
+    the policy. A call takes microseconds and needs no compiler. Memory grows with the number of
+    arms tried, not with `n_arms`. Threads may share a handle: each call is atomic.
+
+    If a call is interrupted, by Ctrl-C or an error of the policy, the handle refuses all later
+    calls. If a write to the store fails, the call raises `StoreError`, and so do all later calls
+    that change something, until you load the experiment again; queries still work. If two handles
+    record the same experiment, the second one to write gets a `WriteConflictError`, and overwrites
+    nothing.
 
     Examples
     --------
@@ -163,12 +164,12 @@ class Live:
                     f"`name` needs `store`, because it names an experiment in a store, got "
                     f"{name!r}. Pass `store`, too."
                 )
-            self._hold(Arena(Experiment(settings, now), all_arms))
+            self._set_up(Context(Experiment(settings, now), all_arms))
             return
         recorded = opened("store", store, durable, create=True)
         try:
             given = seed is not None
-            self._hold(
+            self._set_up(
                 *begin_or_continue(
                     recorded,
                     NAME if name is None else name,
@@ -182,16 +183,16 @@ class Live:
             recorded.close()
             raise
 
-    def _hold(self, arena: Arena, recording: Recording | None = None) -> None:
-        self._arena, self._experiment = arena, arena.experiment
-        self._next_look: float = _LOOK_EVERY
-        self._recorder = Recorder(arena, recording)
+    def _set_up(self, context: Context, recording: Recording | None = None) -> None:
+        self._context, self._experiment = context, context.experiment
+        self._next_check: float = _CHECK_EVERY
+        self._recorder = Recorder(context, recording)
         _handles.add(self)
 
     @classmethod
-    def _of(cls, arena: Arena, recording: Recording | None = None) -> Self:
+    def _of(cls, context: Context, recording: Recording | None = None) -> Self:
         live = cls.__new__(cls)
-        live._hold(arena, recording)
+        live._set_up(context, recording)
         return live
 
     # Commands
@@ -202,34 +203,33 @@ class Live:
     def ask(self, k: int) -> list[Pull]: ...
 
     def ask(self, k: int | None = None) -> Pull | list[Pull]:
-        """Return the arm to pull next, or a list of the next `k`.
+        """Return the next pull, or a list of the next `k` pulls.
 
         Parameters
         ----------
         k
-            The number of pulls, at most a million. Without it, one `Pull` is returned instead of a
-            list.
+            The number of pulls, at most a million (default: a single `Pull`, not in a list).
         """
         pulls: Pull | list[Pull] = self._recorder.do(calls.ask, k)
-        if self._experiment.next >= self._next_look:
+        if self._experiment.next >= self._next_check:
             self._warn_of_rewards()
         return pulls
 
     def _warn_of_rewards(self) -> None:
         """Warn, once, if it looks as if only the best rewards are told."""
-        with self._recorder.looking() as (experiment, _):
+        with self._recorder.reading() as (experiment, _):
             warning = only_best_reported(
                 experiment.reward_range,
                 pulls=experiment.pulls,
                 told=experiment.told,
                 earned=experiment.earned,
             )
-            self._next_look = math.inf if warning else experiment.next + _LOOK_EVERY
+            self._next_check = math.inf if warning else experiment.next + _CHECK_EVERY
         if warning:
             warnings.warn(warning, RewardWarning, stacklevel=3)
 
     def _tried_arms(self) -> TriedArms:
-        return tried_arms_of(self._experiment, self._arena.arms.name)
+        return tried_arms_of(self._experiment, self._context.arms.name)
 
     def tell(self, pull: Pull | int, reward: float, *, again: str = "refuse") -> None:
         """Report the reward of a pull, now or later, in any order.
@@ -241,15 +241,15 @@ class Live:
         reward
             A number within `reward_range`; if that is None, one between -1e100 and 1e100.
         again
-            What to do if the pull was told or abandoned before: "refuse" raises, "ignore" does
-            nothing, for callers that retry.
+            What to do if the pull was already told or abandoned: "refuse" raises an error; "ignore"
+            does nothing, for callers that retry.
         """
         self._recorder.do(calls.tell, pull, reward, again)
 
     def tell_many(
         self, rewards: Iterable[tuple[Pull | int, float]], *, again: str = "refuse"
     ) -> None:
-        """Report several rewards: all of them, or, if one is refused, none.
+        """Report several rewards: all of them, or none if one is refused.
 
         Parameters
         ----------
@@ -261,9 +261,9 @@ class Live:
         self._recorder.do(calls.tell_many, rewards, again)
 
     def abandon(self, pull: Pull | int, *, again: str = "refuse") -> None:
-        """Give up a pull whose reward will never come.
+        """Abandon a pull whose reward will never come.
 
-        The pull counts in the horizon and in the length of the policy's iteration, but the policy
+        The pull counts toward the horizon (with MOSS++, also toward its iteration), but the policy
         learns nothing from it. An arm without any reward is pulled again.
 
         Parameters
@@ -271,32 +271,30 @@ class Live:
         pull
             What `ask` returned, or its `id`.
         again
-            As for `tell`. Another thread may tell the reward at the same moment.
+            As for `tell`. Pass "ignore" if another thread may have told the reward.
         """
         self._recorder.do(calls.abandon, pull, again)
 
     def observe(self, arm: str | int, rewards: float | Iterable[float]) -> None:
-        """Report an arm's rewards from elsewhere, not from a pull of this experiment.
+        """Import rewards of an arm that did not come from pulls of this experiment.
 
-        Intervals use them at once. When the policy asks for this arm, the handle uses the next of
-        them instead of a pull, and counts it in the horizon. Where the policy would draw a fresh
-        arm, arms with observed rewards come first, so every policy can learn from them.
+        Confidence intervals use them at once. When the policy chooses this arm, it gets the next of
+        them instead of a pull; this counts toward the horizon. When the policy draws a fresh arm,
+        arms with observed rewards come first, so every policy can learn from them.
 
         Parameters
         ----------
         arm
             The arm's number or name.
         rewards
-            A reward, or several in the order in which they came. Give all there are, not only
-            good ones: intervals and guarantees do not hold for rewards that were picked, nor for
-            arms that were put into an order by their rewards.
+            A reward, or several in the order in which they came. Pass all of them, not only good
+            ones: intervals and guarantees do not hold for selected rewards, nor if the list of arms
+            was sorted by their rewards.
         """
         self._recorder.do(calls.observe, arm, rewards)
 
     def add_arms(self, arms: int | Iterable[str | int]) -> Sequence[Any]:
-        """Add arms and return their names.
-
-        If arms have numbers, a `range` is returned, because there may be a billion.
+        """Add arms and return their names (a `range` if arms have numbers).
 
         Prospector tries new arms, with at most 2 % of the pulls (its parameter `trials`). All other
         policies treat them like any unpulled arm, so they rarely try them after they have found a
@@ -313,11 +311,13 @@ class Live:
         return added
 
     def retire(self, arm: str | int | Iterable[str | int]) -> None:
-        """Retire an arm, or several (all or none): they are not chosen again.
+        """Retire one or several arms, so that they are not chosen again.
 
-        Rewards of its pending pulls may still be told. They count in the estimates, but the policy
+        If one of them is refused, none is retired.
+
+        Rewards of pending pulls may still be told. They count in the estimates, but the policy
         learns nothing from them. The call takes time in proportion to the number of arms tried.
-        `restore` brings an arm back.
+        `restore` makes an arm available again.
 
         Parameters
         ----------
@@ -327,11 +327,11 @@ class Live:
         self._recorder.do(calls.retire, arm)
 
     def restore(self, arm: str | int | Iterable[str | int]) -> None:
-        """Bring a retired arm back, or several (all or none).
+        """Make one or several retired arms available again.
 
-        The estimates keep its earlier rewards. The policy treats it as a fresh arm and draws it
-        next; Prospector draws it for a trial. The policy learns only from rewards that come from
-        now on.
+        If one of them is refused, none is restored. The estimates keep the earlier rewards of an
+        arm. The policy treats it as a fresh arm, and takes it first when it next draws one
+        (Prospector: for a trial). It does not learn from pulls made before the arm was restored.
 
         Parameters
         ----------
@@ -341,11 +341,11 @@ class Live:
         self._recorder.do(calls.restore, arm)
 
     def sync_arms(self, names: Iterable[str | int]) -> SyncedArms:
-        """Make these the arms in play: add new ones, restore retired ones, retire the others.
+        """Make exactly these arms available: add new ones, restore retired ones, retire the rest.
 
-        Repeating the same list changes nothing, so pass the whole catalogue every day. Arms
-        must have names. All of it happens, or nothing if something is refused; `print` the result
-        to see what was done. Use Prospector if new arms are to be tried: see `add_arms`.
+        Passing the same list again changes nothing, so pass the whole catalogue every day. Arms
+        must have names. If something is refused, nothing changes. `print` the result to see what
+        was done. Use Prospector if new arms are to be tried: see `add_arms`.
 
         Parameters
         ----------
@@ -380,37 +380,37 @@ class Live:
 
     @property
     def n_arms(self) -> int:
-        """The number of arms now, without retired ones."""
-        with self._recorder.looking() as arena:
-            return arena.experiment.n_arms
+        """The number of available arms, without retired ones."""
+        with self._recorder.reading() as context:
+            return context.experiment.n_arms
 
     @property
     def pulls(self) -> int:
-        """The number of pulls asked for, without those of the control."""
-        with self._recorder.looking() as arena:
-            return arena.experiment.pulls
+        """The number of pulls so far, without those of the control."""
+        with self._recorder.reading() as context:
+            return context.experiment.pulls
 
     @property
     def pending(self) -> list[Pull]:
-        """The pulls whose reward was not told yet, in the order of asks."""
-        with self._recorder.looking() as arena:
-            pending, held = arena.experiment.pending, arena.experiment.held
-            return [Pull(arena.name(p.arm), n) for n, p in pending.items() if n not in held]
+        """The pulls whose reward has not been told yet, in the order of asks."""
+        with self._recorder.reading() as context:
+            pending, held = context.experiment.pending, context.experiment.held
+            return [Pull(context.name(p.arm), n) for n, p in pending.items() if n not in held]
 
     def recommend(self) -> ArmEstimate:
         """Return the arm to deploy, by the same rule as in simulations.
 
         A policy for finding one good arm, such as Scout, chooses it by its own rule. For other
-        policies it is the arm whose 99.9 % interval begins highest, so that a few lucky rewards are
-        not enough. Rewards that came too late for the policy count here. A retired arm is never
+        policies it is the arm with the largest lower bound (99.9 %), so that a few lucky rewards
+        are not enough. Rewards that came too late for the policy count here. A retired arm is never
         recommended.
         """
         return self.top(1)[0]
 
     def top(self, k: int) -> list[ArmEstimate]:
-        """Return the `k` best arms, or fewer if fewer are known.
+        """Return the `k` best arms, or fewer if fewer have rewards.
 
-        The recommended one comes first, then the others in the order of their lower bounds.
+        The recommended arm comes first, then the others by decreasing lower bound.
 
         Parameters
         ----------
@@ -418,20 +418,20 @@ class Live:
             The number of arms.
         """
         k = check_int("k", k, at_least=1)
-        with self._recorder.looking():
+        with self._recorder.reading():
             best = self._tried_arms().top(k)
         if not best:
             raise calls.nothing_to_recommend()
         return best
 
     def arms(self) -> list[ArmEstimate]:
-        """Return what is known about every arm that was pulled, in the order of first pulls."""
-        with self._recorder.looking():
+        """Return the estimates of all arms with pulls or observed rewards, the earliest first."""
+        with self._recorder.reading():
             return self._tried_arms().all()
 
     def progress(self) -> Progress:
-        """Return how far the experiment has come."""
-        with self._recorder.looking():
+        """Return the progress of the experiment."""
+        with self._recorder.reading():
             return self._progress()
 
     def _progress(self) -> Progress:
@@ -452,33 +452,34 @@ class Live:
         """Return whether the recommended arm is good enough to stop.
 
         Without a `target`, good enough means: leaving aside the top `quantile` of the arms, none is
-        better by more than `epsilon`. With probability `confidence` no verdict of an experiment
-        says "stop" wrongly. This holds at any time, for any policy, and although the arm was chosen
-        because it looks best.
+        better by more than `epsilon`. With probability `confidence`, no verdict of an experiment
+        says "stop" wrongly. This holds at any time, for any policy, and even though the arm was
+        chosen because it looks best.
 
         Parameters
         ----------
         epsilon
-            How much worse the arm may be: a difference (0.02), or a share of the best mean ("20%")
-            (default: what `live(epsilon=...)` was given, else "10%"; where rewards may be negative,
-            a tenth of their range, or of two sigma).
+            How much worse the arm may be: a difference (0.02), or a share of the best mean ("20%").
+            The default is the `epsilon` of the experiment. If none was given, it is "10%", or, if
+            rewards may be negative, a tenth of the width of `reward_range` (of 2 `sigma` if that is
+            None).
         quantile
-            The share of the arms that may be better still (default: 0.05). With 0 the arm is
-            compared with every arm, so all must have been tried. The same holds if it is less than
-            one arm. Choose it before you look.
+            The share of the arms that may be better by more than `epsilon` (default: 0.05). With 0,
+            or if it is less than one arm, the arm is compared with every arm, so all must have been
+            tried. Choose it before you see results.
         confidence
-            The probability (default: 0.95). Choose it before you look.
+            The probability (default: 0.95). Choose it before you see results.
         target
-            A number: the arm is good enough if its mean is above it. Or an arm's name, as text, or
-            "control" if there is one: the arm is good enough if it is better than that.
+            A number: the arm is good enough if its mean is above it. Or a string, the name of an
+            arm or "control": the arm is good enough if its mean is above that of the named arm.
         margin
-            How much better than what `target` names: a number, or a share of its mean such as "5%"
-            (default: 0).
+            By how much it must be above the arm that `target` names: a number, or a share of that
+            arm's mean such as "5%" (default: 0).
         """
-        with self._recorder.looking() as arena:
+        with self._recorder.reading() as context:
             tried = self._tried_arms()
             question = question_of(
-                arena,
+                context,
                 tried.facts,
                 epsilon=epsilon,
                 quantile=quantile,
@@ -486,7 +487,7 @@ class Live:
                 target=target,
                 margin=margin,
             )
-            stopped = arena.experiment.status.get("state") == "stopped"
+            stopped = context.experiment.status.get("state") == "stopped"
             return give_verdict(tried, question, stopped=stopped)
 
     @by_name
@@ -499,20 +500,20 @@ class Live:
         Parameters
         ----------
         confidence
-            The probability that no interval it ever returns is wrong (default: 0.95).
-            Choose it before you look.
+            The probability that all intervals it returns, at any time, are right (default: 0.95).
+            Choose it before you see results.
         """
         sure = check_confidence(confidence)
-        with self._recorder.looking():
+        with self._recorder.reading():
             return uplift_of(self._tried_arms(), sure)
 
     def events(self, *, after: int = 0) -> Iterator[Event]:
-        """Yield the recorded events, in order; arms are numbers, which `arm_name` translates.
+        """Yield the recorded events in order. Arms are numbers; `arm_name` returns their names.
 
         Parameters
         ----------
         after
-            The number of the event after which to begin (default: 0, at the beginning).
+            The number of the event after which to begin (default: 0, the beginning).
         """
         recording = self._recorder.recording
         if recording is None:
@@ -523,22 +524,22 @@ class Live:
         return recording.store.events(recording.record.id, check_int("after", after))
 
     def arm_name(self, number: int) -> Any:
-        """Return the name of an arm, given its number in an event; -1 is the control.
+        """Return the name of an arm, given its number in an event.
 
         Parameters
         ----------
         number
-            The number, from 0.
+            The number, from 0; -1 is the control.
         """
-        with self._recorder.looking() as arena:
-            return arena.name(
-                check_int("number", number, at_least=CONTROL, at_most=arena.arms.count - 1)
+        with self._recorder.reading() as context:
+            return context.name(
+                check_int("number", number, at_least=CONTROL, at_most=context.arms.count - 1)
             )
 
     def to_dataframe(self, *, library: Library | None = None) -> Any:
-        """Return a data frame with a row for every arm that was pulled, retired ones too.
+        """Return a data frame with a row for every arm that was pulled or observed.
 
-        pandas or polars must be installed.
+        Retired arms are included. pandas or polars must be installed.
 
         Parameters
         ----------
@@ -557,12 +558,12 @@ class Live:
         return f"<Live {experiment.policy}: {experiment.pulls}{of} pulls on {arms}>"
 
     def __str__(self) -> str:
-        with self._recorder.looking():
+        with self._recorder.reading():
             return estimates.summary(str(self.policy), self._progress(), self._tried_arms().top(5))
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows."""
-        with self._recorder.looking():
+        with self._recorder.reading():
             best = self._tried_arms().top(MOST_ARMS_SHOWN)
             return handle_html(str(self.policy), self._progress(), best, self.reward_range)
 
@@ -575,27 +576,26 @@ class Live:
         policy: Policy | None = None,
         seed: int | None = None,
     ) -> None:
-        """Begin a season: continue with more pulls or another policy, and keep all rewards.
+        """Begin a season: continue with more pulls or another policy, and keep the estimates.
 
-        Arms, names, estimates and pending pulls stay as they are; retired arms stay retired. The
-        policy is told all known rewards as it asks for their arms, as if it had pulled them: see
-        `observe`.
+        Arms, names and pending pulls do not change; retired arms stay retired. When the policy
+        chooses an arm with earlier rewards, it gets one of them instead of a pull (see `observe`).
 
         Parameters
         ----------
         horizon
-            The number of pulls to come. The pulls whose rewards are remembered are added to it. An
-            anytime policy takes None.
+            The number of pulls to come (default: None, for policies that need none). The policy is
+            given this number plus the number of known rewards.
         policy
-            The policy that goes on (default: this one).
+            The policy to continue with (default: the present one).
         seed
             The seed of its random choices (default: the present one).
 
         Notes
         -----
-        Only the number and the sum of each arm's rewards are kept. If all are 0 or 1, the new
-        policy gets them in a random order. Otherwise it gets their mean instead of each of them. A
-        season changes no interval and no verdict.
+        Only the number and the sum of each arm's rewards are kept. If `reward_range` is (0, 1) and
+        an arm's sum is an integer, the policy gets zeros and ones in a random order. Otherwise it
+        gets the arm's mean each time. A season changes no interval and no verdict.
         """
         self._recorder.do(calls.season, policy, horizon, seed)
 
@@ -604,11 +604,11 @@ class Live:
 
         A stopped experiment cannot be resumed.
         """
-        with self._recorder.looking() as arena:
+        with self._recorder.reading() as context:
             recording = self._recorder.recording
             found = None if recording is None else recording.store.find(recording.record.name)
-            if found is not None:  # the service may have changed it meanwhile
-                arena.experiment.status = dict(found.state)
+            if found is not None:  # the service may have changed it since
+                context.experiment.status = dict(found.state)
 
         def keep(status: dict[str, Any]) -> None:
             if recording is not None:
@@ -617,20 +617,20 @@ class Live:
         self._recorder.do(calls.resume, keep)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the experiment to a file, without its history; `load` continues it.
+        """Write the experiment to a file, without its events; `load` continues it.
 
         A crash at any moment leaves the old file or the new one. The size of the file grows with
-        the number of arms tried and of pending pulls, and with the names of arms.
+        the number of arms tried, the number of pending pulls, and the names of arms.
 
         Parameters
         ----------
         path
-            The file to write. If it exists, it is replaced; it must not be open elsewhere.
+            The file to write. An existing file is replaced; it must not be open elsewhere.
         """
         target = check_path("path", path)
-        with self._recorder.looking() as arena, path_errors(target):
+        with self._recorder.reading() as context, path_errors(target):
             recording = self._recorder.recording
-            save(arena, target, NAME if recording is None else recording.record.name)
+            save(context, target, NAME if recording is None else recording.record.name)
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
         """Refuse `copy`, `deepcopy` and `pickle`."""
@@ -642,8 +642,8 @@ class Live:
     def close(self) -> None:
         """Close the store, so that another process can continue the experiment.
 
-        If at most 20,000 arms were tried, a snapshot is stored first. Queries still work after
-        that.
+        If at most 20,000 arms were tried, a snapshot is stored first. Queries still work on a
+        closed handle.
         """
         self._recorder.close()
 
@@ -664,16 +664,16 @@ def load(
 ) -> Live:
     """Continue an experiment that was recorded, or that `Live.save` wrote.
 
-    It continues in the same state, and is recorded in the same place.
+    It continues in the same state, and later events are recorded in the same store.
 
     Parameters
     ----------
     path
         A file, or postgresql://HOST/DATABASE.
     name
-        The experiment's name (default: that of the only one in the store).
+        The experiment's name (default: the only experiment in the store).
     policy
-        Its policy; needed only if that is your own and not registered.
+        The experiment's policy. It is needed only for a policy of your own that is not registered.
     durable, now
         As for `Live`.
 

@@ -1,7 +1,7 @@
-"""A handle in a notebook: how far it is, and its best arms with their intervals.
+"""Show a handle in a notebook: its progress, and its best arms with their intervals.
 
-The picture is an inline SVG without scripts or fonts of its own. Lines and letters have the
-colour of the page's text, so that it can be read on a light and on a dark page.
+The chart is an inline SVG without scripts or fonts. Lines and letters have the colour of the page's
+text, so the chart is legible on light and dark pages.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from manyarms.inference.estimates import PROMISE, ArmEstimate, Progress, count, 
 MOST_ARMS_SHOWN = 8
 
 _WIDTH, _ROW, _BAR = 640, 22, 8  # pixels
-_LEFT, _RIGHT = 170, 450  # where the axis of the intervals begins and ends
+_LEFT, _RIGHT = 170, 450  # ends of the axis of the intervals (pixels)
 
 
 def handle_html(
@@ -25,7 +25,7 @@ def handle_html(
     best: Sequence[ArmEstimate],
     reward_range: tuple[float, float] | None,
 ) -> str:
-    """Return the handle as HTML that is also well-formed XML."""
+    """Return the handle as HTML, which is also well-formed XML."""
     lines = [escape(plain(line, at_most=200)) for line in str(progress).split("\n")]
     shown = list(best[:MOST_ARMS_SHOWN])
     top = 2 * _BAR
@@ -50,7 +50,7 @@ def handle_html(
 
 
 def _progress_bar(progress: Progress) -> str:
-    """Return a bar: rewards told, pending pulls, and what is left of the horizon."""
+    """Return a bar of ended pulls, pending pulls, and pulls that are left."""
     whole = progress.horizon or max(1, progress.pulls)
     done = _WIDTH * (progress.told + progress.abandoned) / whole
     asked = _WIDTH * progress.pulls / whole

@@ -1,15 +1,15 @@
-"""The kinds of events."""
+"""The kinds of events, with what each records."""
 
 from __future__ import annotations
 
-ASKED = "asked"  # for a pull; `used` known rewards were told to the policy before it
+ASKED = "asked"  # a pull; before it, the policy was told `used` known rewards
 TOLD = "told"  # a reward
 HELD = "held"  # a reward that counts when the window of its pull ends
-EXPIRED = "expired"  # the window of a pull; it gets the reward for missing ones, if there is one
+EXPIRED = "expired"  # a pull's window ended without a reward; it gets `missing`, if that is set
 ABANDONED = "abandoned"  # a pull
-OBSERVED = "observed"  # a reward of an arm that no pull earned
-USED = "used"  # so many known rewards were told to the policy
-ADDED = "added"  # so many arms
+OBSERVED = "observed"  # a reward that did not come from a pull
+USED = "used"  # the policy was told `count` known rewards
+ADDED = "added"  # `count` arms
 RETIRED = "retired"  # an arm
 RESTORED = "restored"  # a retired arm
-SEASON = "season"  # another policy or horizon
+SEASON = "season"  # the beginning of a season: policy, horizon and seed

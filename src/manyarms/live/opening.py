@@ -1,4 +1,4 @@
-"""Beginning, continuing and saving experiments in a store."""
+"""Begin, continue and save experiments in a store."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from manyarms.core.files import path_errors, replacing
 from manyarms.core.gc_pause import gc_paused
 from manyarms.errors import DuplicateNameError, ManyarmsError, ParameterError, SavedFileError
 from manyarms.live.arms import ArmNames, ArmNumbers, Arms
-from manyarms.live.calls import Arena
+from manyarms.live.calls import Context
 from manyarms.live.experiment import Experiment
 from manyarms.live.recorder import Recording
 from manyarms.live.replaying import replay
@@ -30,7 +30,7 @@ from manyarms.store import (
     open_store,
 )
 
-NAME = "experiment"  # of an experiment that was given none
+NAME = "experiment"  # default name of an experiment
 _logger = logging.getLogger("manyarms.live")
 Clock = Callable[[], float]
 
@@ -38,7 +38,7 @@ Clock = Callable[[], float]
 def opened(
     parameter: str, address: Any, durable: Literal["process", "power"], *, create: bool
 ) -> EventStore:
-    """Open the store at an address, or raise one of our errors."""
+    """Open the store at an address, or raise an error of this package."""
     if isinstance(address, str) and "://" in address:
         return open_store(address, durable=durable, create=create)
     path = check_path(parameter, address)
@@ -54,15 +54,15 @@ def begin_or_continue(
     *,
     seed_given: bool,
     now: Clock = time.time,
-) -> tuple[Arena, Recording]:
-    """Begin an experiment in a store, or continue it if its settings are the recorded ones."""
+) -> tuple[Context, Recording]:
+    """Begin an experiment in a store, or continue it if it is recorded with the same settings."""
     check_name(name, LONGEST_EXPERIMENT_NAME, "experiment")
     record = store.find(name)
     if record is None:
         try:
             return _begin(store, name, settings, arms, now)
         except DuplicateNameError:
-            record = store.find(name)  # another process was faster
+            record = store.find(name)  # another process has just created it
             if record is None:
                 raise
     recorded = settings_from(record.spec, settings.policy, _what(store, record))
@@ -79,17 +79,17 @@ def begin_or_continue(
 
 def _begin(
     store: EventStore, name: str, settings: Settings, arms: Arms, now: Clock
-) -> tuple[Arena, Recording]:
+) -> tuple[Context, Recording]:
     experiment = Experiment(settings, now)
     names = arms.names if isinstance(arms, ArmNames) else ()
     record = store.create(name, settings.to_spec(), map(str, names))
-    return Arena(experiment, arms), Recording(store, record, saved=0, arms=arms.count)
+    return Context(experiment, arms), Recording(store, record, saved=0, arms=arms.count)
 
 
 def continue_experiment(
     store: EventStore, name: str | None, policy: Policy | None, now: Clock = time.time
-) -> tuple[Arena, Recording]:
-    """Continue an experiment; its name may be left out if the store has no other."""
+) -> tuple[Context, Recording]:
+    """Continue an experiment; `name` may be None if the store has only one."""
     record = find_experiment(store, name)
     settings = settings_from(record.spec, policy, _what(store, record))
     names = _names_of(store, record, settings)
@@ -97,7 +97,7 @@ def continue_experiment(
 
 
 def find_experiment(store: EventStore, name: str | None) -> ExperimentRecord:
-    """Return an experiment, or raise; its name may be left out if the store has no other."""
+    """Return the record of an experiment, or raise; `name` may be None if there is only one."""
     if name is None:
         return _only(store)
     check_name(name, LONGEST_EXPERIMENT_NAME, "experiment")
@@ -109,7 +109,7 @@ def find_experiment(store: EventStore, name: str | None) -> ExperimentRecord:
 
 
 def replayed(store: EventStore, name: str) -> str:
-    """Replay a whole log; return what is wrong with it, empty if every arm is as recorded."""
+    """Replay a whole log; return what is wrong with it, or "" if every arm is as recorded."""
     try:
         record = find_experiment(store, name)
         settings = settings_from(record.spec, None, _what(store, record))
@@ -136,16 +136,16 @@ def _what(store: EventStore, record: ExperimentRecord) -> str:
 
 
 def _names_of(store: EventStore, record: ExperimentRecord, settings: Settings) -> list[Any]:
-    """Return the names of all arms, in their order; none if arms have numbers."""
+    """Return the names of all arms in order; an empty list if arms have numbers."""
     if settings.names is None:
         return []
     names = store.arm_names(record.id)
     if list(names) != list(range(len(names))) or len(names) < settings.n_arms:
-        raise SavedFileError(f"{_what(store, record)} lacks names of arms. Restore a backup.")
+        raise SavedFileError(f"{_what(store, record)} lacks arm names. Restore a backup.")
     try:
         return list(names.values() if settings.names == "text" else map(int, names.values()))
     except ValueError as error:
-        raise SavedFileError(f"{_what(store, record)} has wrong names of arms: {error}.") from error
+        raise SavedFileError(f"{_what(store, record)} has invalid arm names: {error}.") from error
 
 
 def _continued(
@@ -155,17 +155,17 @@ def _continued(
     names: Sequence[Any],
     policy: Policy | None,
     now: Clock,
-) -> tuple[Arena, Recording]:
+) -> tuple[Context, Recording]:
     """Load the newest snapshot that can be used, and replay the events after it."""
     errors = []
     for found in _starts(store, record):
         try:
-            arena = _replayed_from(store, record, settings, names, found, policy, now)
+            context = _replayed_from(store, record, settings, names, found, policy, now)
             saved = 0 if found is None else found.seq
-            return arena, Recording(store, record, saved=saved, arms=arena.arms.count)
+            return context, Recording(store, record, saved=saved, arms=context.arms.count)
         except SavedFileError as error:
             errors.append(error)
-            _logger.warning("%s Trying an older snapshot or the whole log.", error)
+            _logger.warning("%s Now trying an older snapshot or the whole log.", error)
     raise errors[0]
 
 
@@ -177,8 +177,8 @@ def _replayed_from(
     found: Snapshot | None,
     policy: Policy | None,
     now: Clock,
-) -> Arena:
-    """Load a snapshot, or start a new experiment, and replay the events after it."""
+) -> Context:
+    """Load a snapshot, or start from the settings if `found` is None, and replay later events."""
     what, seq = _what(store, record), 0 if found is None else found.seq
     with gc_paused():
         experiment = _loaded(settings, found, what, policy, now)
@@ -186,17 +186,17 @@ def _replayed_from(
         arms = _arms_for(settings, names)
         replay(experiment, arms, store.events(record.id, seq), what, policy)
     if isinstance(arms, ArmNumbers):
-        return Arena(experiment, ArmNumbers(experiment.n_all))
+        return Context(experiment, ArmNumbers(experiment.n_all))
     if arms.count != experiment.n_all:
         raise SavedFileError(f"{what} has {arms.count} names for {experiment.n_all} arms.")
-    return Arena(experiment, arms)
+    return Context(experiment, arms)
 
 
 def _starts(store: EventStore, record: ExperimentRecord) -> Iterator[Snapshot | None]:
-    """Yield what a log can be replayed from; None is its beginning.
+    """Yield the snapshots from which to replay a log, best first; None is the beginning of the log.
 
-    Snapshots of this version come first. What was saved without its history begins with a snapshot
-    before its first event, and another version's is better than none.
+    Snapshots of this version come first, then the whole log. The log of an experiment that `save`
+    wrote begins with a snapshot, so snapshots of other versions follow instead.
     """
     others: list[Snapshot] = []
     for found in store.snapshots(record.id):
@@ -224,33 +224,37 @@ def _arms_for(settings: Settings, names: Sequence[Any]) -> Arms:
     return ArmNames(names) if settings.names is not None else ArmNumbers(MOST_ARMS)
 
 
-def save(arena: Arena, path: Path, name: str) -> None:
-    """Write an experiment without its history to a new file, which replaces one that is there."""
-    settings = arena.experiment.settings
-    names = arena.arms.names if isinstance(arena.arms, ArmNames) else ()
+def save(context: Context, path: Path, name: str) -> None:
+    """Write an experiment without its events to a file; replace an existing file."""
+    settings = context.experiment.settings
+    names = context.arms.names if isinstance(context.arms, ArmNames) else ()
     with replacing(path) as part, open_store(part) as store:
-        spec, state = settings.to_spec(), arena.experiment.status | {"saved": True}
+        spec, state = settings.to_spec(), context.experiment.status | {"saved": True}
         record = store.create(name, spec, map(str, names), state=state)
-        store.save_snapshot(record.id, 0, CODE_VERSION, snapshot(arena.experiment))
+        store.save_snapshot(record.id, 0, CODE_VERSION, snapshot(context.experiment))
         store.close()
         make_replaceable(path)
 
 
 def _arms_differ(names: Sequence[Any], first: int, given: Arms) -> list[str]:
-    """Return how the recorded arms differ from those given, in words; empty if they do not.
+    """Return how the recorded arms differ from those given, as text; empty if they do not differ.
 
-    Given may be the arms of the beginning, or those that the experiment has now.
+    The `first` arms of `names` are those with which the experiment began. `given` may be these or
+    all arms that it has now.
     """
     if isinstance(given, ArmNumbers):
         if names:
-            return [f"arms have names there, and numbers here (n_arms={given.count})"]
-        return [] if given.count == first else [f"n_arms is {first} there, and {given.count} here"]
+            return [f"arms have names in the store, and n_arms={given.count} was given"]
+        if given.count == first:
+            return []
+        return [f"n_arms is {first} in the store, and {given.count} was given"]
     if not names:
-        return [f"arms have numbers there (n_arms={first}), and names here"]
+        return [f"arms have numbers in the store (n_arms={first}), and names were given"]
     if given.names in (list(names[:first]), list(names)):
         return []
-    change = "; change arms with sync_arms or add_arms afterwards"
+    fix = "; change arms with sync_arms or add_arms afterwards"
     for place, (old, new) in enumerate(zip(names, given.names, strict=False)):
         if old != new:
-            return [f"arm {place} is {shown(old, 60)} there, and {shown(new, 60)} here{change}"]
-    return [f"there are {first} arms, and {given.count} here{change}"]
+            old_name, new_name = shown(old, 60), shown(new, 60)
+            return [f"arm {place} is {old_name} in the store, and {new_name} was given{fix}"]
+    return [f"there are {first} arms in the store, and {given.count} were given{fix}"]

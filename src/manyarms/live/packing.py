@@ -1,13 +1,13 @@
-"""Numbers and text as bytes, and back: the format of snapshots.
+"""Convert numbers and text to bytes and back: the format of snapshots.
 
 A snapshot is one zlib stream of: the length of the text (uint64, little-endian), the text (JSON),
 and the columns. The text is an object that also lists the columns: name, type, count, and whether
-differences are stored, which is done where numbers increase. Columns are stored byte by byte: first
-the lowest bytes of all numbers.
+differences are stored (they are if the numbers increase). The bytes of a column are transposed: the
+lowest bytes of all numbers come first.
 
-The store has the version and a checksum of the bytes; zlib has one of what they inflate to. Both
-notice damage, but anybody can compute them. So reading runs nothing from the data, and what is read
-must be of the right kinds, fit together, and inflate to no more than `_most` bytes.
+The store keeps the version and a checksum of the bytes, and zlib a checksum of the inflated data.
+These detect damage, but not a crafted file. So reading executes nothing from the data, checks types
+and sizes, and inflates at most `_most` bytes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from manyarms.core.checks import shown
 from manyarms.errors import SavedFileError
 from manyarms.protocol.state_dump import Columns
 
-# what reading raises where the checksum is right, and what it covers makes no sense
+# errors of reading data that is malformed although its checksum is right
 MALFORMED_ERRORS = (
     *(ValueError, LookupError, TypeError, AttributeError, RecursionError),
     *(ArithmeticError, struct.error),
@@ -35,7 +35,7 @@ _LARGEST = 1 << 62
 
 
 def pack(about: dict[str, Any], columns: Columns) -> bytes:
-    """Return a text and columns as bytes. What is equal gives equal bytes."""
+    """Return an object and columns as bytes. Equal arguments give equal bytes."""
     listed, parts = [], []
     for name, column in columns.items():
         kind = column.dtype.kind
@@ -46,13 +46,13 @@ def pack(about: dict[str, Any], columns: Columns) -> bytes:
     text = json.dumps(about | {"columns": listed}, separators=(",", ":")).encode()
     body = b"".join([_LENGTH.pack(len(text)), text, *parts])
     small = zlib.compress(body, 1)
-    if len(body) > _most(len(small)):  # so that it can be read: hardly anything but zeros
+    if len(body) > _most(len(small)):  # so that it can be read: nearly all zeros
         small = zlib.compress(body, 0)
     return small
 
 
 def unpack(data: bytes, what: str) -> tuple[dict[str, Any], Columns]:
-    """Return what `pack` was given."""
+    """Return the arguments of `pack`; `what` names the store in errors."""
     try:
         return _read_body(_inflated(data))
     except (*MALFORMED_ERRORS, zlib.error) as error:
@@ -62,7 +62,7 @@ def unpack(data: bytes, what: str) -> tuple[dict[str, Any], Columns]:
 
 
 def _most(size: int) -> int:
-    """Return the largest size that `size` bytes may inflate to: twice that of real files."""
+    """Return the largest size that `size` bytes may inflate to, twice that of real files."""
     return (32 << 20) + 16 * size
 
 

@@ -1,21 +1,21 @@
-"""What `ask` returns."""
+"""The pulls that `ask` returns."""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-NO_PULL = -1  # the id of a fallback
+NO_PULL = -1  # the id of a fallback pull
 
 
 class Pull(NamedTuple):
-    """An arm to pull now.
+    """A pull: the arm to use now.
 
     Attributes
     ----------
     arm
         The arm's number, or its name if arms have names.
     id
-        Which pull of the experiment this is, from 0: enough to tell its reward later.
+        The number of the pull in the experiment, from 0. It is enough to tell the reward later.
     """
 
     arm: Any
@@ -23,5 +23,5 @@ class Pull(NamedTuple):
 
     @property
     def is_fallback(self) -> bool:
-        """Whether `Remote.ask` returned its fallback: telling it does nothing."""
+        """Whether this is the fallback of `Remote.ask`; telling its reward does nothing."""
         return self.id == NO_PULL

@@ -1,4 +1,4 @@
-"""Replaying a log: every choice is computed again, and compared with the recorded one."""
+"""Replay a log: compute every choice again, and compare it with the recorded one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from manyarms.errors import ParameterError, SavedFileError, TurnError, UnknownAr
 from manyarms.inference.facts import CONTROL
 from manyarms.live import calls
 from manyarms.live.arms import ArmNumbers, Arms
-from manyarms.live.calls import Arena
+from manyarms.live.calls import Context
 from manyarms.live.checks import check_reward
 from manyarms.live.experiment import Experiment
 from manyarms.live.kinds import (
@@ -36,16 +36,17 @@ from manyarms.store import Event
 def replay(
     experiment: Experiment, arms: Arms, events: Iterable[Event], what: str, policy: Policy | None
 ) -> None:
-    """Replay events on the experiment as it was before them.
+    """Replay events on an experiment in the state before the first of them.
 
-    `arms` has the names, also of arms that the events add. `what` names the store in errors.
-    `policy` is one that the log may need. After an error the experiment must not be used.
+    `arms` has the names of all arms, including those that the events add. `what` names the store in
+    errors. `policy` is used for seasons that need it. After an error, the experiment must not be
+    used.
     """
     now, at = experiment.now, 0.0
     experiment.now = lambda: at
-    replayed = _Replay(Arena(experiment, arms), what, policy)
+    replayed = _Replay(Context(experiment, arms), what, policy)
     try:
-        with blame_loaded_state(experiment, what):
+        with loaded_state_errors(experiment, what):
             for event in events:
                 at = event.at
                 replayed.apply(event)
@@ -55,9 +56,9 @@ def replay(
 
 
 class _Replay:
-    def __init__(self, arena: Arena, what: str, policy: Policy | None) -> None:
-        self._arena, self._what, self._policy = arena, what, policy
-        self._experiment = arena.experiment
+    def __init__(self, context: Context, what: str, policy: Policy | None) -> None:
+        self._context, self._what, self._policy = context, what, policy
+        self._experiment = context.experiment
         self._rules: dict[str, Callable[[Event], None]] = {
             ASKED: self._ask,
             TOLD: self._tell,
@@ -76,7 +77,7 @@ class _Replay:
         try:
             rule = self._rules.get(event.kind)
             if rule is None:
-                raise ParameterError(f"Events of the kind {event.kind[:40]!r} are not known.")
+                raise ParameterError(f"Events of the kind {event.kind[:40]!r} are unknown.")
             rule(event)
         except (TurnError, ParameterError, UnknownArmError, TypeError, KeyError) as error:
             raise SavedFileError(
@@ -88,8 +89,9 @@ class _Replay:
         experiment, control = self._experiment, self._experiment.control
         if event.pull != experiment.next:
             raise TurnError(f"Pull {event.pull} was asked for; the next is {experiment.next}.")
-        if (event.arm == CONTROL) != (control is not None and control.due):
-            raise TurnError(f"Pull {event.pull} was asked for out of turn.")
+        due = control is not None and control.due
+        if (event.arm == CONTROL) != due:
+            raise TurnError(f"Pull {event.pull} must be the {'control' if due else 'policy'}'s.")
         if event.arm == CONTROL:
             experiment.ask_control()
             return
@@ -101,7 +103,7 @@ class _Replay:
             raise SavedFileError(
                 f"{self._what} says that pull {event.pull} was of arm {event.arm}, but "
                 f"{experiment.policy} now chooses arm {chosen}: its code has changed since. "
-                f"Install the version of manyarms (and of the policy) that wrote it, or begin "
+                f"Install the version of manyarms (and of the policy) that recorded it, or begin "
                 f"another experiment and observe the rewards there."
             )
 
@@ -153,7 +155,7 @@ class _Replay:
 
     def _add(self, event: Event) -> None:
         count = check_int("count", (event.detail or {}).get("count"), at_least=1)
-        if self._experiment.n_all + count > self._arena.arms.count:
+        if self._experiment.n_all + count > self._context.arms.count:
             raise ParameterError(f"{count} arms were added, but fewer have names.")
         if self._experiment.n_all:
             self._experiment.check_can(arrive)
@@ -168,9 +170,9 @@ class _Replay:
         calls.restore(self._numbered, event.arm)()
 
     @property
-    def _numbered(self) -> Arena:
-        """The arms of this moment, called by number."""
-        return Arena(self._experiment, ArmNumbers(self._experiment.n_all))
+    def _numbered(self) -> Context:
+        """The experiment with its present arms, called by number."""
+        return Context(self._experiment, ArmNumbers(self._experiment.n_all))
 
     def _arm(self, event: Event) -> int:
         if event.arm is None or not 0 <= event.arm < self._experiment.n_all:
@@ -181,15 +183,14 @@ class _Replay:
         detail: dict[str, Any] = event.detail or {}
         limits = self._experiment.settings.reward_range
         policy = recorded_policy(detail["policy"], self._policy, limits, self._what)
-        calls.season(self._arena, policy, detail["horizon"], detail["seed"])()
+        calls.season(self._context, policy, detail["horizon"], detail["seed"])()
 
 
 @contextlib.contextmanager
-def blame_loaded_state(experiment: Experiment, what: str) -> Iterator[None]:
+def loaded_state_errors(experiment: Experiment, what: str) -> Iterator[None]:
     """Turn errors of a policy whose state was loaded from a snapshot into `SavedFileError`.
 
-    Whether a loaded state makes sense is not checked when it is loaded; it shows when the policy
-    goes on.
+    Loading checks the format of the state, not its consistency, so errors may come later.
     """
     try:
         yield
@@ -200,6 +201,6 @@ def blame_loaded_state(experiment: Experiment, what: str) -> Iterator[None]:
             raise
         raise SavedFileError(
             f"{what} was interrupted by {error!r}: {experiment.policy} cannot continue from the "
-            f"state that was loaded. The file was not written by manyarms, or the policy has a "
-            f"bug. Use another copy of the file."
+            f"loaded state. Either the file was not written by manyarms, or the policy has a bug. "
+            f"Use another copy of the file."
         ) from error

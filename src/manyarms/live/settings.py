@@ -1,4 +1,4 @@
-"""The settings of an experiment: what is fixed when it begins, and stored with it."""
+"""The settings of an experiment, which are fixed when it begins and stored with it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from manyarms.live.checks import (
 from manyarms.protocol.policy import Policy
 from manyarms.protocol.registry import described_policy, restored_policy
 
-SHARE = 0.05  # of the pulls: the control's, unless one says otherwise
+SHARE = 0.05  # default share of the control
 _MOST_SHARE = 0.5
 SHORTEST_WINDOW = 0.1  # seconds
 NAME_KINDS = (None, "text", "integers")
@@ -27,7 +27,7 @@ NAME_KINDS = (None, "text", "integers")
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """What an experiment is given when it begins.
+    """The settings with which an experiment begins.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class Settings:
     n_arms
         The number of arms at the beginning; 0 if the first ones are added later.
     names
-        What the names of arms are: "text", "integers", or None if arms have numbers.
+        The type of the names of arms: "text", "integers", or None if arms have numbers.
     """
 
     policy: Policy
@@ -64,7 +64,7 @@ class Settings:
 
 
 def check_settings(policy: Policy, **given: Any) -> Settings:
-    """Return settings, each of which was checked, or raise."""
+    """Return checked settings, or raise."""
     limits = check_range(given["reward_range"])
     policy = policy.with_reward_range(limits)
     policy.check_rewards(limits)
@@ -75,8 +75,8 @@ def check_settings(policy: Policy, **given: Any) -> Settings:
     if window is None and (missing is not None or hold):
         name = "hold" if missing is None else "missing"
         raise ParameterError(
-            f"`{name}` needs `window`, got {shown(given[name])}. Pass `window`, "
-            f"too: how many seconds a reward may take."
+            f"`{name}` needs `window`, got {shown(given[name])}. Also pass `window`, the number of "
+            f"seconds that a reward may take."
         )
     return Settings(
         policy=policy,
@@ -96,12 +96,12 @@ def check_settings(policy: Policy, **given: Any) -> Settings:
 
 
 def _check_control(control: Any, share: Any) -> tuple[str | int, float] | None:
-    """Return a control's name and its share of the pulls, or raise; None if there is to be none."""
+    """Return a control's name and its share of the pulls, or raise; None without a control."""
     if control is None:
         if share != SHARE:
             raise ParameterError(
-                f"`share` needs `control`, whose share of the pulls it is, got "
-                f"{shown(share)}. Pass `control`, too."
+                f"`share` needs `control`, because it is the control's share of the pulls, got "
+                f"{shown(share)}. Also pass `control`."
             )
         return None
     name = check_name(control, "control", "a string or an integer")
@@ -109,7 +109,7 @@ def _check_control(control: Any, share: Any) -> tuple[str | int, float] | None:
 
 
 def settings_from(spec: dict[str, Any], policy: Policy | None, what: str) -> Settings:
-    """Return the settings that a store holds; `policy` is used if it is the recorded one."""
+    """Return the recorded settings; use `policy` if it is the recorded one."""
     try:
         known = {field.name: spec[field.name] for field in fields(Settings)}
         if known["names"] not in NAME_KINDS:
@@ -130,7 +130,7 @@ def settings_from(spec: dict[str, Any], policy: Policy | None, what: str) -> Set
 def recorded_policy(
     described: Any, given: Policy | None, limits: tuple[float, float] | None, what: str
 ) -> Policy:
-    """Return the policy that a store describes, using the given one if it is that."""
+    """Return the recorded policy; use the given one if it is the same."""
     try:
         made = restored_policy(described, given, limits)
     except ManyarmsError as error:
@@ -142,14 +142,15 @@ def recorded_policy(
 
 
 def differences(given: Settings, recorded: Settings, *, ignore_seed: bool) -> list[str]:
-    """Return each setting that differs, in words."""
+    """Return a description of each setting that differs."""
     found = []
     for field in fields(Settings):
-        ours, theirs = getattr(given, field.name), getattr(recorded, field.name)
+        new, old = getattr(given, field.name), getattr(recorded, field.name)
         if field.name in ("n_arms", "names") or (field.name == "seed" and ignore_seed):
             continue
-        if ours != theirs:
+        if new != old:
             if field.name == "policy":
-                ours, theirs = str(ours), str(theirs)
-            found.append(f"{field.name} is {shown(theirs, 80)} there, and {shown(ours, 80)} here")
+                new, old = str(new), str(old)
+            stored = shown(old, 80)
+            found.append(f"{field.name} is {stored} in the store, and {shown(new, 80)} was given")
     return found

@@ -1,4 +1,4 @@
-"""An experiment as bytes, and back: a snapshot is a cache of the event log."""
+"""Convert an experiment to a snapshot and back. A snapshot is a cache of the event log."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from manyarms.protocol.state_dump import (
     set_each,
 )
 
-# loaded by name, because with an import mypy loses its way in the circle
+# loaded by name, because mypy does not resolve the circular import
 CODE_VERSION: str = import_module("manyarms").__version__
 _COUNTED: dict[str, type[np.generic]] = {
     **dict.fromkeys(("asked", "told", "observed"), np.int64),
@@ -58,7 +58,7 @@ _CONTROL = ("turns", "asked", "told", "abandoned")
 
 
 def snapshot(experiment: Experiment) -> bytes:
-    """Return an experiment as bytes. Equal experiments give equal bytes."""
+    """Return the snapshot of an experiment. Equal experiments give equal bytes."""
     control, course = experiment.control, experiment.course
     about = {name: getattr(experiment, name) for name in _COUNTS}
     about |= {
@@ -177,7 +177,7 @@ def _read_counts(experiment: Experiment, columns: Columns) -> None:
 
 def _read_pending(experiment: Experiment, columns: Columns) -> None:
     numbers = taken(columns, "pending number")
-    pulls = [experiment.pending[number] for number in numbers]  # made by looking
+    pulls = [experiment.pending[number] for number in numbers]  # access creates a record
     for name, kind in _PENDING.items():
         set_each(pulls, name, np.array(taken(columns, f"pending {name}", kind), kind))
     held = taken(columns, "held pull"), taken(columns, "held reward", np.float64)

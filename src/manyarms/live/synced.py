@@ -1,4 +1,4 @@
-"""What `sync_arms` has done."""
+"""The result of `sync_arms`."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from dataclasses import dataclass
 from manyarms.core.tabular import plain
 from manyarms.inference.estimates import count
 
-_SHOWN = 3  # names of a line
+_SHOWN = 3  # names in a line
 
 
 @dataclass(frozen=True)
 class SyncedArms:
-    """What `sync_arms` has done.
+    """The changes that `sync_arms` made.
 
     Attributes
     ----------
     added, restored, retired
-        The names of the arms that came, came back and went.
+        The names of the arms that were added, restored and retired.
     n_arms
-        The number of arms now.
+        The number of available arms now.
 
     Examples
     --------
@@ -40,7 +40,7 @@ class SyncedArms:
     n_arms: int
 
     def __bool__(self) -> bool:
-        """Whether anything has changed."""
+        """Return whether anything has changed."""
         return bool(self.added or self.restored or self.retired)
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""One policy, one file; `CATALOGUE` lists them."""
+"""The policies, one per file; `CATALOGUE` lists them."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The catalogue: every policy by its name, with what it needs to know, its guarantee and its cost.
+"""The catalogue: what each policy needs to know, its guarantee and its cost.
 
-`manyarms policies`, the page "The policies" and the leaderboard show it, in this order.
+`manyarms policies`, the page "The policies" and the leaderboard show it in this order.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ class Entry(NamedTuple):
     Attributes
     ----------
     kind
-        "paper": of *On Regret with Multiple Best Arms*; "ours"; "field": the others.
+        "paper" (*On Regret with Multiple Best Arms*), "ours", or "field" (all others).
     needs
-        All that it needs to know, the horizon included, or "nothing".
+        What the policy must be given, including the horizon, or "nothing".
     guarantee, good_at, source
-        In a few words.
+        Its regret guarantee, the problems it suits, and where it was published.
     scaling
-        The quantity that the cost of a pull grows with.
+        What the time per pull grows with.
     page
-        The page of the docs with its algorithm, guarantee, cost and example.
+        The documentation page with its algorithm, guarantee, cost and an example.
     rewards
-        "any", or "[0, 1]" if it is made for these rewards only.
+        "any", or "[0, 1]" if rewards must lie there.
 
     Examples
     --------
@@ -169,7 +169,7 @@ CATALOGUE: dict[str, Entry] = {
         needs="nothing",
         guarantee="log T regret for fixed gaps",
         scaling="arms tried",
-        good_at="few arms, the classic to compare with",
+        good_at="few arms; a standard baseline",
         source="Auer et al. 2002",
         page="docs/policies/few_arms.md",
         rewards="[0, 1]",
@@ -274,7 +274,7 @@ CATALOGUE: dict[str, Entry] = {
     "sequential-halving": Entry(
         kind="field",
         needs="horizon",
-        guarantee="none beyond its K arms; of these the best, likely",
+        guarantee="finds the best of its K arms with high probability",
         scaling="log of arms in the subset",
         good_at="keeping one arm, where K fits the problem",
         source="Karnin et al. 2013",

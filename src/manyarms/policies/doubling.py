@@ -1,4 +1,4 @@
-"""Doubling: make an anytime policy of one that needs a horizon."""
+"""Doubling: turn a policy that needs a horizon into an anytime policy."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ _MOST_ITERATIONS = 64
 
 
 class DoublingClock(Record):
-    key: Word  # of the phases' keys
-    phase: int  # i
+    key: Word  # the keys of the phases are drawn from it
+    phase: int  # the number of phases begun
     left: int  # pulls left in the phase
 
 
@@ -70,7 +70,7 @@ plays(
 
 @dataclass(frozen=True)
 class Doubling(Wrapper):
-    r"""Restart a policy with horizon 1, 2, 4, 8, …, so that it needs no horizon.
+    r"""Restart a policy with horizons 1, 2, 4, 8, …, so that it needs no horizon.
 
     Parameters
     ----------
@@ -80,8 +80,8 @@ class Doubling(Wrapper):
     Notes
     -----
     Anytime MOSS++ has regret at most :math:`924 (\log_2 T)^{5/2}\, T^{\min(\max(\beta,
-    1+\alpha-\beta), 1)}`. The paper's proof uses the hardness at T for the shorter horizons, where
-    the same problem is harder; the rate is right, and the constant is the paper's.
+    1+\alpha-\beta), 1)}`. The paper's proof uses the hardness at T also for the shorter phases,
+    where the same problem is harder. The rate is correct; the constant is the paper's.
 
     Its page is docs/policies/doubling.md.
 
@@ -103,7 +103,7 @@ class Doubling(Wrapper):
         if self.policy.anytime:
             raise ParameterError(
                 f"`policy` must be one that needs a horizon, got {self.policy}, which is "
-                f"anytime already. Use it without Doubling."
+                f"already anytime. Use it without Doubling."
             )
         if getattr(self.policy, "sized_by_horizon", False):
             raise ParameterError(
@@ -113,13 +113,13 @@ class Doubling(Wrapper):
 
     def stage(self, state: DoublingState) -> str:
         if state.clock[0].phase == 0:
-            return "not begun"
+            return "not started"
         inner = self.policy.stage(state.inner)
         pulls = 1 << (state.clock[0].phase - 1)
         return f"phase of {pulls} pulls" + (f", {inner}" if inner else "")
 
     def first_draws(self, *, n_arms: int, pulls: int) -> int:
-        return self.policy.first_draws(n_arms=n_arms, pulls=1)  # phases get longer
+        return self.policy.first_draws(n_arms=n_arms, pulls=1)  # the first phase has one pull
 
     def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> DoublingState:
         longest = 1 << (pulls.bit_length() - 1)  # phase i begins after 2^i - 1 pulls

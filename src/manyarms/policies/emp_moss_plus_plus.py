@@ -46,20 +46,20 @@ from manyarms.policies.parts.randomness import RANKING
 from manyarms.protocol import plays
 from manyarms.protocol.parameters import choice
 
-_OUTSIDE = -1  # `asked` of a slot that is not in the set
+_OUTSIDE = -1  # the value of `asked` for a slot that is not in the set
 
 
 class Chosen(NamedTuple):
-    """The members of an iteration's set that have slots."""
+    """The members of the current set that have slots."""
 
     slot: Ints
     size: Ints  # [number of slots]
-    zeros: Ints  # while choosing: the slots of mean 0
+    zeros: Ints  # scratch: the slots of mean 0
     words: Stream
 
 
 def chosen(memory: Memory, slots: int) -> Chosen:
-    """Make room for a set of at most `slots` slots."""
+    """Allocate memory for a set of at most `slots` slots."""
     return Chosen(
         memory.ints(slots, most=slots),
         memory.ints(1),
@@ -76,14 +76,14 @@ def choose_slot(chosen: Chosen, slot: int) -> None:
 
 
 class EmpMossPlusPlusClock(IterationClock):
-    end: int  # H: the pull with which the iteration ends
+    end: int  # H: the number of pulls made when the iteration ends
 
 
 class EmpMossPlusPlusState(NamedTuple):
-    """Every arm and mixture-arm pulled so far, and which of them are in this iteration's set."""
+    """The arms and mixture-arms pulled so far, and which of them are in the current set."""
 
     beta: float
-    rank_all: bool  # rank the arms never pulled too
+    rank_all: bool  # whether arms never pulled are ranked, too
     clock: Records[EmpMossPlusPlusClock]  # [clock]
     moss: MossRun
     chosen: Chosen
@@ -92,14 +92,14 @@ class EmpMossPlusPlusState(NamedTuple):
 
 def emp_moss_plus_plus_reset(state: EmpMossPlusPlusState, key: int, horizon: int) -> None:
     reset_iterations(state, key, horizon)
-    begin(state.moss, 1, 1)  # K and H come with the first iteration
+    begin(state.moss, 1, 1)  # the first iteration sets K and H
     restart(state.chosen.words, draw(key, RANKING))
     state.chosen.size[0] = 0
 
 
 @rare
 def next_emp_iteration(state: EmpMossPlusPlusState) -> None:
-    """Make a mixture-arm of the iteration that ended, choose a set, compute all its indices."""
+    """Turn the last iteration into a mixture-arm, choose the next set, compute its indices."""
     moss, clock, run = state.moss, state.clock[0], state.moss.run[0]
     clock.iteration += 1
     p, i = iterations(clock.horizon, state.beta), clock.iteration
@@ -115,7 +115,7 @@ def next_emp_iteration(state: EmpMossPlusPlusState) -> None:
     moss.sampler.n[0] = moss.pool[0]
     clear(moss.rank)
     for slot in range(run.opened):
-        enter(moss.rank, -math.inf)  # not a member, unless it is chosen
+        enter(moss.rank, -math.inf)  # not a member unless chosen below
         moss.slot[slot].asked = _OUTSIDE
         if GONE < moss.slot[slot].member < 0:
             choose_slot(state.chosen, slot)
@@ -128,7 +128,7 @@ def next_emp_iteration(state: EmpMossPlusPlusState) -> None:
 
 @kernel
 def become_mixture(state: EmpMossPlusPlusState) -> None:
-    """Make a mixture-arm of the iteration that ended, with the pulls of its members."""
+    """Turn the last iteration into a mixture-arm, weighted by the pulls of its members."""
     for k in range(state.chosen.size[0]):
         slot = state.moss.slot[state.chosen.slot[k]]
         add_share(state.mixtures, slot.member, slot.asked)
@@ -137,7 +137,7 @@ def become_mixture(state: EmpMossPlusPlusState) -> None:
 
 @rare
 def compute_indices(state: EmpMossPlusPlusState, horizon: int) -> None:
-    """Compute all indices with the size of the set and this H."""
+    """Compute all indices for the present size of the set and H = `horizon`."""
     run, chosen = state.moss.run[0], state.chosen
     set_scale(state.moss, chosen.size[0] + run.fresh + run.waiting, horizon)
     for k in range(chosen.size[0]):
@@ -146,11 +146,11 @@ def compute_indices(state: EmpMossPlusPlusState, horizon: int) -> None:
 
 @rare
 def best_means(chosen: Chosen, moss: MossRun, arms: int, untouched: int) -> int:
-    """Choose the arms of highest mean; return how many of them are untouched.
+    """Choose the arms of highest mean; return how many of them were never pulled.
 
-    An arm that was never pulled has mean 0, and ties are broken uniformly at random. So the order
-    is: arms of positive mean, by their mean; arms of mean 0, whether pulled or not, in random
-    order; and, if rewards may be negative, the others by their mean.
+    An arm that was never pulled counts as mean 0, and ties are broken uniformly at random. The
+    order is: arms of positive mean, by their mean; arms of mean 0, whether pulled or not, in random
+    order; arms of negative mean, by their mean.
     """
     chosen.size[0] = 0
     zero = 0
@@ -158,9 +158,9 @@ def best_means(chosen: Chosen, moss: MossRun, arms: int, untouched: int) -> int:
     negative = 0
     clear(moss.rank)
     for slot in range(moss.run[0].opened):
-        mean = -math.inf  # mixture-arms, and arms of mean 0, take no part in the ranking
+        mean = -math.inf  # mixture-arms and arms of mean 0 are not ranked
         if moss.slot[slot].member >= 0:
-            pulls = moss.slot[slot].pulls  # there is none while the first reward is late
+            pulls = moss.slot[slot].pulls  # 0 while the first reward is late
             mean = moss.slot[slot].total / pulls if pulls > 0 else 0.0
             if mean == 0.0:
                 chosen.zeros[zero] = slot
@@ -187,7 +187,7 @@ def _choose_leaders(chosen: Chosen, rank: Tournament, count: int) -> None:
 
 @rare
 def _choose_zeros(chosen: Chosen, places: int, zero: int, untouched: int) -> int:
-    """Fill places with random arms of mean 0; return how many of these are untouched."""
+    """Fill places with random arms of mean 0; return how many of them were never pulled."""
     fresh = 0
     for _ in range(min(places, zero + untouched)):
         at = below(next_word(chosen.words), zero + untouched - fresh)
@@ -221,7 +221,7 @@ def in_the_set(state: EmpMossPlusPlusState, slot: int) -> bool:
 def emp_moss_plus_plus_tell(state: EmpMossPlusPlusState, slot: int, reward: float) -> None:
     if in_the_set(state, slot):
         credit(state.moss, slot, reward)
-    else:  # late: it left the set in the meantime
+    else:  # the slot left the set while the reward was pending
         learn(state.moss, slot, reward)
 
 
@@ -248,7 +248,7 @@ def emp_moss_plus_plus_retire(state: EmpMossPlusPlusState, arm: int) -> None:
 
 @rare
 def choose_again(state: EmpMossPlusPlusState) -> None:
-    """Refill a set that lost all its arms: with all arms pulled before, or a fresh one."""
+    """Refill an empty set with all arms pulled before, or with a fresh one if there are none."""
     moss = state.moss
     for slot in range(moss.run[0].opened):
         if moss.slot[slot].member >= 0:
@@ -277,22 +277,23 @@ class EmpMOSSPlusPlus(MixturePolicy):
     As `MOSSPlusPlus`, except that
 
     * arms and mixture-arms keep their pulls and rewards from earlier iterations;
-    * H is the total so far, :math:`H_i = \min(\Delta T_1 + \dots + \Delta T_i, T)`;
-    * for i > 1 the set holds the :math:`K_i` highest empirical means among all n arms, an arm
-      never pulled counting as mean 0, ties uniformly at random.
+    * H is the number of pulls made by the end of the iteration,
+      :math:`H_i = \min(\Delta T_1 + \dots + \Delta T_i, T)`;
+    * for i > 1 the set holds the :math:`K_i` arms of highest empirical mean among all n arms. An
+      arm never pulled counts as mean 0, and ties are broken uniformly at random.
 
     Parameters
     ----------
     beta, mixture_sigma
         As for `MOSSPlusPlus`.
     rank
-        "all" ranks arms never pulled with mean 0 (the paper's); "pulled" leaves them out.
+        "all" ranks arms never pulled as mean 0, as in the paper; "pulled" leaves them out.
     sigma, exploration, count_late, index
-        As for `MOSS`. With "kl" it loses far less where rewards are rare.
+        As for `MOSS`. With "kl" the regret is far lower if rewards are rare.
 
     Notes
     -----
-    No theorem covers it; in experiments it is often the best policy of the paper.
+    It has no proven guarantee; in experiments it is often the best policy of the paper.
 
     Its page is docs/policies/emp_moss_plus_plus.md; docs/learn/emp_moss_plus_plus.py is the
     plain algorithm.

@@ -1,4 +1,4 @@
-"""Guarded: a guard around any policy makes it Pareto optimal."""
+"""Guarded: any policy under a guard, which makes it Pareto optimal."""
 
 from __future__ import annotations
 
@@ -36,20 +36,20 @@ from manyarms.protocol.pending import PendingRecord, abandon_pull, ask_pull, tel
 class LabelClock(Record):
     asked: int  # pulls of the policy
     told: int  # rewards told to the policy
-    bound: int  # slots up to here have labels, or are retired
-    last: int  # the note of the policy's last pull while that is pending, else -1
+    bound: int  # slots below this have labels or are retired
+    last: int  # the note of the policy's last pull while it is pending, else -1
 
 
 class GuardedState(NamedTuple):
     """The state of the inner policy, the guard, and the slot of each of the policy's arms."""
 
-    inner: Any  # the policy's own state
+    inner: Any  # the inner policy's state
     guard: Guard
     clock: Records[LabelClock]  # [clock]
-    slot_of: HashMap  # label -> slot, once it was named
+    slot_of: HashMap  # label -> slot, for labels that the policy has used
     label_of: Ints  # by slot: label + 1, or 0
     gone: HashMap  # labels of retired arms
-    pending: Records[PendingRecord]  # by note: the policy's pulls as it knows them
+    pending: Records[PendingRecord]  # by note: the inner policy's own record of its pulls
 
 
 def guarded_reset(state: GuardedState, key: int, horizon: int) -> None:
@@ -68,7 +68,7 @@ def guarded_ask(state: GuardedState) -> tuple[int, int]:
     note = next_note(state.guard)
     label = ask_pull(state.inner, state.pending, note, state.clock[0].last)
     if not 0 <= label < state.guard.sampler.n[0]:
-        return note, label  # not an arm; the caller raises an error
+        return note, label  # not an arm; the caller raises
     slot = slot_of(state, label)
     state.clock[0].asked += 1
     state.clock[0].last = note
@@ -79,7 +79,7 @@ def guarded_ask(state: GuardedState) -> tuple[int, int]:
 def slot_of(state: GuardedState, label: int) -> int:
     """Return the slot of a label; a new label gets the next arm of the guard's order.
 
-    So the policy and the guard open the same arms first, whatever labels the policy uses.
+    So the policy and the guard open the same arms first, whichever labels the policy uses.
     """
     at = find(state.slot_of, label)
     if state.slot_of.cells[at] != 0:
@@ -103,7 +103,7 @@ def guarded_tell(state: GuardedState, note: int, reward: float) -> None:
 
 
 def guarded_count_late(state: GuardedState, note: int, change: int) -> None:
-    """Count a late or abandoned pull, and pass it on to the policy when its turn comes."""
+    """Count a late or abandoned pull; `ask_pull` tells the inner policy which pulls are late."""
     by_rule = state.guard.pending[note].by_rule == 1
     if count_guarded_late(state.guard, note, change) and by_rule:
         abandon_pull(state.inner, state.pending, note)
@@ -122,7 +122,7 @@ def guarded_arrive(state: GuardedState, count: int) -> None:
 
 
 def guarded_retire(state: GuardedState, arm: int) -> None:
-    """Retire the arm's label; if it has none, one that the policy has not named yet."""
+    """Retire the arm's label; if it has none, retire one that the policy has not used yet."""
     slot = guard_retire(state.guard, arm)
     label = state.label_of[slot] - 1 if 0 <= slot < state.clock[0].bound else unnamed(state)
     add_name(state.gone, label)
@@ -151,20 +151,20 @@ plays(
 
 @dataclass(frozen=True)
 class Guarded(Wrapper, GuardPolicy):
-    r"""Run a policy, test arms in stages, and take over if the policy loses too much.
+    r"""Run a policy under a guard that tests arms, and drops the policy if it loses too much.
 
-    The guard draws a random order of the arms. The r-th arm that the policy names for the first
-    time is the r-th of this order, so the policy does not choose which fresh arm comes next. In
-    stage i the guard tests the first :math:`T^\beta / (2^i \log T)` arms; the largest lower bound
-    of a mean is the *floor*. If the policy's pulls lose more than :math:`4 T^\beta \log T` against
-    the floor, it is dropped, and the arm that gave the floor is pulled instead.
+    The guard draws a random order of the arms. Whenever the policy pulls an arm for the first time,
+    it gets the next arm of this order, so it does not choose which fresh arm comes next. In stage i
+    the guard tests the first :math:`T^\beta / (2^i \log T)` arms; the largest lower bound of a mean
+    is the *floor*. If the policy's pulls lose more than :math:`4 T^\beta \log T` against the floor,
+    the policy is dropped, and the arm that gave the floor is pulled instead.
 
     Parameters
     ----------
     policy
         The policy to guard, such as `MOSS()`, or one of your own.
     beta
-        Between 1/2 and 1 (default: 0.5): the loss where there are many best arms is about
+        Between 1/2 and 1 (default: 0.5): with many best arms the regret is about
         :math:`T^\beta`.
     bound
         "kl" (default) for rewards in [0, 1]; "mean" for rewards that are sigma-sub-Gaussian.
@@ -178,17 +178,17 @@ class Guarded(Wrapper, GuardPolicy):
     Ours. For *every* policy the regret is at most :math:`10 (\log T)^{5/2}\,
     T^{\min(\max(\beta, 1+\alpha-\beta), 1)}`, the rate of MOSS++: Pareto optimal for
     :math:`\beta < 1` (`theory.guarded_bound`, `theory.guarded_problem_bound`). With "mean" the
-    bound is multiplied by the larger of `top` - `bottom` and 2 sigma. Without a horizon a guess of
-    it doubles; then `theory.anytime_guarded_bound` holds, and a policy that was dropped is used
-    again with the next guess.
+    bound is multiplied by the larger of `top` - `bottom` and 2 sigma. If the horizon is unknown,
+    the guard guesses it and doubles the guess when needed; then `theory.anytime_guarded_bound`
+    holds, and a policy that was dropped is used again with the next guess.
 
-    The policy does not learn the rewards of the guard's pulls. So until it is dropped it plays as
+    The policy does not learn the rewards of the guard's pulls. So until it is dropped it behaves as
     it would alone, and a policy whose own regret is below :math:`2 T^\beta \log T` is hardly ever
-    dropped. The numbers of arms are permuted at random, so a policy cannot use them.
+    dropped. Arm numbers are permuted at random, so a policy cannot use them.
 
-    Rewards may be late: the guard never has two pending pulls of an arm. Arms may come
-    and go if the policy can take it; nothing is proved about that. Cost per pull: the policy's own,
-    a look-up, and O(1).
+    Rewards may be late: the guard never has two pending pulls of an arm. Arms may be added and
+    retired if the policy supports it; no guarantee is proved for that. Cost per pull: that of the
+    policy, a lookup, and O(1).
 
     Its page is docs/policies/guarded.md.
 
@@ -214,14 +214,14 @@ class Guarded(Wrapper, GuardPolicy):
                 )
             if self.bound == "kl" and getattr(within, "sigma", 0.5) > 0.5:
                 raise ParameterError(
-                    f"`bound` must be 'mean' where rewards may leave [0, 1], got 'kl' with "
+                    f"`bound` must be 'mean' if rewards may lie outside [0, 1], got 'kl' with "
                     f"{within}. Give `sigma`, `bottom` and `top`, too."
                 )
             within = getattr(within, "policy", None)
 
     @property
-    def anytime(self) -> bool:  # type: ignore[override]  # as the policy within is
-        """Whether it works without a horizon: if the inner policy does."""
+    def anytime(self) -> bool:  # type: ignore[override]  # as the inner policy
+        """Whether it works without a horizon, as the inner policy does."""
         return self.policy.anytime
 
     @property
@@ -231,7 +231,7 @@ class Guarded(Wrapper, GuardPolicy):
 
     def with_reward_range(self, reward_range: tuple[float, float] | None) -> Guarded:
         own = self._for_range(reward_range)
-        if not own:  # before the policy within is set, whose message would not fit
+        if not own:  # checked first: the inner policy's message would be misleading
             GuardPolicy.check_rewards(self, reward_range)
         return replace(self, policy=self.policy.with_reward_range(reward_range), **own)
 

@@ -1,4 +1,4 @@
-"""MOSS: minimax optimal if every arm can be tried (Audibert & Bubeck 2009)."""
+"""MOSS: minimax optimal if there are at least as many pulls as arms (Audibert & Bubeck 2009)."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from manyarms.policies.parts.parameters import IndexPolicy
 from manyarms.protocol import plays
 from manyarms.protocol.parameters import choice
 
-# by index; the docstring of MOSS names the sources
+# the name of each index; the docstring of MOSS has the sources
 _NAMES = {"moss": "moss", "kl": "kl-moss", "kl++": "kl-ucb++", "switch": "kl-ucb-switch"}
 
 
 class MossState(NamedTuple):
-    """The arms pulled so far, ranked by their index."""
+    """The arms pulled so far, ranked by index."""
 
     moss: MossRun
 
@@ -67,17 +67,17 @@ class MOSS(IndexPolicy):
         Multiplies the fraction under the root: 1 is the paper's index, 1/2 that of Garivier et al.,
         to which the bound 18 sqrt(nT) belongs.
     count_late
-        Whether pulls whose reward is late count as pulls in the bonus (not in the mean). It
-        spreads batches over more arms, and has no guarantee; with False the index stays valid.
+        Whether pending pulls count as pulls in the bonus, but not in the mean (default: False).
+        True spreads batches over more arms, but has no guarantee; with False the index stays valid.
     index
-        "moss" (default) for the index above; "kl", "kl++" or "switch" for one of those below. These
-        are for rewards in [0, 1], and sharper where means are close to 0 or 1.
+        "moss" (default) for the index above; "kl", "kl++" or "switch" for one of those below. They
+        are for rewards in [0, 1], and tighter if means are close to 0 or 1.
 
     Notes
     -----
     With more arms than pulls it only explores.
 
-    The other indices, each with a name of its own: `ma.policy("kl-moss")` is `MOSS(index="kl")`.
+    The other indices have names of their own: `ma.policy("kl-moss")` is `MOSS(index="kl")`.
     With :math:`\mathrm{kl}(p, q) = p \log\frac pq + (1-p) \log\frac{1-p}{1-q}` and
     :math:`y = T / (n N)`:
 
@@ -96,10 +96,11 @@ class MOSS(IndexPolicy):
       distribution-dependent and a distribution-free viewpoints", JMLR 2022). With n > T/32 the KL
       index decides about an arm's second pull only. Checked against klUCBswitch.py of SMPyBandits.
 
-    The index of the last source is an optimisation over all laws on [0, 1]. For rewards 0 and 1 it
-    is this one; for other rewards this one is larger, so it is valid but less sharp.
+    The index of the last source is an optimization over all distributions on [0, 1]. For rewards 0
+    and 1 it equals the one used here; for other rewards the one here is larger, so it is valid but
+    less tight.
 
-    Cost per pull: O(log of the arms pulled), and with a KL index a few steps of Newton's method
+    Cost per pull: O(log(arms pulled)), and with a KL index a few steps of Newton's method
     while N < T/n.
 
     Its page is docs/policies/moss.md; docs/learn/moss.py is the plain algorithm.

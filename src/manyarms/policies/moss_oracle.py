@@ -1,4 +1,4 @@
-"""MOSS Oracle: the paper's subroutine SR, which knows the hardness."""
+"""MOSS Oracle: the paper's subroutine SR, which is given the hardness."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def subset_size(horizon: int, alpha: float, factor: float, n_arms: int) -> int:
 
     .. math:: \min(\lceil 2 T^\alpha \log\sqrt T \rceil, T)
 
-    with 2 = `factor`; at least 1, and at most `n_arms`.
+    for `factor` = 2; at least 1, and at most `n_arms`.
 
     >>> subset_size(50_000, 0.4, 2.0, 20_000)
     820
@@ -42,11 +42,11 @@ def subset_size(horizon: int, alpha: float, factor: float, n_arms: int) -> int:
 
 
 class MossOracleState(NamedTuple):
-    """The size of the set, and its arms pulled so far, ranked by their index."""
+    """The size of the set, and its arms pulled so far, ranked by index."""
 
     alpha: float
     factor: float  # of T^alpha log sqrt(T): 2, or n/m with alpha = 0
-    size: int  # of the set, or 0: then alpha and factor decide
+    size: int  # of the set; 0 if it follows from alpha and factor
     moss: MossRun
 
 
@@ -83,7 +83,7 @@ plays(
 
 @dataclass(frozen=True, kw_only=True)
 class MOSSOracle(IndexPolicy):
-    r"""MOSS on a random set that is just large enough to contain a best arm; knows the hardness.
+    r"""MOSS on a random set just large enough to contain a best arm; it is given the hardness.
 
     .. math:: |S| = \min(\lceil 2 T^\alpha \log \sqrt T \rceil, T, n)
 
@@ -92,11 +92,11 @@ class MOSSOracle(IndexPolicy):
     alpha
         The hardness of the problem.
     m
-        The number of best arms, instead of `alpha`: then n/m stands for 2 T^alpha.
+        The number of best arms, instead of `alpha`: n/m then replaces 2 T^alpha.
     size
-        The size of the set itself, instead of both: at most n.
+        The size of the set, at most n, instead of both.
     sigma, exploration, count_late, index
-        As for `MOSS`. With "kl++" the bound below stands for rewards 0 and 1, with another
+        As for `MOSS`. With "kl++" the bound below holds for rewards 0 and 1, with another
         constant; for "kl" nothing is proven.
 
     Notes
@@ -121,7 +121,7 @@ class MOSSOracle(IndexPolicy):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        fix = "An oracle must know how hard the problem is."
+        fix = "MOSS Oracle needs the hardness of the problem."
         check_one(fix, alpha=self.alpha, m=self.m, size=self.size)
 
     def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> MossOracleState:

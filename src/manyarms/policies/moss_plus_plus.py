@@ -1,7 +1,7 @@
 """MOSS++ (Algorithm 1): Pareto optimal for beta < 1, without knowing the hardness.
 
-The schedule and the iterations are here; `parts/moss_run.py` has MOSS on a random set (its index,
-the credit of a reward), and `parts/mixtures.py` the mixture-arms.
+The schedule and the iterations are here. MOSS on a random set (the index, crediting rewards) is in
+`parts/moss_run.py`, and the mixture-arms are in `parts/mixtures.py`.
 """
 
 from __future__ import annotations
@@ -44,15 +44,15 @@ from manyarms.protocol.parameters import Positive, number
 
 @kernel
 def iterations(horizon: int, beta: float) -> int:
-    r"""Return p, the largest number of iterations.
+    r"""Return p, the maximum number of iterations.
 
     .. math:: p = \lceil \log_2 T^\beta \rceil
 
     >>> iterations(50_000, 0.5), iterations(2**20, 0.55), iterations(1, 0.5)
     (8, 11, 0)
     """
-    # 0.55 * 20 is 11.000000000000002 in floating point: the margin exceeds such errors,
-    # and is below beta * log2(1 + 2^-38), the smallest step between horizons up to 2^38
+    # 0.55 * 20 is 11.000000000000002 in floating point. The margin exceeds such errors, and is
+    # below beta * log2(1 + 2^-38), the smallest step between horizons up to 2^38.
     return math.ceil(beta * math.log2(horizon) - 1e-12)
 
 
@@ -91,7 +91,7 @@ class MossPlusPlusState(NamedTuple):
 
 @rare
 def next_iteration(state: MossPlusPlusState) -> None:
-    """Start MOSS on a new set: min(K_i, n) arms drawn afresh, and the mixture-arms so far."""
+    """Start MOSS on a new set: min(K_i, n) newly drawn arms, and the mixture-arms so far."""
     moss, clock = state.moss, state.clock[0]
     clock.iteration += 1
     i = clock.iteration
@@ -108,7 +108,7 @@ def next_iteration(state: MossPlusPlusState) -> None:
 
 @rare
 def become_mixture(state: MossPlusPlusState) -> None:
-    """Make a mixture-arm of the iteration that ended, with the pulls of its members."""
+    """Turn the last iteration into a mixture-arm, weighted by the pulls of its members."""
     for k in range(state.moss.run[0].opened):
         add_share(state.mixtures, state.moss.slot[k].member, state.moss.slot[k].asked)
     close_mixture(state.mixtures)
@@ -143,7 +143,7 @@ plays(
     ask=moss_plus_plus_ask,
     tell=lambda state, slot, reward: credit(state.moss, slot, reward),
     count_late=lambda state, slot, change: count_late_pulls(state.moss, slot, change),
-    generation=lambda state: state.clock[0].iteration,  # rewards of earlier ones are dropped
+    generation=lambda state: state.clock[0].iteration,  # rewards of earlier iterations are dropped
     arrive=arrive_later,
     retire=moss_plus_plus_retire,
 )
@@ -164,7 +164,7 @@ class MixturePolicy(IndexPolicy):
     def stage(self, state: Any) -> str:
         clock = state.clock[0]
         p, last, pulls = iterations(max(clock.horizon, 1), self.beta), 0, 0
-        while pulls < clock.horizon:  # T pulls may be made before iteration p
+        while pulls < clock.horizon:  # the horizon may end before iteration p
             last += 1
             pulls += iteration_pulls(p, last, clock.horizon)
         return f"iteration {clock.iteration} of {last}"
@@ -177,21 +177,21 @@ class MixturePolicy(IndexPolicy):
 
 @dataclass(frozen=True, kw_only=True)
 class MOSSPlusPlus(MixturePolicy):
-    r"""Run MOSS on random sets of halving size, each with the earlier ones as mixture-arms.
+    r"""Run MOSS on random sets of decreasing size, with mixture-arms for the earlier iterations.
 
     With :math:`p = \lceil \log_2 T^\beta \rceil`, iteration i = 1, 2, … runs a new MOSS for
 
     .. math:: \Delta T_i = \min(2^{p+i}, T)
 
-    pulls on :math:`\min(2^{p+2-i}, n)` arms drawn afresh and the i - 1 mixture-arms so far.
-    Mixture-arm i draws a member with probability proportional to its pulls in iteration i.
+    pulls on :math:`\min(2^{p+2-i}, n)` newly drawn arms and the i - 1 mixture-arms so far. A pull
+    of mixture-arm j draws a member with probability proportional to its pulls in iteration j.
 
     Parameters
     ----------
     beta
-        Between 1/2 and 1 (default: 0.5). (1 + alpha)/2 has the minimax rate at hardness alpha.
+        Between 1/2 and 1 (default: 0.5). With (1 + alpha)/2 the rate at hardness alpha is minimax.
     mixture_sigma
-        `sigma` for mixture-arms, if it must be larger; see the notes.
+        `sigma` for mixture-arms (default: `sigma`); see the notes.
     sigma, exploration, count_late, index
         As for `MOSS`. With "kl++" Theorem 1 holds for rewards 0 and 1, with another constant
         (docs/proofs.md); for "kl" nothing is proven.

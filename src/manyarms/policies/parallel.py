@@ -1,7 +1,7 @@
-"""Parallel (Algorithm 3): near minimax for every hardness when the best mean is known.
+"""Parallel (Algorithm 3): near minimax at every hardness if the best mean is known.
 
-There are q = ⌈log T⌉ subroutines, for the hardnesses i/q: MOSS on a random set, as in MOSS
-Oracle. They share slots and sampler. A slot's number determines its subroutine, so a late reward is
+There are q = ⌈log T⌉ subroutines, one for each hardness i/q: MOSS on a random set, as in MOSS
+Oracle. They share slots and sampler. A pull's slot determines its subroutine, so a late reward is
 credited to the right one.
 """
 
@@ -63,20 +63,20 @@ def epoch_length(horizon: int) -> int:
 
 class ParallelClock(Record):
     subroutines: int  # q
-    running: int  # the subroutine that was asked last
+    running: int  # the subroutine of the current epoch
     epoch: int  # Delta
     left: int  # pulls left in the epoch
 
 
 class Subroutine(Record):
     base: int  # its first slot
-    room: int  # slots for it, a power of two
+    room: int  # the number of its slots, a power of two
     pulls: int  # T_i
     rewards: float  # their sum
 
 
 class ParallelState(NamedTuple):
-    """The arms of all subroutines, and what each subroutine earned."""
+    """The arms of all subroutines, and the rewards of each subroutine."""
 
     best_mean: float
     factor: float
@@ -88,7 +88,7 @@ class ParallelState(NamedTuple):
 
 @kernel
 def run_of(state: ParallelState, i: int) -> MossRun:
-    """Return the MOSS run of subroutine i, in the memory that all share."""
+    """Return the MOSS run of subroutine i, a view of the shared memory."""
     own, moss, shared = state.subroutine[i], state.moss, state.moss.rank
     rank = Tournament(
         shared.entrant,
@@ -145,7 +145,7 @@ def parallel_reset(state: ParallelState, key: int, horizon: int) -> None:
 
 @rare
 def lowest_regret(state: ParallelState) -> int:
-    """Return the subroutine of lowest empirical regret; ties are random."""
+    """Return the subroutine of lowest empirical regret; ties are broken at random."""
     lowest = 0
     least = math.inf
     least_word = next_word(state.epochs)
@@ -173,13 +173,13 @@ def parallel_ask(state: ParallelState) -> tuple[int, int]:
 
 @kernel
 def lacks_room(state: ParallelState, i: int) -> bool:
-    """Whether subroutine i must open a slot, and has no memory for it."""
+    """Whether subroutine i must open a slot but has no memory for it."""
     run = state.moss.run[i]
     return run.fresh > 0 and run.gone == 0 and run.opened >= state.subroutine[i].room
 
 
 def parallel_tell(state: ParallelState, slot: int, reward: float) -> None:
-    """Credit the reward to the subroutine that asked, and to its slot."""
+    """Credit the reward to the subroutine that made the pull, and to its slot."""
     i = slot % _MOST_SUBROUTINES
     own = state.subroutine[i]
     own.pulls += 1
@@ -193,7 +193,7 @@ def parallel_count_late(state: ParallelState, slot: int, change: int) -> None:
 
 
 def parallel_arrive(state: ParallelState, count: int) -> None:
-    """Add new arms; sets that were limited by n grow."""
+    """Add new arms, and enlarge the sets that n had limited."""
     arrive_now(state.moss, count)
     q = state.clock[0].subroutines
     for i in range(q):
@@ -203,7 +203,7 @@ def parallel_arrive(state: ParallelState, count: int) -> None:
 
 
 def parallel_retire(state: ParallelState, arm: int) -> None:
-    """Take a retired arm out of all sets."""
+    """Remove a retired arm from all sets."""
     add_name(state.moss.retired, arm)
     for i in range(state.clock[0].subroutines):
         replace_arm(run_of(state, i), arm)
@@ -233,10 +233,10 @@ class Parallel(KnowsBestMean, IndexPolicy):
     ----------
     best_mean
         The best mean, or an estimate within 1/sqrt(T). When in doubt, round it down: if it is too
-        high, every empirical regret keeps growing. Simulations take it from the instance by
-        default.
+        high, every empirical regret keeps growing. By default simulations take it from the
+        instance.
     subset_factor
-        2 as in the paper's text, or 1 as in its authors' code.
+        2 as in the paper (default), or 1 as in the authors' code.
     sigma, exploration, count_late, index
         As for `MOSS`; nothing is proved for the KL indices.
 
@@ -270,7 +270,7 @@ class Parallel(KnowsBestMean, IndexPolicy):
 
     def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> ParallelState:
         q, factor = subroutines(pulls), float(self.subset_factor)
-        # one subroutine hardly ever draws more than half of the arms that are drawn
+        # one subroutine hardly ever draws more than half of all arms drawn
         most = pulls if memory.arms_may_come else min(n_arms, pulls, (memory.arms_met + 1) // 2)
         sizes = [subset_size(pulls, (i + 1) / q, factor, most) for i in range(q)]
         slots, room = sum(map(power_of_two, sizes)), power_of_two(most)

@@ -1,4 +1,4 @@
-"""Patience: one arm at a time, kept while it may still be a best one; knows the best mean."""
+"""Patience: pull one arm while it may be a best one, then the next; needs the best mean."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from manyarms.protocol.parameters import choice
 
 
 class PatienceArm(Record):
-    slot: int  # the number of this arm, from 1
+    slot: int  # the number of arms taken so far, this one included
     arm: int
     pulls: int  # N
     total: float
@@ -27,15 +27,15 @@ class PatienceArm(Record):
 
 
 class PatienceState(NamedTuple):
-    """The arm in play, and the order of the next ones."""
+    """The current arm, and the random order of the others."""
 
     best_mean: float
     spread: float  # (2 sigma)^2
     kl: bool
-    current: Records[PatienceArm]  # [the arm in play]
+    current: Records[PatienceArm]  # [the current arm]
     sampler: Sampler
     words: Stream
-    retired: HashMap  # arms that must not be pulled any more
+    retired: HashMap  # retired arms
 
 
 def patience_reset(state: PatienceState, key: int, horizon: int) -> None:
@@ -55,7 +55,7 @@ def draw_next(state: PatienceState) -> int:
 
 @rare
 def next_arm(state: PatienceState) -> None:
-    """Take the next arm of the random order; after the last one, a new order."""
+    """Take the next arm of the random order; after the last one, start a new order."""
     current = state.current[0]
     current.slot += 1
     current.arm = draw_next(state)
@@ -86,7 +86,7 @@ def patience_ask(state: PatienceState) -> tuple[int, int]:
 
 def patience_tell(state: PatienceState, slot: int, reward: float) -> None:
     current = state.current[0]
-    if slot == current.slot:  # else the arm was discarded before this reward came
+    if slot == current.slot:  # else the arm was discarded before this reward
         current.pulls += 1
         current.total += reward
         if not may_be_best(state):
@@ -94,7 +94,7 @@ def patience_tell(state: PatienceState, slot: int, reward: float) -> None:
 
 
 def patience_arrive(state: PatienceState, count: int) -> None:
-    """Add new arms to those that are not drawn yet."""
+    """Add new arms to those not drawn yet."""
     state.sampler.n[0] += count
 
 
@@ -116,9 +116,9 @@ plays(
 
 @dataclass(frozen=True, kw_only=True)
 class Patience(KnowsBestMean, SigmaPolicy):
-    r"""Pull an arm until it cannot be a best one, then discard it and take the next.
+    r"""Pull an arm until its upper bound is below the best mean, then discard it for the next.
 
-    Arms come in random order. The current one stays while
+    Arms are taken in random order. The current arm is pulled while
 
     .. math:: \bar x + 2\sigma \sqrt{\frac{\log T}{N}} \ge \mu^*
 
@@ -126,12 +126,13 @@ class Patience(KnowsBestMean, SigmaPolicy):
     ----------
     best_mean
         The best mean. When in doubt, round it down: if it is too high, every arm is discarded.
-        A simulation takes it from the instance by default.
+        By default simulations take it from the instance.
     sigma
         Rewards are sigma-sub-Gaussian around their mean; 1/2 holds for rewards in [0, 1].
     bound
-        "mean" is the rule above; "kl" discards when N kl(mean, best_mean) > log T and the mean is
-        below best_mean: for rewards in [0, 1], not covered by the proof below.
+        "mean" (default) is the rule above. "kl" discards an arm if N kl(mean, best_mean) > log T
+        and the mean is below best_mean; it is for rewards in [0, 1], and the guarantee below does
+        not cover it.
 
     Notes
     -----
@@ -141,11 +142,11 @@ class Patience(KnowsBestMean, SigmaPolicy):
     bandits*, ICLR 2025) tests arms against a threshold by a lower bound. The guarantee for m best
     arms of n, whatever m is, and its proof are ours.
 
-    Regret at most :math:`2\sqrt{(n/m)\,T\,(4 \log T + 3)} + 1` for rewards in [0, 1]: near
+    The regret is at most :math:`2\sqrt{(n/m)\,T\,(4 \log T + 3)} + 1` for rewards in [0, 1]: near
     minimax at every hardness at once, with :math:`\sqrt{\log T}` where Parallel has
-    :math:`(\log T)^2`; the proof is in docs/proofs.md. A pull costs O(1), and the memory is that of
-    one arm and of the order. When all arms are discarded a new order begins. While rewards are
-    late, the current arm is still pulled; rewards of discarded arms are dropped.
+    :math:`(\log T)^2`. The proof is in docs/proofs.md. Cost per pull: O(1). Memory: one arm and the
+    order. When all arms are discarded, a new order begins. While rewards are late, the current arm
+    is still pulled; late rewards of discarded arms are ignored.
 
     Its page is docs/policies/patience.md.
 
@@ -155,7 +156,7 @@ class Patience(KnowsBestMean, SigmaPolicy):
     >>> live = ma.Patience(best_mean=0.9).live(n_arms=1_000_000, horizon=20_000, seed=1)
     >>> for _ in range(14):
     ...     live.tell(live.ask(), reward=0.0)
-    >>> live.progress().arms_touched  # thirteen failures were too many
+    >>> live.progress().arms_touched  # the first arm was discarded after thirteen failures
     2
     """
 

@@ -45,18 +45,18 @@ from manyarms.policies.parts.randomness import TIES
 from manyarms.protocol import plays
 from manyarms.protocol.parameters import Flag, number
 
-# The constants of the target. The guarantee does not depend on them: they were tuned.
-_C1 = 0.5  # the target is 1 - C/T until C reaches c1 T^beta
-_C2, _BOLD_C2 = 1.5, 4.0  # then the target falls by (C / (c2 T^beta log T))^(1/e)
-# e is 3/2, or 2 if `bold`: see `reaches`
-_KAPPA = 2.5  # from M + kappa (M - average of first rewards)
+# The constants of the target (see `set_target`) were tuned; the guarantee holds for any values.
+_C1 = 0.5  # c1: the target is 1 - C/T while C < c1 T^beta
+_C2, _BOLD_C2 = 1.5, 4.0  # c2, and c2 if `bold`
+# The exponent is 1/e with e = 3/2, or 2 if `bold`; see `reaches`.
+_KAPPA = 2.5  # kappa
 
-_TRIAL = 2  # in `by_rule`: a newcomer's pull, for which the rule is not charged
+_TRIAL = 2  # `by_rule` of a trial pull, which does not count as a loss of the rule
 
-# Where rewards are late
+# Late rewards
 _FEW = 4  # an arm with N rewards rests once it has 4 N pending pulls
-_RESTING = -1e100  # keys of arms that rest, below all others: fewest pending pulls per reward first
-_UNSEEN = -1e50  # key of an arm without rewards, all of whose pulls were abandoned
+_RESTING = -1e100  # keys of resting arms, below all others: fewest pending pulls per reward first
+_UNSEEN = -1e50  # key of an arm without rewards whose pulls were all abandoned
 
 
 class ProspectArm(Record):
@@ -64,31 +64,31 @@ class ProspectArm(Record):
 
 
 class ProspectClock(Record):
-    current: int  # the arm in play, -1 if none
-    told: int  # t in C: rewards, without trials, since the best arm was last retired
-    total: float  # their sum, minus the C that `lose_best` keeps
+    current: int  # the slot of the current arm, -1 if none
+    told: int  # t in C: rewards since the best arm was last retired, without trials
+    total: float  # their sum, minus the C at that time (see `lose_best`)
     seen: int  # arms with a reward
-    firsts: float  # the sum of their first ones
+    firsts: float  # the sum of their first rewards
     best: float  # M
     ceiling: float  # the target before the penalty
-    spent: float  # C / (c2 T^beta log T), or 0 while the search is cheap
+    spent: float  # C / (c2 T^beta log T), or 0 while C < c1 T^beta
     resting: int  # arms that rest
-    ranked: int  # the period of the guard in which all upper bounds were computed; 0 if never
+    ranked: int  # the guard's period when the upper bounds were computed; 0 if never
     changed: int  # 1 once arms were added, or the best one was retired
     looks: int  # fresh arms that may still get a trial after the best arm was retired
-    on_trial: int  # newcomers whose trial has begun and not ended
-    turn: int  # which of them is next
-    paid: float  # trial pulls so far, divided by `trials`
+    on_trial: int  # arms on trial
+    turn: int  # the one whose turn is next
+    paid: float  # pulls that the trial pulls so far have used up, 1 / `trials` each
 
 
 class ProspectState(NamedTuple):
-    """The rewards of every arm opened so far, the target, and the guard."""
+    """The rewards of all opened arms, the target, and the guard."""
 
     budget: float  # c2
     bold: bool
     guess: bool  # whether to guess the horizon even if it is given
     late_counts: bool
-    pause: float  # pulls for each trial pull, on average
+    pause: float  # 1 / `trials`: pulls per trial pull, on average
     guard: Guard
     arm: Records[ProspectArm]  # by slot
     clock: Records[ProspectClock]  # [clock]
@@ -96,7 +96,7 @@ class ProspectState(NamedTuple):
     by_mean: Tournament
     by_upper: Tournament  # once no fresh arm is left
     ties: Stream
-    trial: Ints  # slots of newcomers on trial
+    trial: Ints  # slots of arms on trial
 
 
 def prospector_reset(state: ProspectState, key: int, horizon: int) -> None:
@@ -121,8 +121,8 @@ def set_target(state: ProspectState) -> None:
         \text{ if } C < c_1 T^\beta, \text{ else }
         \min(1, M + \kappa (M - \bar a), 2M) - \Big(\frac{C}{c_2 T^\beta \log T}\Big)^{1/e}
 
-    for means in [0, 1]; else in units of `top` - `bottom`. The term with 2M is for `bound="kl"`
-    only. `reaches` compares powers, which is cheaper than a root.
+    for means in [0, 1]; otherwise in units of `top` - `bottom`. The term 2M is for `bound="kl"`
+    only. `reaches` compares powers, which is cheaper than computing a root.
     """
     guard, clock = state.guard, state.clock[0]
     clock.best = min(highest_mean(state.shrunk), guard.top)
@@ -141,7 +141,7 @@ def set_target(state: ProspectState) -> None:
 
 @kernel
 def reaches(state: ProspectState, mean: float) -> bool:
-    """Whether a mean is not below the target."""
+    """Whether a mean is at least the target."""
     clock, guard = state.clock[0], state.guard
     below = (clock.ceiling - mean) / (guard.top - guard.bottom)
     if below <= 0.0:
@@ -151,12 +151,12 @@ def reaches(state: ProspectState, mean: float) -> bool:
 
 @kernel
 def choose(state: ProspectState) -> int:
-    """Return the best arm if it reaches the target, else a fresh one if there is any."""
+    """Return the best arm if its mean reaches the target, else a fresh arm if there is one."""
     guard, clock = state.guard, state.clock[0]
     if reaches(state, highest(state.by_mean)):
         return keep_or_lead(state, state.by_mean)
     searching = not reaches(state, clock.best)
-    if clock.resting > 0 and clock.spent > 0.0 and not searching:  # its rewards are pending
+    if clock.resting > 0 and clock.spent > 0.0 and not searching:  # the best arm may be resting
         if clock.current >= 0 and shrunk_mean(state.shrunk, clock.current) >= clock.best:
             return clock.current
         return leading_slot(state.shrunk, state.ties)
@@ -171,7 +171,7 @@ def choose(state: ProspectState) -> int:
 
 @kernel
 def keep_or_lead(state: ProspectState, rank: Tournament) -> int:
-    """Return the arm in play if no other one is better, else one of the best."""
+    """Return the current arm if no other ranks higher, else a leader of the ranking."""
     current = state.clock[0].current  # not ranked before its first reward
     if 0 <= current < rank.board[0].size and rank.entrant[current].key >= highest(rank):
         return current
@@ -197,16 +197,16 @@ def prospector_ask(state: ProspectState) -> tuple[int, int]:
 
 @rare
 def next_trial(state: ProspectState) -> int:
-    """Return the slot whose trial pull is due now, -1 if none is.
+    """Return the slot of the trial pull that is due now, or -1.
 
-    Newcomers that were never pulled come first, then any fresh arms if the best arm was retired.
-    If there are none, the arms on trial take turns.
+    Newcomers that were never pulled come first, then fresh arms if the best arm was retired. If
+    there are neither, the arms on trial take turns.
     """
     clock, guard = state.clock[0], state.guard
     made = guard.clock[0].made
     if made % 2 == 1 or made - clock.paid < state.pause:
         return -1
-    if clock.best == -math.inf or guard.clock[0].dropped == 1:  # no arm to compare with, or no rule
+    if clock.best == -math.inf or guard.clock[0].dropped == 1:  # no reward yet, or rule dropped
         return -1
     slot = open_newcomer(guard)
     if slot < 0 and clock.looks > 0 and has_fresh(guard):
@@ -225,7 +225,7 @@ def next_trial(state: ProspectState) -> int:
 
 @kernel
 def take_turn(state: ProspectState) -> int:
-    """Return the next newcomer on trial; -1 if its trial is over, or a reward pending."""
+    """Return the next arm on trial, or -1 if its trial is over or it has a pending pull."""
     clock, guard = state.clock[0], state.guard
     at = clock.turn if clock.turn < clock.on_trial else 0
     slot = state.trial[at]
@@ -261,7 +261,7 @@ def prospector_tell(state: ProspectState, note: int, reward: float) -> None:
 
 @kernel
 def rank(state: ProspectState, slot: int) -> None:
-    """Rank the arm by its mean, and by its upper bound if that is used."""
+    """Update the ranks of the arm by mean and, if used, by upper bound."""
     clock, late, pulls = state.clock[0], state.guard.slot[slot].late, state.shrunk.arm[slot].pulls
     rests = 0
     if late > 0 and (pulls == 0 or (state.late_counts and late >= _FEW * pulls)):
@@ -283,9 +283,13 @@ def mean_key(state: ProspectState, slot: int) -> float:
 
 @kernel
 def upper_key(state: ProspectState, slot: int) -> float:
-    r"""Return the upper bound of level max(½ log⁺(T / (n N)), log⁺(T / (n² N))).
+    r"""Return the upper bound of an arm, with a level of our own.
 
-    The level is ours. That of MOSS is 2 log⁺(T / (n N)); a smaller one loses less on few arms.
+    .. math:: \max\{q : N\,\mathrm{kl}(\bar x, q) \le x\} \;\text{ or }\;
+        \bar x + \sigma \sqrt{2x/N}, \qquad
+        x = \max(\tfrac12 \log^+(T/(nN)), \log^+(T/(n^2 N)))
+
+    MOSS with `exploration` 1 has x = 2 log⁺(T/(nN)); a smaller level has less regret on few arms.
     """
     guard, arm = state.guard, state.shrunk.arm[slot]
     if state.arm[slot].rests == 1:
@@ -303,7 +307,7 @@ def upper_key(state: ProspectState, slot: int) -> float:
 
 @rare
 def rank_by_upper(state: ProspectState) -> None:
-    """Compute all upper bounds, once no fresh arm is left or after T or n have changed."""
+    """Compute all upper bounds: when no fresh arm is left, and after T or n have changed."""
     state.clock[0].ranked = state.guard.clock[0].period
     for slot in range(state.guard.clock[0].opened):
         gone = is_gone(state.guard, slot)
@@ -311,7 +315,7 @@ def rank_by_upper(state: ProspectState) -> None:
 
 
 def prospector_count_late(state: ProspectState, note: int, change: int) -> None:
-    """Rest an arm while too many of its pulls are pending, and try others in the meantime."""
+    """Count a late or abandoned pull; an arm rests while too many of its pulls are pending."""
     count_guarded_late(state.guard, note, change)
     rank(state, state.guard.pending[note].slot)
 
@@ -339,7 +343,7 @@ def prospector_retire(state: ProspectState, arm: int) -> None:
 
 @rare
 def lose_best(state: ProspectState) -> None:
-    """Keep C as it is, although M falls to the best mean that is left."""
+    """Keep the value of C, although M falls to the best mean that is left."""
     clock = state.clock[0]
     clock.total -= clock.told * clock.best
     clock.told = 0
@@ -347,7 +351,7 @@ def lose_best(state: ProspectState) -> None:
     clock.changed = 1
     if highest_mean(state.shrunk) > -math.inf:
         set_target(state)
-    else:  # no arm that is left has a reward
+    else:  # no remaining arm has a reward
         clock.best = -math.inf
         clock.ceiling = state.guard.top
         clock.spent = 0.0
@@ -366,68 +370,70 @@ plays(
 
 @dataclass(frozen=True, kw_only=True)
 class Prospector(GuardPolicy):
-    r"""Pull the best arm if it reaches a target that falls as the search gets expensive; guarded.
+    r"""Pull the best arm if it reaches a target, which is lowered as the search gets expensive.
 
-    Arms come in random order. With N pulls, mean :math:`\bar x`, the average :math:`\bar a` of the
-    arms' first rewards and the largest shrunk mean :math:`M = \max (\text{sum} + \bar a)/(N + 1)`,
-    the search has cost :math:`C = \max(0, t M - \text{all rewards})` so far, and the target is
+    Fresh arms are taken in random order. After t rewards, :math:`\bar x` is the mean of an arm's N
+    rewards, :math:`\bar a` the average of all arms' first rewards, and M the largest shrunk mean
+    :math:`(N \bar x + \bar a)/(N + 1)` of an arm. The search has cost
+    :math:`C = \max(0, t M - \text{sum of all rewards})` so far, and the target is
 
     .. math:: \zeta = 1 - C/T \;\text{ if } C < \tfrac12 T^\beta, \text{ else }\;
         \min(1, M + \tfrac52 (M - \bar a), 2M) - \Big(\frac{C}{\frac32 T^\beta \log T}\Big)^{2/3}
 
-    The current arm is kept while :math:`\bar x` is at least :math:`\zeta` and no other arm's is
-    larger. Otherwise the arm of largest mean is next if that reaches :math:`\zeta`, and a fresh one
-    if not. When no fresh arm is left, it is the arm of largest upper bound of level
-    :math:`\max(\tfrac12 \log^+(T/(nN)), \log^+(T/(n^2 N)))` while :math:`\zeta > M`, then that of
-    largest mean. (The second level is larger only if :math:`T > n^3 N`.) The term 2M is for
-    `bound="kl"` only. The rule runs under the guard of `Guarded`, and also uses the rewards of the
-    guard's pulls.
+    (the term 2M is for `bound="kl"` only). The arm of largest :math:`\bar x` is pulled if this is
+    at least :math:`\zeta`; among equal ones, the current arm is kept. Otherwise a fresh arm is
+    pulled. When no fresh arm is left, the next arm is that of largest upper bound, with level
+    :math:`\max(\tfrac12 \log^+(T/(nN)), \log^+(T/(n^2 N)))`, if :math:`\zeta > M`, and else that of
+    largest mean. (The second term is larger only if :math:`T > n^3 N`.) The rule runs under the
+    guard of `Guarded`, and also uses the rewards of the guard's pulls.
 
     Parameters
     ----------
     beta
         Between 1/2 and 1 (default: 0.5): the search may cost about :math:`T^\beta`.
     bold
-        Whether to search longer (default: False), with 4 in place of 3/2 and 1/2 in place of 2/3 in
-        the last term: better where best arms are rarer than 1 in :math:`T^\beta`, worse where there
+        Whether to search longer (default: False): 4 replaces 3/2, and 1/2 replaces 2/3, in the last
+        term. This is better if best arms are rarer than 1 in :math:`T^\beta`, and worse if there
         are many good arms, all far below `top`.
     bound
         "kl" (default) for rewards in [0, 1]; "mean" for rewards that are sigma-sub-Gaussian.
     sigma
         For "mean": rewards are sigma-sub-Gaussian (default: 0.5).
     bottom, top
-        All means are between these (default: 0 and 1). With others, :math:`\zeta` begins at `top`,
-        and costs are counted in units of `top` - `bottom`.
+        All means are between these (default: 0 and 1). With other values :math:`\zeta` starts at
+        `top`, and costs are in units of `top` - `bottom`.
     count_late
-        Whether pending pulls count (default: True): an arm with N rewards then rests while 4 N of
-        its pulls are pending, and others are tried. If False, only an arm without a reward rests.
+        Whether pending pulls count (default: True): an arm with N rewards then rests while 4 N or
+        more of its pulls are pending, and others are tried. If False, only an arm without a reward
+        rests.
     guess_horizon
         Whether to guess the horizon even if it is given (default: False).
     trials
-        The largest share of the pulls, between 0 and 0.5, that goes to trials of arms which were
-        added or restored later (default: 0.02). With a fixed catalogue there are none.
+        The largest share of the pulls, between 0 and 0.5, for trials of arms that were added or
+        restored later (default: 0.02). With a fixed catalogue there are no trials.
 
     Notes
     -----
     Ours; the constants were tuned on simulated problems. With "kl", rewards in [0, 1] and a
     given horizon, the expected regret at every hardness is at most :math:`10 (\log T)^{5/2}\,
     T^{\min(\max(\beta, 1+\alpha-\beta), 1)}`, the rate of MOSS++ (`theory.guarded_bound`). Without
-    a horizon, a guess of it (at least 4 t) doubles; statistics are kept, and the guard restarts
-    (`theory.anytime_guarded_bound`). docs/guard.md, Proposition 7, bounds the rule alone if best
-    arms never fail.
+    a horizon, it is guessed, and the guess is doubled to stay above 4 t; statistics are kept, and
+    the guard restarts (`theory.anytime_guarded_bound`). Proposition 7 of docs/guard.md bounds the
+    regret of the rule alone if best arms never fail.
 
-    While rewards are late no arm is pulled again before its first reward, as long as there are
-    others. Once the search is expensive and an arm rests, the arm with the largest shrunk mean is
-    pulled instead of a fresh one. Cost per pull: O(log(arms opened)), O(1) while one arm leads.
+    While rewards are late, an arm is not pulled again before its first reward if there are others.
+    Once :math:`C \ge \tfrac12 T^\beta` and :math:`M \ge \zeta`, while an arm rests, the arm of
+    largest shrunk mean is pulled instead of a fresh one. Cost per pull: O(log(arms opened)), O(1)
+    while one arm leads.
 
-    Arms may come and go; nothing is proved about that. A trial pull is made at most at every second
-    pull, and at most every 50th on average; unused ones are saved, up to :math:`T^\beta`. It goes
-    to a new arm that was never pulled, drawn at random; if there is none, the new arms on trial
-    take turns. A trial ends when the arm's rewards fall short of M times its pulls by `top` -
-    `bottom`, or when it is the arm in play. If more than :math:`T^\beta` new arms would wait, those
-    that were added before lose their trial. Trials do not count in C. When the best arm is retired,
-    C stays as it was, and :math:`T^\beta` fresh arms of any age may have trials.
-    docs/changing_catalogue.md has measurements.
+    Arms may be added and retired; no guarantee is proved for that. At most every second pull is a
+    trial pull, and on average at most the share `trials`; up to :math:`T^\beta` unused trial pulls
+    are saved. A trial pull goes to a new arm that was never pulled, drawn at random; if there is
+    none, the new arms on trial take turns. A trial ends when the sum of the arm's rewards is at
+    least `top` - `bottom` below M times its pulls, or when it is the current arm. If more than
+    :math:`T^\beta` new arms would wait for a trial, those added earlier lose theirs. Trials do not
+    count in C. When the best arm is retired, C does not change, and :math:`T^\beta` fresh arms, old
+    or new, may have trials. docs/changing_catalogue.md has measurements.
 
     Its page is docs/policies/prospector.md.
 
@@ -454,7 +460,7 @@ class Prospector(GuardPolicy):
         if words := stage_words(state.guard):
             return words
         searching = not reaches(state, state.clock[0].best)
-        return "searching" if searching else "keeping to the best arm found"
+        return "searching" if searching else "pulling the best arm found"
 
     def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> ProspectState:
         room = min(n_arms, pulls)

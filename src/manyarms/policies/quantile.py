@@ -44,7 +44,7 @@ class QuantileClock(Record):
 
 
 class QuantileState(NamedTuple):
-    """The round, and the arms of the growing set, ranked by their index."""
+    """The round, and the arms of the growing set, ranked by index."""
 
     exponent: float
     clock: Records[QuantileClock]  # [clock]
@@ -53,14 +53,14 @@ class QuantileState(NamedTuple):
 
 def quantile_reset(state: QuantileState, key: int, horizon: int) -> None:
     reset_arms(state.moss, key)
-    begin(state.moss, 1, 1)  # K and H come with the first round
+    begin(state.moss, 1, 1)  # the first round sets K and H
     wipe(state.clock, 0)
     state.clock[0].horizon = horizon
 
 
 @rare
 def next_round(state: QuantileState) -> None:
-    """Double the length, let the set grow, and compute all indices with the new K and H."""
+    """Start a round of twice the length: enlarge the set, and update all indices."""
     clock = state.clock[0]
     clock.round += 1
     clock.left = 1 << clock.round

@@ -1,4 +1,4 @@
-"""Scout: search many arms for one good arm, then compare the best. Ours."""
+"""Scout: search many arms for good ones, then compare the best of them (ours)."""
 
 from __future__ import annotations
 
@@ -16,60 +16,61 @@ from manyarms.policies.parts.randomness import draw_fresh, reset_draws
 from manyarms.protocol import Policy, plays
 from manyarms.protocol.parameters import Share
 
-# Measured on ten problems, from 1000 to 100000 pulls; halves and doubles of these change little.
-_PRICE = 0.3  # of leaving an arm, in `target_mean`
-_GROWTH = 1.2  # of the pulls between two fits while searching
-_LOOKS = 25  # parts of the horizon: the most pulls between two fits while comparing
-_FEWEST, _SHARE = 4, 8.0  # pulls of one arm while searching: at most max(4, sqrt(T) / 8), or more
-# … if arms are few: T / (n log2(n + 1)), as many as the first round of halving them all has
-_PART = 100  # … or T / 100, where so many tell arms of mean v from better ones
-_MORE = 16  # the search ends when candidates have as many pulls left again, and 16 more, each
+# Tuned on ten problems with 1000 to 100000 pulls; halving or doubling them changes little.
+_PRICE = 0.3  # the `price` of `target_mean`
+_GROWTH = 1.2  # while searching, the next fit is after 1.2 times as many pulls
+_LOOKS = 25  # while comparing, at most T / 25 pulls are between two fits
+# The search pulls an arm at most k = max(4, sqrt(T) / 8, T / (n log2(n + 1)), min(1 / (1 - v),
+# T / 100)) times. The third is the length of the first round of sequential halving on all arms.
+_FEWEST, _SHARE = 4, 8.0
+_PART = 100
+_MORE = 16  # the search ends when at most k + 16 pulls per candidate are left
 _DONE = -1e200  # the key of an arm that was pulled as often as the search allows
-_TABLE = 32  # keys of arms with fewer pulls are computed once for each (N, S)
-_UNSEEN = -1e-9  # the key of an arm whose first reward is late, by pending pulls
+_TABLE = 32  # keys of arms with fewer pulls are cached by (N, S)
+_UNSEEN = -1e-9  # the key of an arm whose first reward is late, per pending pull
 
-# Of the fitted law
+# The fitted distribution
 _STRENGTHS = 12  # 2, 4, 8, …, 4096
-_STEPS = 40  # of a bisection
+_STEPS = 40  # of the bisection
 _TINY = 1e-200  # smaller products are replaced by their logarithm
-_LEAST = 4.0  # arms: the target is never below the upper quartile
+_LEAST = 4.0  # arms screened, at least: the target is not below the upper quartile
 
 
 class Fit(Record):
-    """The fitted law."""
+    """The parameters of the fitted distribution."""
 
     mean: float  # m
     strength: float  # c
     first: float  # the sum of first rewards
-    firsts: int  # how many
+    firsts: int  # the number of first rewards
 
 
 class Prior(NamedTuple):
-    r"""A Beta law for the means of all arms, fitted to the rewards seen so far.
+    r"""A Beta distribution of the arms' means, fitted to all rewards so far.
 
-    Its mean m is that of first rewards, one of each arm: which arm is pulled a first time does not
-    depend on rewards. Its strength c (the variance of Beta(c m, c (1 - m)) is m (1 - m) / (c + 1))
-    is the one with the largest likelihood of the later rewards, each predicted beforehand, by
+    Its mean m is estimated from the first reward of each arm, since the choice of fresh arms does
+    not depend on rewards. The variance is m (1 - m) / (c + 1) with the strength c, which maximizes
+    the likelihood of the later rewards, each predicted from the earlier ones by
 
     .. math:: p = \frac{c\,m + S}{c + N}
 
-    for an arm of N rewards of sum S. That is a likelihood, so it does not matter that arms are
-    pulled again because they did well. Rewards are in [0, 1].
+    for an arm with N rewards of sum S. As this is a likelihood, it is valid although the arms that
+    did well are pulled again. Rewards are in [0, 1].
     """
 
     fit: Records[Fit]  # [fit]
-    score: Floats  # by strength: the logarithm of the likelihood, but for
-    chance: Floats  # that of the last rewards, as a product
+    score: Floats  # by strength: the log-likelihood of earlier rewards
+    chance: Floats  # by strength: the likelihood of the latest rewards, as a product
 
 
 def prior(memory: Memory) -> Prior:
-    """Make room; call `reset_prior` before use."""
+    """Allocate memory; call `reset_prior` before use."""
     return Prior(memory.records(1, Fit), memory.floats(_STRENGTHS), memory.floats(_STRENGTHS))
 
 
 @kernel
 def reset_prior(prior: Prior) -> None:
-    """Forget all rewards; the law of the means is uniform then."""
+    """Forget all rewards; the distribution of the means is then uniform."""
     fit = prior.fit[0]
     fit.mean = 0.5
     fit.strength = 2.0
@@ -81,8 +82,8 @@ def reset_prior(prior: Prior) -> None:
 
 
 @kernel
-def foresee(prior: Prior, pulls: int, total: float, reward: float) -> None:
-    """Learn from a reward of an arm that had `pulls` rewards, of this sum, before."""
+def update_likelihood(prior: Prior, pulls: int, total: float, reward: float) -> None:
+    """Update the likelihoods with a reward of an arm that had `pulls` rewards of sum `total`."""
     fit = prior.fit[0]
     if pulls == 0:
         fit.first += reward
@@ -110,7 +111,7 @@ def take_logarithm(prior: Prior, k: int) -> None:
 
 @rare
 def fit(prior: Prior) -> None:
-    """Fit the law to all rewards; one success and one failure are added to those of its mean."""
+    """Fit the distribution; its mean counts one success and one failure more than observed."""
     fit = prior.fit[0]
     fit.mean = (fit.first + 1.0) / (fit.firsts + 2.0)
     best = 0
@@ -123,11 +124,12 @@ def fit(prior: Prior) -> None:
 
 @rare
 def target_mean(mean: float, strength: float, n_arms: int, pulls: int, price: float) -> float:
-    r"""Return the mean that the best of the arms is expected to have that `pulls` can screen.
+    r"""Return the mean v that the best of the arms that `pulls` can screen is expected to have.
 
-    To leave an arm of mean m takes :math:`1 + \text{price} / \mathrm{kl}(m, v)` pulls where arms of
-    mean v are looked for. So K arms can be screened, n at most and for this purpose at least 4;
-    one of K is expected above v.
+    To reject an arm of mean m when looking for arms of mean v takes
+    :math:`1 + \text{price} / \mathrm{kl}(m, v)` pulls. This gives the number K of arms that can be
+    screened, at most n, but counted as at least 4. One of K arms is expected to have a mean above
+    v.
     """
     low, high = mean, 1.0 - 0.5 / (pulls + 1.0)
     a, b = strength * mean, strength * (1.0 - mean)
@@ -149,40 +151,40 @@ class ScoutArm(Record):
     """The rewards of an arm."""
 
     arm: int
-    pulls: int  # N, those whose reward was told
-    total: float  # S, of rewards cut to [0, 1]
-    late: int  # pulls whose reward is late
+    pulls: int  # N, the number of rewards
+    total: float  # S, the sum of rewards, clipped to [0, 1]
+    late: int  # pending pulls
 
 
 class Plan(Record):
     """The state of the search."""
 
     horizon: int
-    search: int  # the pulls of the search
+    search: int  # the most pulls of the search
     asked: int
-    next_fit: int  # when the law is fitted next
-    looks: int  # how often it was fitted
+    next_fit: int  # the pull before which the distribution is fitted next
+    looks: int  # the number of fits
     opened: int
-    searching: int  # 1, or 0 while the best are compared
-    most: int  # pulls of one arm while searching
-    candidates: int  # arms that were pulled as often
-    target: float  # v: while searching the mean looked for, then the largest one
-    second: float  # while comparing: the second largest mean
-    best: int  # while comparing: the slot of the largest mean
+    searching: int  # 1 while searching, 0 while comparing
+    most: int  # k: the most pulls of one arm while searching
+    candidates: int  # arms with k rewards
+    target: float  # while searching v; while comparing the largest posterior mean
+    second: float  # while comparing: the second largest posterior mean
+    best: int  # while comparing: the slot of the largest posterior mean
     log_target: float  # log v
     log_rest: float  # log(1 - v)
     log_prior: float  # log B(c m, c (1 - m))
 
 
 class ScoutState(NamedTuple):
-    """The arms opened so far with their keys, the fitted law of means, and the plan."""
+    """The arms opened so far, the fitted distribution of means, and the plan."""
 
     share: float
     arm: Records[ScoutArm]
     plan: Records[Plan]  # [plan]
     prior: Prior
-    key: Floats  # by 32 N + S: the key when it was computed last
-    look: Ints  # by 32 N + S: how often the law had been fitted then
+    key: Floats  # by 32 N + S: the cached key
+    look: Ints  # by 32 N + S: the number of fits when the key was computed
     sampler: Sampler
     words: Stream
     ties: Stream
@@ -206,11 +208,11 @@ def scout_reset(state: ScoutState, key: int, horizon: int) -> None:
 def scout_ask(state: ScoutState) -> tuple[int, int]:
     plan = state.plan[0]
     if plan.asked >= plan.next_fit:
-        look_again(state)
+        refit(state)
     fresh = state.sampler.n[0] - state.sampler.drawn[0]
     if plan.searching == 1 and fresh == 0 and highest(state.rank) <= _DONE:
-        compare(state)  # all arms were tried as often as a search tries them
-    elif plan.searching == 1 and are_enough(plan):
+        compare(state)  # every arm was pulled as often as the search allows
+    elif plan.searching == 1 and is_search_over(plan):
         compare(state)
     plan.asked += 1
     if plan.opened == 0 or (plan.searching == 1 and fresh > 0 and highest(state.rank) <= 0.0):
@@ -220,21 +222,21 @@ def scout_ask(state: ScoutState) -> tuple[int, int]:
 
 
 @kernel
-def are_enough(plan: Plan) -> bool:
-    """Whether more candidates could not be compared in the pulls that are left."""
+def is_search_over(plan: Plan) -> bool:
+    """Whether the pulls left are just enough to compare the candidates."""
     return plan.candidates * (plan.most + _MORE) >= plan.horizon - plan.asked
 
 
 @rare
 def compare(state: ScoutState) -> None:
-    """End the search."""
+    """End the search, and start the comparison."""
     state.plan[0].searching = 0
-    look_again(state)
+    refit(state)
 
 
 @kernel
 def open_arm(state: ScoutState) -> tuple[int, int]:
-    """Take a fresh arm."""
+    """Draw a fresh arm, and return its slot and number."""
     slot = state.plan[0].opened
     state.plan[0].opened += 1
     wipe(state.arm, slot)
@@ -245,7 +247,7 @@ def open_arm(state: ScoutState) -> tuple[int, int]:
 
 def scout_tell(state: ScoutState, slot: int, reward: float) -> None:
     record, value = state.arm[slot], min(max(reward, 0.0), 1.0)
-    foresee(state.prior, record.pulls, record.total, value)
+    update_likelihood(state.prior, record.pulls, record.total, value)
     record.pulls += 1
     record.total += value
     if record.pulls == state.plan[0].most:
@@ -260,7 +262,7 @@ def scout_count_late(state: ScoutState, slot: int, change: int) -> None:
 
 @kernel
 def key_of(state: ScoutState, slot: int) -> float:
-    """Return the key of an arm; most arms have few rewards, and many have the same ones."""
+    """Return the key of an arm; keys are cached, since many arms have the same few rewards."""
     record, plan = state.arm[slot], state.plan[0]
     ones = int(record.total)
     if record.pulls >= _TABLE or record.late > 0 or ones != record.total or slot == plan.best:
@@ -275,24 +277,24 @@ def key_of(state: ScoutState, slot: int) -> float:
 @rare
 def compute_key(state: ScoutState, slot: int) -> float:
     if state.plan[0].searching == 1:
-        return promise(state, slot)
+        return evidence(state, slot)
     return improvement(state, slot)
 
 
 @rare
-def promise(state: ScoutState, slot: int) -> float:
-    """Return how much more likely the target became by an arm's rewards; 0 for fresh arms.
+def evidence(state: ScoutState, slot: int) -> float:
+    """Return the evidence of an arm's rewards for the mean v; 0 for fresh arms.
 
-    It is the logarithm of the posterior density at v over the prior one. A late pull counts as one
-    more reward that is as expected.
+    It is the logarithm of the posterior density at v divided by the prior density. A pending pull
+    counts as one more reward of the expected value.
     """
-    record, plan, law = state.arm[slot], state.plan[0], state.prior.fit[0]
+    record, plan, fitted = state.arm[slot], state.plan[0], state.prior.fit[0]
     if record.pulls + record.late >= plan.most:
         return _DONE
     if record.pulls == 0:
         return _UNSEEN * record.late
-    ones = law.strength * law.mean + record.total
-    zeros = law.strength + record.pulls - ones
+    ones = fitted.strength * fitted.mean + record.total
+    zeros = fitted.strength + record.pulls - ones
     missed = record.pulls - record.total
     gain = plan.log_prior - log_beta(ones, zeros)
     gain += record.total * plan.log_target + missed * plan.log_rest
@@ -305,45 +307,45 @@ def promise(state: ScoutState, slot: int) -> float:
 
 @rare
 def improvement(state: ScoutState, slot: int) -> float:
-    """Return the expected improvement, by a normal law: of an arm over the best one.
+    """Return the expected improvement of an arm over the best one, by a normal approximation.
 
-    For the best arm it is what the second is expected to be above it.
+    For the best arm it is the expected improvement of the second best over it.
     """
-    record, plan, law = state.arm[slot], state.plan[0], state.prior.fit[0]
+    record, plan, fitted = state.arm[slot], state.plan[0], state.prior.fit[0]
     mean = posterior_mean(state, slot)
-    weight = law.strength + record.pulls + record.late + 1.0
+    weight = fitted.strength + record.pulls + record.late + 1.0
     deviation = math.sqrt(mean * (1.0 - mean) / weight)
     gap = plan.second - mean if slot == plan.best else mean - plan.target
     z = gap / deviation
     density = math.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi)
-    if z < -6.0:  # where the difference below would cancel
+    if z < -6.0:  # the difference below would cancel
         return deviation * density / (z * z)
     return deviation * density + gap * 0.5 * math.erfc(-z / math.sqrt(2.0))
 
 
 @kernel
 def posterior_mean(state: ScoutState, slot: int) -> float:
-    record, law = state.arm[slot], state.prior.fit[0]
-    return (law.strength * law.mean + record.total) / (law.strength + record.pulls)
+    record, fitted = state.arm[slot], state.prior.fit[0]
+    return (fitted.strength * fitted.mean + record.total) / (fitted.strength + record.pulls)
 
 
 @rare
-def look_again(state: ScoutState) -> None:
-    """Fit the law of means, and rank all arms again."""
-    plan, law = state.plan[0], state.prior.fit[0]
+def refit(state: ScoutState) -> None:
+    """Fit the distribution of means, and update all ranks."""
+    plan, fitted = state.plan[0], state.prior.fit[0]
     plan.looks += 1
     fit(state.prior)
     if plan.asked >= plan.search:
         plan.searching = 0
     if plan.searching == 1:
         plan.next_fit = max(plan.asked + 1, int(_GROWTH * plan.asked))
-        v = target_mean(law.mean, law.strength, state.sampler.n[0], plan.search, _PRICE)
+        v = target_mean(fitted.mean, fitted.strength, state.sampler.n[0], plan.search, _PRICE)
         plan.target = v
         plan.log_target = math.log(v)
         plan.log_rest = math.log(1.0 - v)
         plan.most = most_pulls(float(plan.horizon), float(state.sampler.n[0]), v)
-        a = law.strength * law.mean
-        plan.log_prior = log_beta(a, law.strength - a)
+        a = fitted.strength * fitted.mean
+        plan.log_prior = log_beta(a, fitted.strength - a)
     else:
         plan.next_fit = plan.asked + max(1, min(plan.opened // 2, plan.horizon // _LOOKS))
         find_best(state)
@@ -357,7 +359,7 @@ def look_again(state: ScoutState) -> None:
 
 @kernel
 def most_pulls(horizon: float, n: float, v: float) -> int:
-    """Return the most pulls of an arm in the search."""
+    """Return k, the most pulls of an arm in the search."""
     fewest = max(_FEWEST, math.sqrt(horizon) / _SHARE, horizon / (n * math.log2(n + 1.0)))
     return int(max(fewest, min(1.0 / (1.0 - v), horizon / _PART)))
 
@@ -378,11 +380,11 @@ def find_best(state: ScoutState) -> None:
         elif mean > plan.second:
             plan.second = mean
     if plan.second < 0.0:
-        plan.second = state.prior.fit[0].mean  # that of an arm of which nothing is known
+        plan.second = state.prior.fit[0].mean  # the prior mean, as of an arm without rewards
 
 
 def scout_recommend(state: ScoutState) -> int:
-    """Return the arm of the largest posterior mean; the first one of several."""
+    """Return the arm of largest posterior mean, the first one if several have it."""
     kept, largest = -1, -1.0
     for slot in range(state.plan[0].opened):
         mean = posterior_mean(state, slot)
@@ -403,34 +405,34 @@ plays(
 
 @dataclass(frozen=True, kw_only=True)
 class Scout(Policy):
-    r"""Search many arms, leaving each as soon as a fresh one promises more; then compare the best.
+    r"""Search many arms, leaving each once a fresh arm is more promising, then compare the best.
 
-    Made for keeping one arm in the end. A Beta law of the arms' means is fitted to all rewards.
-    From it follows the mean v that the best of the arms may have for which the search has time. In
-    the *search* the arm is pulled whose rewards speak most for v,
+    Scout is for problems in which one arm is kept in the end. It fits a Beta distribution of the
+    arms' means to all rewards, and computes from it v, the mean that the best arm is expected to
+    have among those that the search has time for. In the *search* it pulls the arm with the most
+    evidence for a mean of v,
 
     .. math:: \log \frac{f(v \mid S, N)}{f(v)}
 
-    with f the density of its mean, or a fresh one, which has 0; none more often than
+    where f is the density of the mean. A fresh arm has 0. No arm is pulled more than
     :math:`k = \max(4, \sqrt T / 8, T / (n \log_2 (n + 1)), \min(1 / (1 - v), T / 100))` times. Arms
     that were pulled k times are *candidates*. The search ends after its share of the pulls, or
-    sooner: when fewer than k + 16 pulls are left for each candidate, or when every arm is one. Then
-    the arms are *compared*: the arm with the largest expected improvement over the best is pulled.
-    The arm with the largest posterior mean is recommended.
+    earlier if at most k + 16 pulls are left per candidate or if all arms are candidates. In the
+    *comparison* it pulls the arm with the largest expected improvement over the best. It recommends
+    the arm with the largest posterior mean.
 
     Parameters
     ----------
     search
-        The share of the pulls that the search may take (default: 0.75).
+        The largest share of the pulls that the search may use (default: 0.75).
 
     Notes
     -----
-    Ours; nothing is proved about it. If there are very many arms, one that promises less than a
-    fresh arm need not be pulled again. This is the idea of Gittins' index; the index here is
-    simpler. Rewards are in [0, 1]. Pending pulls count as rewards that are as expected, so hundreds
-    may be pending. Cost per pull: O(log) for the ranking,
-    and some ten arms ranked again on average, because the fitted law changes; memory of the arms
-    opened.
+    Ours; it has no proven guarantee. With very many arms, an arm that is less promising than a
+    fresh one need not be pulled again. This is the idea of the Gittins index; the index here is
+    simpler. Rewards are in [0, 1]. Pending pulls count as rewards of the expected value, so
+    hundreds may be pending. Cost per pull: O(log(arms opened)), and about ten arms are re-ranked
+    per pull on average, because the fitted distribution changes. Memory: the arms opened.
 
     Its page is docs/policies/scout.md.
 

@@ -1,4 +1,4 @@
-"""Policies: their functions, names, random keys, and states as columns."""
+"""The protocol of policies: functions, names, random keys, and states as columns."""
 
 from manyarms.protocol.plain_classes import plain_policy
 from manyarms.protocol.policy import (

@@ -1,4 +1,4 @@
-"""The colours of policies: each has the same one in figures, reports, dashboard and site."""
+"""The colours of policies, the same in figures, reports, dashboard and site."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ POLICY_COLOURS = {
     "prospector": "#6A3D9A",
     "anytime-parallel": "#767676",
 }
-# For all others: Paul Tol's muted colours. A policy of the package has the colour of its place
-# here, modulo their number; neighbours often occur in the same figure.
+# For all others: Paul Tol's muted colours. A built-in policy's position in `_OTHERS`, modulo the
+# number of colours, gives its colour; neighbours often occur in the same figure.
 OTHER_COLOURS = (
     *("#332288", "#44AA99", "#882255", "#999933", "#88CCEE", "#CC6677", "#117733", "#AA4499"),
 )
@@ -31,10 +31,9 @@ OTHERS = {name: k for k, name in enumerate(_OTHERS)}
 
 
 def page_css(dark: str = "") -> str:
-    """Return what `core.theme.css` returns, with the colours of policies.
+    """Return the theme's CSS (see `core.theme.css`) with the colours of policies.
 
-    An element with the name of a policy in `data-policy` gets its colours as `--light` and
-    `--dark`.
+    An element with a policy's name in `data-policy` gets its colours as `--light` and `--dark`.
 
     >>> '[data-policy="moss"] { --light: #E69F00; --dark: #E69F00; }' in page_css()
     True

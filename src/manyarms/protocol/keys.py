@@ -27,5 +27,5 @@ def memory_key(seed: int) -> int:
 
 
 def control_key(seed: int) -> int:
-    """Return the key of the stream that decides which pulls of an experiment are the control's."""
+    """Return the key of the stream that decides which pulls of an experiment the control gets."""
     return draw(draw(run_key(seed), 0), 3)

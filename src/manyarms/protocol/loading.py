@@ -1,6 +1,6 @@
 """Load policies that are not registered yet: "module:Class", and entry points.
 
-Loading a policy runs its code. Only the command line does it, and only for names that it was given.
+Loading a policy runs its code. Only the command line does so, and only for names that it was given.
 Opening a store never does.
 """
 
@@ -25,7 +25,7 @@ GROUP = "manyarms.policies"  # of entry points: name = "module:Class"
 def load_policy(name: str) -> str:
     """Register "module:Class", or the policy of this name in an installed package.
 
-    Other names are returned as they are; the caller refuses them.
+    Other names are returned unchanged; the caller refuses them.
     """
     if is_known(name):
         return name
@@ -42,14 +42,14 @@ def load_policy(name: str) -> str:
 
 
 def load_installed() -> None:
-    """Register all policies that installed packages offer."""
+    """Register all policies that installed packages provide."""
     for point in _offered():
         _load_point(point)
 
 
 @functools.cache
 def _offered() -> tuple[Any, ...]:
-    return tuple(entry_points(group=GROUP))  # looks into every installed package
+    return tuple(entry_points(group=GROUP))  # slow: reads the metadata of every installed package
 
 
 def _load_point(point: Any) -> None:
@@ -58,12 +58,12 @@ def _load_point(point: Any) -> None:
     except Exception as error:  # the package's code may raise anything
         fix = f"Its entry point, {point.value!r}, raises {error!r}."
         raise refusal("name", "a policy that can be loaded", point.name, fix) from error
-    if not is_known(point.name):  # its module may have done so
+    if not is_known(point.name):  # importing its module may have registered it
         register(point.name, PlainMaker(made) if is_plain(made) else made)
 
 
 def load_class(name: str) -> type:
-    """Return the class "module:Class", imported as Python finds it, or from the current folder."""
+    """Import the class "module:Class"; the current folder is searched last."""
     module, _, attribute = name.partition(":")
     here = str(Path.cwd())
     if here not in sys.path and "" not in sys.path:
@@ -77,7 +77,7 @@ def load_class(name: str) -> type:
         there = vars(sys.modules.get(module, sys)) if isinstance(error, AttributeError) else {}
         classes = [key for key, one in there.items() if isinstance(one, type)]
         fix = nearest(attribute, classes) if attribute not in there and classes else ""
-        raise refusal("name", rule, name, f"It raises {error!r}. {fix}".strip()) from error
+        raise refusal("name", rule, name, f"Import raises {error!r}. {fix}".strip()) from error
     if not isinstance(found, type):
         raise refusal("name", "a class", name)
     return found

@@ -26,7 +26,7 @@ def whole(**bounds: Any) -> Check:
 
 
 def choice(*choices: str) -> Check:
-    """Return the check of a word that is one of `choices`."""
+    """Return the check of a string that is one of `choices`."""
     return functools.partial(check_choice, choices=choices)
 
 
@@ -44,7 +44,7 @@ def checks_of(kind: type) -> dict[str, tuple[Check, bool]]:
     found: dict[str, tuple[Check, bool]] = {}
     for base in reversed(kind.__mro__):
         for name, hint in _annotations(base).items():
-            types = (hint, *get_args(hint))  # those of `Positive | None` among them
+            types = (hint, *get_args(hint))  # includes the parts of `Positive | None`
             for annotated in types:
                 for check in filter(callable, getattr(annotated, "__metadata__", ())):
                     found[name] = (check, type(None) in types)
@@ -54,5 +54,5 @@ def checks_of(kind: type) -> dict[str, tuple[Check, bool]]:
 def _annotations(base: type) -> dict[str, Any]:
     try:
         return inspect.get_annotations(base, eval_str=True)
-    except NameError:  # a class within a function: it checks its parameters itself
+    except NameError:  # a class defined in a function: its annotations cannot be evaluated
         return {}

@@ -1,7 +1,7 @@
-"""Pending pulls, whose rewards have not been told; for live and simulated runs.
+"""Pending pulls, whose rewards have not been told, in live and simulated runs.
 
-A pull becomes late when the next one is asked for before its reward was told. Only then is the
-policy informed. So a run without late rewards is the paper's, bit for bit.
+A pull becomes late when the next one is asked for before its reward was told. The policy is
+informed only then, so a run without late rewards equals the paper's bit for bit.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class PendingRecord(Record):
 
     slot: int
     arm: int
-    generation: int  # that of the slot
+    generation: int  # of the state, when the pull was asked for
     late: int  # 1 once another pull was asked for
 
 

@@ -16,38 +16,38 @@ _FACTS = ("n_arms", "horizon", "seed")  # parameters that are passed if the cons
 
 
 class PlainState:
-    """The player of the current replication, and what is needed to make it."""
+    """The user's object for the current replication, and what is needed to create it."""
 
     def __init__(self, policy: PlainPolicy, n_arms: int) -> None:
         self.policy, self.n_arms = policy, n_arms
-        self.player: Any = None
+        self.own: Any = None
 
 
 def plain_reset(state: PlainState, key: int, horizon: int) -> None:
     facts = {"n_arms": state.n_arms, "horizon": horizon or None, "seed": int(key)}
-    state.player = state.policy.player(facts)
+    state.own = state.policy.new_object(facts)
 
 
 def plain_ask(state: PlainState) -> tuple[int, int]:
-    arm = state.player.ask()
+    arm = state.own.ask()
     try:
         number = operator.index(arm)
     except TypeError:
         number = -1
     if not 0 <= number < state.n_arms:
         raise ParameterError(
-            f"{state.policy} must ask for an arm from 0 to {state.n_arms - 1}, got {arm!r}."
+            f"`ask` of {state.policy} must return an arm from 0 to {state.n_arms - 1}, got {arm!r}."
         )
     return number, number
 
 
 def plain_tell(state: PlainState, slot: int, reward: float) -> None:
-    state.player.tell(slot, float(reward))
+    state.own.tell(slot, float(reward))
 
 
 def plain_count_late(state: PlainState, slot: int, change: int) -> None:
-    if hasattr(state.player, "count_late"):
-        state.player.count_late(slot, change)
+    if hasattr(state.own, "count_late"):
+        state.own.count_late(slot, change)
 
 
 def plain_arrive(state: PlainState, count: int) -> None:
@@ -60,11 +60,11 @@ def plain_retire(state: PlainState, arm: int) -> None:
 
 
 def _method(state: PlainState, name: str) -> Callable[[int], None]:
-    if not hasattr(state.player, name):
+    if not hasattr(state.own, name):
         raise ParameterError(
             f"{state.policy} has no `{name}`, so its arms cannot change. Write one."
         )
-    method: Callable[[int], None] = getattr(state.player, name)
+    method: Callable[[int], None] = getattr(state.own, name)
     return method
 
 
@@ -81,7 +81,7 @@ plays(
 
 @dataclass(frozen=True, kw_only=True)
 class PlainPolicy(Policy):
-    """A plain class with its parameters. Made by `plain_policy`."""
+    """A plain class with its parameters. Created by `plain_policy`."""
 
     make: type
     parameters: tuple[tuple[str, Any], ...] = ()
@@ -97,12 +97,12 @@ class PlainPolicy(Policy):
     @property
     def anytime(self) -> bool:  # type: ignore[override]  # it depends on the class
         """Whether the class can be made without a horizon."""
-        horizon = _known(self.make).get("horizon")
+        horizon = _signature(self.make).get("horizon")
         return horizon is None or horizon.default is not horizon.empty
 
-    def player(self, facts: dict[str, Any]) -> Any:
-        """Make a player, with the facts for which its constructor has parameters."""
-        known, given = _known(self.make), dict(self.parameters)
+    def new_object(self, facts: dict[str, Any]) -> Any:
+        """Create an object of the class, with the facts that its constructor takes."""
+        known, given = _signature(self.make), dict(self.parameters)
         asked = {key: value for key, value in facts.items() if key in known and key not in given}
         return self.make(**given, **asked)
 
@@ -111,11 +111,11 @@ class PlainPolicy(Policy):
 
 
 class PlainMaker:
-    """Makes policies of a plain class. Its signature lists the parameters that users may give."""
+    """Creates policies from a plain class; its signature has the parameters users may give."""
 
     def __init__(self, make: type) -> None:
         self.make = make
-        own = [one for key, one in _known(make).items() if key not in _FACTS]
+        own = [one for key, one in _signature(make).items() if key not in _FACTS]
         self.__signature__ = inspect.Signature(own)
         self.__doc__ = make.__doc__
 
@@ -124,28 +124,28 @@ class PlainMaker:
 
 
 def is_plain(make: Any) -> bool:
-    """Whether this is a class with `ask` and `tell` that is no `Policy`."""
+    """Return whether this is a class with `ask` and `tell`, but not a `Policy`."""
     own = isinstance(make, type) and not issubclass(make, Policy)
     return own and all(callable(getattr(make, name, None)) for name in ("ask", "tell"))
 
 
 def plain_policy(make: type, **parameters: Any) -> PlainPolicy:
-    """Make a policy of a plain Python class whose `ask()` returns an arm.
+    """Make a policy from a plain Python class whose `ask()` returns an arm.
 
     Parameters
     ----------
     make
         A class with `ask()`, which returns the number of an arm from 0 on, and `tell(arm,
-        reward)`. Each replication makes a player of it, which gets `n_arms`, `horizon` (None where
-        it is not known) and `seed` if its constructor has parameters of these names. If rewards
-        are late, `ask` is called again before they are told, and `count_late(arm, change)` if
-        there is one; `arrive(count)` and `retire(arm)` let arms come and go.
+        reward)`. Each replication creates an object of it. The constructor gets `n_arms`,
+        `horizon` (None if unknown) and `seed` if it has parameters of these names. If rewards are
+        late, `ask` is called again before they are told; a method `count_late(arm, change)` is
+        optional. With methods `arrive(count)` and `retire(arm)`, arms can be added and retired.
     parameters
-        What else its constructor takes.
+        Other parameters of its constructor.
 
     Notes
     -----
-    CPython plays it on the same random rewards, some hundred times slower than compiled policies.
+    CPython runs it on the same random rewards, some hundred times slower than compiled policies.
     It cannot be saved, because its state is unknown.
 
     Examples
@@ -169,7 +169,7 @@ def plain_policy(make: type, **parameters: Any) -> PlainPolicy:
             f"`make` must be a class with `ask()` and `tell(arm, reward)`, got {make!r}."
         )
     _check_tell(make)
-    known = _known(make)
+    known = _signature(make)
     if not any(one.kind is one.VAR_KEYWORD for one in known.values()):
         for key in parameters.keys() - known.keys():
             if not known:
@@ -200,9 +200,9 @@ def _check_tell(make: type) -> None:
 
 
 def plays_plainly(policy: Any) -> bool:
-    """Whether a policy, or one that it wraps, is a plain class, which only CPython can play."""
+    """Return whether a policy, or one that it wraps, is a plain class, which only CPython runs."""
     return any(isinstance(one, PlainPolicy) for one in layers(policy))
 
 
-def _known(make: type) -> dict[str, inspect.Parameter]:
+def _signature(make: type) -> dict[str, inspect.Parameter]:
     return dict(inspect.signature(make).parameters)

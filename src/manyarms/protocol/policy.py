@@ -1,8 +1,8 @@
-"""What a policy is: parameters that make a state, and functions on that state.
+"""The protocol of a policy: parameters that create a state, and functions on that state.
 
-A policy's file defines a state (a NamedTuple with a name of its own), functions on it, and a table
-that says which of them play it: `plays(State, reset=…, ask=…, tell=…)`. CPython runs these
-functions live; the simulator compiles them.
+A policy's file defines a state (a NamedTuple with a unique name) and functions on it, and registers
+them with `plays(State, reset=…, ask=…, tell=…)`. CPython runs these functions live; the simulator
+compiles them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from manyarms.live.handle import Live
 
 
-_LONG = 8  # characters of a float that is shown as it is
+_LONG = 8  # characters; longer floats are shown as fractions if these are exact
 MOST_ARMS = 1 << 50  # so that a number for (subroutine, arm) still fits into 64 bits
 
 P = TypeVar("P", bound="Policy")
@@ -77,7 +77,7 @@ def retire(state: Any, arm: int) -> None:
 
 @optional
 def recommend(state: Any) -> int:
-    """Return the arm to keep, or -1 to leave the choice to the common rule.
+    """Return the arm to keep, or -1 to use the common rule.
 
     At least one reward of the arm must have been told.
     """
@@ -102,20 +102,20 @@ def plays(
     retire: Callable[[Any, int], None] | None = None,
     recommend: Callable[[Any], int] | None = None,
 ) -> None:
-    """Say which functions play a policy with states of this class.
+    """Register the functions of a policy whose states are of this class.
 
     Parameters
     ----------
     state_class
         A NamedTuple. No other state may have its name.
     reset, ask, tell
-        These every policy has.
+        Required.
     count_late, generation
-        For late rewards; without them, rewards are told as they come.
+        For late rewards; without them, late pulls are not counted, and no reward is dropped.
     arrive, retire
-        For arms that come and go; without them, handles refuse to add or retire arms.
+        To add and retire arms; without them, handles refuse to.
     recommend
-        The arm to keep, if the policy does not use the common rule.
+        Returns the arm to keep, if the policy does not use the common rule.
     """
     needed: tuple[Any, ...] = (reset, ask, tell)
     others: tuple[Any, ...] = (count_late, generation, arrive, retire, recommend)
@@ -130,7 +130,7 @@ def plays(
 
 
 def _value_text(value: Any) -> str:
-    """Return a value as names of policies show it: a long float as a fraction, if that is exact.
+    """Format a value for a policy's name: a long float as a fraction, if that is exact.
 
     >>> [_value_text(value) for value in (0.6, 2 / 3, 7, True, "kl")]
     ['0.6', '2/3', '7', 'True', "'kl'"]
@@ -144,23 +144,23 @@ def _value_text(value: Any) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Policy(ABC):
-    """The parameters of a policy, a frozen dataclass that makes the policy's state."""
+    """The parameters of a policy, a frozen dataclass that creates the policy's state."""
 
     name: ClassVar[str]  # without parameters; `str(policy)` has those that are not the defaults
     anytime: ClassVar[bool] = False  # works without knowing the horizon
     unit_rewards: ClassVar[bool] = False  # made for rewards in [0, 1] only
 
     def __new__(cls: type[P], *values: Any, **given: Any) -> P:
-        """Suggest the nearest parameter where a name is misspelled."""
+        """Suggest the nearest parameter if a name is misspelled."""
         if given.keys() - cls.__dataclass_fields__.keys():
-            known = inspect.signature(cls.__init__).parameters  # a class may have written its own
+            known = inspect.signature(cls.__init__).parameters  # a class may define its own
             for name in given.keys() - known.keys():
                 if not any(one.kind is one.VAR_KEYWORD for one in known.values()):
                     raise UnknownNameError(f"parameter of {cls.__name__}:", name, [*known][1:])
         return super().__new__(cls)
 
     def __post_init__(self) -> None:
-        """Check and convert the parameters by their types: no float32 reaches a kernel."""
+        """Check and convert the parameters by their types, so that no float32 reaches a kernel."""
         for name, (check, none_too) in checks_of(type(self)).items():
             value = getattr(self, name)
             if value is not None or not none_too:
@@ -179,22 +179,22 @@ class Policy(ABC):
         return self
 
     def with_reward_range(self: P, reward_range: tuple[float, float] | None) -> P:
-        """Return the policy with the parameters that follow from the range, unless given."""
+        """Return the policy with the parameters that depend on the range, unless given."""
         return self
 
     def check_rewards(self, reward_range: tuple[float, float] | None) -> None:
-        """Raise unless the policy can take rewards of this range; None if it is unknown."""
+        """Raise unless the policy supports rewards of this range (None: unknown)."""
         low, high = reward_range or (0.0, 1.0)
         if self.unit_rewards and not 0.0 <= low <= high <= 1.0:
             raise ParameterError(
                 f"`reward_range` must lie in [0, 1] for {self}, got {(low, high)}. Tell "
-                f"(reward - {low:g}) / {high - low:g} instead, or take a policy with `sigma`."
+                f"(reward - {low:g}) / {high - low:g} instead, or use a policy with `sigma`."
             )
 
     def __str__(self) -> str:
         """Return the name with the parameters that differ from their defaults.
 
-        `manyarms.policy` makes the same policy of it.
+        `manyarms.policy` makes the same policy from it.
 
         >>> import manyarms as ma
         >>> str(ma.MOSSPlusPlus(beta=0.6)), str(ma.Doubling(ma.MOSSPlusPlus(beta=0.6)))
@@ -203,10 +203,10 @@ class Policy(ABC):
         return self.text()
 
     def text(self, *, known: bool = True) -> str:
-        """Return `str(policy)`, or without `known` what tables call it.
+        """Return `str(policy)`, or its label in tables if not `known`.
 
-        Tables leave out what the policy knows about the problem: the parameters whose default is
-        None, or that have none, such as the hardness. So a policy has one name in all cells.
+        Labels omit what the policy knows about the problem, such as the hardness: parameters whose
+        default is None, or that have no default. So a policy has the same label in all cells.
 
         >>> import manyarms as ma
         >>> ma.MOSSOracle(alpha=0.2, sigma=1.0).text(known=False)
@@ -229,7 +229,7 @@ class Policy(ABC):
         }
 
     def stage(self, state: Any) -> str:
-        """Describe where a state is, such as "iteration 3 of 8"; "" if there are no stages."""
+        """Describe a state's progress, such as "iteration 3 of 8"; "" if there are no stages."""
         return ""
 
     @by_name
@@ -258,47 +258,47 @@ class Policy(ABC):
         Parameters
         ----------
         n_arms
-            The number of arms, called 0, 1, 2 and so on.
+            The number of arms, named 0, 1, 2 and so on.
         arms
             Names of the arms, strings or integers, instead of `n_arms`.
         horizon
-            The number of pulls there will be. Anytime policies work without.
+            The total number of pulls (default: None, for policies that need none).
         seed
-            Decides all random choices; the same seed and rewards give the same arms. None draws
-            one, `live.seed`, so that two services make different random choices.
+            The seed of all random choices; the same seed and rewards give the same arms (default:
+            drawn at random; see `live.seed`).
         reward_range
-            The smallest and the largest reward there can be (default: 0 and 1). A `sigma` of 1/2,
-            the default, becomes half their distance. None accepts all rewards up to 1e100, and
-            leaves `sigma` as it is.
+            The smallest and the largest possible reward (default: (0, 1)). A `sigma` of 1/2, the
+            default, is replaced by half the width of the range. None accepts all rewards from
+            -1e100 to 1e100, and does not change `sigma`.
         control
-            The name of what you have today, to compare with: `live.uplift()` says how much better
-            the recommended arm is (default: no control).
+            The name of what you have today, to compare with: `live.uplift()` returns how much
+            better the recommended arm is (default: no control).
         share
-            The share of the pulls that go to the control (default: 0.05).
+            The fraction of the pulls that the control gets (default: 0.05).
         reward
-            What rewards are, such as "clicks".
+            The word printed after sums of rewards, such as "clicks".
         epsilon
-            How much worse than the best an arm may be, so that `verdict` says stop: a number, or a
-            share such as "20%" (default: "10%").
+            How much worse than the best an arm may be for `verdict` to advise stopping: a number,
+            or a share such as "20%" (default: "10%").
         window
-            How long a reward may take (seconds). When the window of a pull ends, the pull gets the
-            reward `missing`; without one it is abandoned (default: no window).
+            How long a reward may take (seconds; default: no limit). If it ends without a reward,
+            the pull gets the reward `missing`, or is abandoned if that is None.
         missing
             The reward of pulls whose window ended without one, such as 0 (default: None).
         hold
             Whether rewards count only when their window ends (default: False).
         store
-            Where to record every event before a call returns, such as "shop.db". An experiment of
-            this name that is there is continued (default: nothing is recorded).
+            Where to record every event before a call returns, such as "shop.db" (default: nothing
+            is recorded). If the store has an experiment of this name, it is continued.
         name
             The experiment's name in the store (default: "experiment").
         durable
-            What recorded events survive: a kill of the process ("process", the default), or also a
-            power failure ("power").
+            Which failures recorded events survive: the end of the process at any moment
+            ("process", the default), or also a power failure ("power").
         now
             Returns the time (seconds since 1970; default: `time.time`).
         """
-        from manyarms.live.handle import Live  # one of the two imports that go up
+        from manyarms.live.handle import Live  # one of two imports of a higher layer
 
         return Live(
             self,

@@ -15,7 +15,7 @@ from manyarms.protocol.wrapper import Wrapper
 
 _makers: dict[str, Callable[..., Policy]] = {}
 _unlisted: set[str] = set()
-_combined: set[str] = set()  # names of several layers that are listed
+_combined: set[str] = set()  # listed names that have several layers
 _DEEPEST = 8  # policies within policies
 _WORDS = {"True": True, "False": False, "None": None}
 
@@ -28,7 +28,7 @@ def register(name: str, make: M, *, listed: bool = True) -> M:
     Parameters
     ----------
     name
-        What users will call it, such as "moss++".
+        The name for users, such as "moss++".
     make
         The policy's class, or a function with keyword parameters that returns a policy.
     listed
@@ -54,22 +54,22 @@ def register(name: str, make: M, *, listed: bool = True) -> M:
 
 
 def list_combined(name: str) -> None:
-    """Let `policy_names` list a name of several layers, such as "anytime-moss++"."""
+    """Make `policy_names` list a name of several layers, such as "anytime-moss++"."""
     _combined.add(name)
 
 
 def policy_names() -> tuple[str, ...]:
-    """Return the names of all policies: ours, and those that were registered.
+    """Return the names of all built-in and registered policies.
 
     >>> "moss++" in policy_names()
     True
     """
-    _load_ours()
+    _load_builtin()
     return tuple(sorted((_makers.keys() | _combined) - _unlisted))
 
 
 def is_known(name: str) -> bool:
-    """Whether `policy` can make a policy of this name."""
+    """Return whether `policy` can make a policy of this name."""
     try:
         _layers_of(name)
     except UnknownNameError:
@@ -79,7 +79,7 @@ def is_known(name: str) -> bool:
 
 def name_of(make: Callable[..., Policy]) -> str | None:
     """Return the name under which a class or function is registered; None if it is not."""
-    _load_ours()
+    _load_builtin()
     return next((name for name, known in _makers.items() if known is make), None)
 
 
@@ -97,7 +97,7 @@ def parameters_of(name: str) -> dict[str, inspect.Parameter]:
     """Return the parameters that `policy` takes with this name."""
     makers = makers_of(name)
     known = {key: one for make in makers for key, one in _parameters(make).items()}
-    if len(makers) > 1:  # the policy within has a name
+    if len(makers) > 1:  # the name says which policy is wrapped
         known.pop("policy", None)
     return known
 
@@ -110,7 +110,7 @@ def policy(name: str, **parameters: Any) -> Policy:
     name
         Such as "moss++", "moss++(beta=0.6)" or "anytime-moss++".
     parameters
-        More parameters. Where a name has several layers, each layer takes those that it has.
+        Further parameters. If a name has several layers, each layer takes those that it has.
 
     Examples
     --------
@@ -153,12 +153,12 @@ def _parameters(make: Callable[..., Policy]) -> dict[str, inspect.Parameter]:
 
 
 def _layers_of(text: str) -> list[tuple[str, dict[str, Any]]]:
-    """Return the registered names that a name consists of, from the outside in, and parameters.
+    """Split a name into registered names with their parameters, from the outside in.
 
     >>> _layers_of("ss(size=7)-moss++(beta=0.6)")
     [('ss', {'size': 7}), ('moss++', {'beta': 0.6})]
     """
-    _load_ours()
+    _load_builtin()
     layers: list[tuple[str, dict[str, Any]]] = []
     rest = text if isinstance(text, str) else ""
     while rest and len(layers) <= _DEEPEST:
@@ -189,7 +189,7 @@ def _parameters_in(text: str, pairs: str) -> dict[str, Any]:
 
 
 def _value_of(text: str) -> Any:
-    """Return the value that a text stands for; a text may come from a client of the service.
+    """Parse a value, without `eval`, because it may come from a client of the service.
 
     >>> [_value_of(text) for text in ("7", "0.5", "2/3", "True", "'kl'", "kl")]
     [7, 0.5, 0.6666666666666666, True, 'kl', 'kl']
@@ -203,7 +203,7 @@ def _value_of(text: str) -> Any:
             return kind(text)
         except ValueError:
             pass
-    return text.strip("'")  # a word, such as index='kl'
+    return text.strip("'")  # a string, such as index='kl'
 
 
 def _is_wrapper(make: Callable[..., Policy]) -> bool:
@@ -257,6 +257,6 @@ def restored_policy(
     return policy(described["name"], **parameters)
 
 
-def _load_ours() -> None:
+def _load_builtin() -> None:
     if not TYPE_CHECKING:  # mypy cannot follow the circular import
-        import manyarms.policies  # noqa: F401  one of the two imports that go up
+        import manyarms.policies  # noqa: F401  one of two imports of a higher layer

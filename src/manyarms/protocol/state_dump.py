@@ -1,7 +1,7 @@
 """Convert the state of an experiment to columns of numbers, and back.
 
-Only what was touched and is not zero is kept: maps as names and values, tournaments without their
-tree, which is built again when leaders are looked for.
+Only touched entries that are not zero are kept: maps as names and values, tournaments without their
+tree, which is rebuilt when the leaders are next needed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from manyarms.protocol.plain_classes import PlainState
 
 Columns: TypeAlias = dict[str, NDArray[Any]]
 
-_PLACE, _VALUE = "@", "="  # of a sequence: its places and its numbers; no field has these names
+_PLACE, _VALUE = "@", "="  # a sequence's indices and numbers; no field has these names
 _INT64, _FLOAT64 = np.dtype(np.int64), np.dtype(np.float64)
 _SPECIAL = (HashMap, Sampler, Tournament)
 _PREFIXES: dict[type, tuple[str, ...]] = {
@@ -33,7 +33,7 @@ _PREFIXES: dict[type, tuple[str, ...]] = {
     Sampler: ("moved ", "drawn ", "n "),
     Tournament: ("board ", "seat ", "leaders "),
 }
-_END = 1 << 62  # beyond all places and numbers
+_END = 1 << 62  # above all indices and numbers
 _TREE = ("in_tree", "changed")  # of a tournament's board: these follow from its tree
 
 
@@ -42,34 +42,34 @@ def dump_state(state: Any) -> Columns:
     columns: Columns = {}
     for path, part in _parts(state, "state"):
         for name, column in _dump(part).items():
-            if len(column) > 0:  # what is left out is zero
+            if len(column) > 0:  # missing columns are zero
                 columns[f"{path}/{name}"] = column
     return columns
 
 
 def restore_state(state: Any, columns: Columns) -> None:
-    """Make a state that `new_state` made equal to the one that was dumped.
+    """Restore dumped columns into a state that `new_state` returned.
 
-    Raises KeyError or ValueError if the columns are those of another kind of state, or name places
-    or numbers that are impossible. Whether they are consistent is not checked.
+    Raises KeyError or ValueError if the columns are those of another kind of state, or have
+    invalid indices or numbers. Whether they are consistent is not checked.
     """
     left = dict(columns)
     for path, part in _parts(state, "state"):
-        ours = [name for name in left if name.startswith(f"{path}/")]
-        _restore(part, {name[len(path) + 1 :]: left.pop(name) for name in ours})
+        own = [name for name in left if name.startswith(f"{path}/")]
+        _restore(part, {name[len(path) + 1 :]: left.pop(name) for name in own})
     for name in left:
         raise KeyError(name)
 
 
 def classes_in(state: Any) -> set[type]:
-    """Return the classes of a state and of the states within."""
+    """Return the classes of a state and of the states nested in it."""
     if not hasattr(state, "_fields"):
         return set()
     return {type(state)}.union(*(classes_in(part) for part in state))
 
 
 def _parts(state: Any, path: str) -> Iterator[tuple[str, Any]]:
-    """Yield the changeable parts of a state, each with its path."""
+    """Yield the mutable parts of a state, each with its path."""
     if isinstance(state, PlainState):
         raise ParameterError(
             f"{state.policy} is a plain Python class and cannot be saved, because its "
@@ -151,7 +151,7 @@ def _fill_map(hash_map: HashMap, names: NDArray[Any], numbers: NDArray[Any]) -> 
     cells, used = cast(Any, hash_map.cells), cast(Any, hash_map.used)
     _check(_within(names, cells.length // 2) and _within(numbers, _END))
     _check(len(names) == len(numbers) == len(np.unique(names)))
-    at = (2 * names).tolist()  # where `insert` puts them, in a third of the time
+    at = (2 * names).tolist()  # as `insert` does, in a third of the time
     cells.update(zip(at, (names + 1).tolist(), strict=True))
     cells.update(zip((2 * names + 1).tolist(), numbers.tolist(), strict=True))
     used.update(enumerate(at))
@@ -227,13 +227,13 @@ def _restore_sequence(sequence: Any, columns: Columns) -> None:
 
 
 def _check_columns(sequence: Any, place: NDArray[Any], fields: Columns) -> None:
-    """Raise unless a sequence has these fields, places and kinds of numbers."""
+    """Raise unless a sequence has these fields, indices and kinds of numbers."""
     layout, length = _layout(sequence)
     for field in fields.keys() - layout.keys():
         raise KeyError(field)
     _check(_within(place, length) and bool((place[1:] > place[:-1]).all()))
     for field, column in fields.items():
-        # floats may be a user's integers; integers that are added up must not overflow
+        # a user's policy may put integers where floats are declared; sums must not overflow
         _check(column.dtype == layout[field] or (column.dtype, layout[field]) == (_INT64, _FLOAT64))
         _check(column.dtype != _INT64 or bool(((column >= -_END) & (column <= _END)).all()))
         _check(len(column) == len(place))

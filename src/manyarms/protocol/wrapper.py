@@ -1,4 +1,4 @@
-"""Policies around other policies, such as Doubling."""
+"""Policies that wrap other policies, such as Doubling."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ W = TypeVar("W", bound="Wrapper")
 
 @dataclass(frozen=True)
 class Wrapper(Policy):
-    """A policy around another one, to which it passes on rewards and arms.
+    """A policy that wraps another one, and passes on rewards and arms to it.
 
-    Its name is the prefix, its own parameters, and the name of the other policy:
+    Its name is the prefix, its own parameters, and the name of the wrapped policy:
     "guarded(beta=0.6)-moss".
     """
 
@@ -33,8 +33,8 @@ class Wrapper(Policy):
             )
 
     @property
-    def name(self) -> str:  # type: ignore[override]  # it depends on the policy within
-        """The prefix and the name of the policy within."""
+    def name(self) -> str:  # type: ignore[override]  # it depends on the wrapped policy
+        """The prefix and the name of the wrapped policy."""
         return f"{self.prefix}-{self.policy.name}"
 
     def text(self, *, known: bool = True) -> str:

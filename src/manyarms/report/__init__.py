@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from manyarms.report.figures import figure_1, regret_against_hardness, regret_over_time
     from manyarms.report.page import Section, write_page, write_report
 
-_HOMES = {
+_MODULES = {
     "Section": "page",
     "figure_1": "figures",
     "regret_against_hardness": "figures",
@@ -31,10 +31,10 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Load on first use: matplotlib is an extra, and is slow to import."""
+    """Import on first use, because matplotlib is optional and slow to import."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+    return getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
 
 
 def __dir__() -> list[str]:

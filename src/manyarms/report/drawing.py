@@ -1,6 +1,6 @@
 """Draw and save figures. Only this module imports matplotlib.
 
-It does not use pyplot: figures are plain objects without global state, and need no screen.
+It does not use pyplot, so figures are plain objects without global state and need no display.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 from manyarms.core.files import replace_file
 from manyarms.core.optional import need
 from manyarms.core.theme import LETTERS
-from manyarms.report.style import FONT, LOOK
+from manyarms.report.style import FONT, SETTINGS
 
 need("matplotlib", "to draw figures")  # before it is imported
 
@@ -27,10 +27,10 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator, MultipleLocator
 
 __all__ = ["Axes", "Figure", "Line2D", "MaxNLocator", "MultipleLocator", "Patch"]
-__all__ += ["drawing", "look", "rendered", "save_figure"]
+__all__ += ["drawing", "rendered", "save_figure", "settings"]
 
-_NOTEBOOK = 96  # pixels of a screen for an inch
-# Dates are left out: a figure drawn again from the same results is the same file.
+_NOTEBOOK = 96  # pixels per inch
+# Dates are left out, so that the same results give the same file.
 _METADATA: dict[str, dict[str, Any]] = {
     "pdf": {"CreationDate": None},
     "svg": {"Date": None},
@@ -38,9 +38,9 @@ _METADATA: dict[str, dict[str, Any]] = {
 }
 
 
-def look() -> AbstractContextManager[None]:
-    """Return a context in which figures have our look; it does not change the user's settings."""
-    return matplotlib_style.context(["default", LOOK])
+def settings() -> AbstractContextManager[None]:
+    """Return a context with the settings of our figures; the user's settings do not change."""
+    return matplotlib_style.context(["default", SETTINGS])
 
 
 class _ShownFigure(Figure):
@@ -60,10 +60,10 @@ class _ShownFigure(Figure):
 def drawing(width: float, height: float) -> Iterator[Figure]:
     """Yield a figure of this size (inches).
 
-    At the end it is laid out, so that it is the same each time it is saved. After a change of
-    texts, `figure.set_layout_engine("constrained")` lays it out again.
+    At the end its layout is fixed, so that it is the same each time it is saved. After a change of
+    texts, `figure.set_layout_engine("constrained")` computes the layout again.
     """
-    with look():
+    with settings():
         figure = _ShownFigure(figsize=(width, height))
         yield figure
         figure.draw_without_rendering()
@@ -73,11 +73,11 @@ def drawing(width: float, height: float) -> Iterator[Figure]:
 def rendered(figure: Figure, ending: str) -> bytes:
     """Return a figure as a file with this ending: "pdf", "svg" or "png"."""
     memory = io.BytesIO()
-    with look():
+    with settings():
         figure.savefig(memory, format=ending, metadata=_METADATA[ending])
     if ending != "svg":
         return memory.getvalue()
-    # its text has the fonts of the page that contains it
+    # its text uses the fonts of the page that contains it
     return memory.getvalue().replace(f"'{FONT}'".encode(), LETTERS.replace('"', "'").encode())
 
 
@@ -89,9 +89,9 @@ def save_figure(figure: Figure, stem: str | os.PathLike[str]) -> list[Path]:
     Parameters
     ----------
     figure
-        What to write.
+        The figure to write.
     stem
-        The path without the ending. Its folder is made if it does not exist.
+        The path without the ending. Its folder is created if it does not exist.
 
     Returns
     -------

@@ -57,9 +57,9 @@ from manyarms.theory.rates import minimax_rate, moss_plus_plus_rate, quantile_ra
 
 _MARKS = 10  # markers on a line over time
 _TICKS = 10  # up to this many hardnesses get a tick each
-_CELLS = 24  # at most so many are drawn over time
+_CELLS = 24  # at most this many are drawn over time
 _ALPHAS: NDArray[np.float64] = np.linspace(0.0, 1.0, 1001)
-_ROOM = 0.06  # width of a rate's name, as a share of the axis
+_NAME_WIDTH = 0.06  # of a rate's name, as a share of the axis
 _RATE_MARKS = 8  # markers on a line of `others`, which distinguish it from the paper's
 _NONE: Mapping[str, Rate] = MappingProxyType({})
 
@@ -76,15 +76,15 @@ def regret_against_hardness(
     legend: LegendPlace | None = None,
     title: str | None = None,
 ) -> Figure:
-    """Draw mean final regret of each policy against hardness, as Figure 2(a) does.
+    """Draw the mean final regret of each policy against hardness, as in Figure 2(a).
 
     The paper's band is `band=0.25`.
 
     Parameters
     ----------
     results
-        The results of a sweep whose cells differ in the parameter "alpha"; or a result for each
-        hardness. All have the same horizon.
+        The results of a sweep whose cells have only the parameter "alpha", or a mapping of hardness
+        to result. All have the same horizon.
     policies, width, ax, band, legend, title
         As for `regret_over_time`.
 
@@ -140,14 +140,14 @@ def regret_over_time(
     title: str | None = None,
     note: str | None = None,
 ) -> Figure:
-    """Draw mean regret against time, as Figures 2(b) and 3 do.
+    """Draw the mean regret of each policy against time, as in Figures 2(b) and 3.
 
     The paper's band is `band=0.25`.
 
     Parameters
     ----------
     result
-        What was measured.
+        The result to draw.
     policies
         The policies to draw, in the order of the legend (default: all, in the order of their regret
         at the end).
@@ -155,18 +155,17 @@ def regret_over_time(
         The width of the figure: "column" (3.3 inches, one of two columns), "page" (6.8 inches), or
         a number of inches (default: 5).
     ax
-        Axes of your own to draw on, instead of a new figure.
+        The axes to draw on (default: those of a new figure).
     band
         What is shaded: "se", one standard error above and below the mean (default); "sd", one
-        standard deviation, or a number of them; "quantiles", from 5 % to 95 % of the runs;
-        "gaffke", the confidence interval of the mean that `summary(interval="gaffke")` has; or
+        standard deviation; a number of standard deviations; "quantiles", from 5 % to 95 % of the
+        runs; "gaffke", the confidence interval of the mean in `summary(interval="gaffke")`; or
         None.
     legend
         "beside" the plot or "inside" (default: inside, if the figure is narrower than 4.5 inches or
         `ax` is given).
     title, note
-        The title, and a footnote such as "stand-in data" (default:
-        none).
+        The title, and a footnote such as "synthetic data" (default: none).
 
     Examples
     --------
@@ -202,12 +201,12 @@ def regret_over_time(
 
 
 def figures_of(results: SweepResults) -> tuple[list[tuple[str, Figure]], int]:
-    """Draw a sweep: against hardness if only that differs, and each cell over time.
+    """Draw a sweep against hardness, if cells differ only in that, and each cell over time.
 
     Returns
     -------
     tuple
-        A title and a figure for each, and the number of cells left out.
+        Titles with figures, and the number of cells left out.
     """
     found = []
     with contextlib.suppress(ParameterError):  # its cells differ in something else
@@ -263,7 +262,7 @@ def _by_hardness(results: SweepResults | Mapping[float, Result]) -> dict[float, 
 
 def _from_zero(axes: Axes) -> None:
     locator = MaxNLocator(6, steps=[1, 2, 5, 10])
-    needed = 1.03 * axes.dataLim.ymax if axes.dataLim.ymax > 0 else 1.0  # room for a marker
+    needed = 1.03 * axes.dataLim.ymax if axes.dataLim.ymax > 0 else 1.0  # so that markers fit
     half_step = np.diff(locator.tick_values(0.0, needed))[0] / 2
     axes.set_ylim(0.0, half_step * np.ceil(needed / half_step))
     axes.yaxis.set_major_locator(locator)
@@ -278,7 +277,7 @@ def figure_1(
     width: Width | None = None,
     title: str | None = None,
 ) -> Figure:
-    """Draw Figure 1: the rates of MOSS++ for several `betas`, and of others, against hardness.
+    """Draw Figure 1: the rates of MOSS++ for several `betas`, and other rates, against hardness.
 
     Parameters
     ----------
@@ -292,7 +291,7 @@ def figure_1(
     width
         As for `regret_over_time` (default: 3.4 inches, and 5 with `others`).
     title
-        A text above the plot (default: none).
+        The title (default: none).
 
     Examples
     --------
@@ -341,9 +340,8 @@ def _draw_family(axes: Axes, betas: Sequence[float]) -> Line2D:
     for beta, colour in zip(betas, colours, strict=True):
         rates = moss_plus_plus_rate(_ALPHAS, beta=beta)
         _draw_rate(axes, _ALPHAS, rates, f"MOSS++ (β = {beta:g})", LineStyle(colour))
-        if (
-            not names or beta - names[-1][0] >= _ROOM
-        ):  # its name is where it reaches rate 1, at α = β
+        # a line's name is where it reaches rate 1, at α = β
+        if not names or beta - names[-1][0] >= _NAME_WIDTH:
             names.append((beta, f"{beta:.{decimals}f}", "center", 0))
     names.append((min(betas), "β =", "right", -8 - 2 * decimals))
     for at, text, align, shift in names:
@@ -362,7 +360,7 @@ def _draw_others(axes: Axes, others: Mapping[str, Rate]) -> list[Line2D]:
 
 
 def _draw_rate(axes: Axes, alphas: Numbers, rates: Numbers, label: str, style: LineStyle) -> Line2D:
-    # lines at rate 1 are on the edge, which would cut half of their width
+    # lines at rate 1 are on the edge of the axes, which would clip half of their width
     (line,) = axes.plot(
         alphas, rates, label=label, clip_on=False, solid_capstyle="butt", **style.options()
     )

@@ -1,4 +1,4 @@
-"""The frame of a plot: its size or the user's axes, its bands, and its legend."""
+"""What all plots have: a size or the user's axes, bands, and a legend."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ Numbers = NDArray[np.float64]
 
 _WIDTHS = {"column": COLUMN, "page": PAGE}
 _LINE = 0.16  # inches, of a line of a title or a note
-_NOTE, _LABEL = 21, 13.5  # characters for an inch: of notes, and of names of axes
-_TITLE = {"inside": 14, "beside": 11}  # likewise, of titles, by the place of the legend
-_LOWEST, _HIGHEST = 2.45, 3.4  # inches, of a plot
-_ENOUGH = 4.5  # inches: in a narrower figure a legend beside the plot leaves too little room
-_ROOMY = 3.5  # inches of a plot, with room for six numbers below it
-_FAINT = 0.1  # of bands that overlap most of the others
+_NOTE, _LABEL = 21, 13.5  # characters per inch: of notes, and of labels of axes
+_TITLE = {"inside": 14, "beside": 11}  # characters per inch of titles, by the place of the legend
+_LOWEST, _HIGHEST = 2.45, 3.4  # inches: heights of plots
+_WIDE_ENOUGH = 4.5  # inches: in a narrower figure a legend beside the plot takes too much of it
+_SIX_TICKS = 3.5  # inches: a wider plot has up to six ticks
+_FAINT = 0.1  # opacity of bands that overlap most of the others
 _QUANTILES = (0.05, 0.95)
-_HIGHER = 1.08  # times the axis, at a time, until the legend has room
+_HIGHER = 1.08  # times the axis, at a time, until the legend covers no line
 _MOST_STEPS = 40
 
 
@@ -51,7 +51,7 @@ def framed(
     title: str | None,
     note: str | None = None,
 ) -> Iterator[tuple[Figure, Axes]]:
-    """Yield a new figure of this width and its axes; or the axes `ax`, and their figure."""
+    """Yield a new figure of this width and its axes, or the figure of `ax` and `ax`."""
     if ax is not None:
         if width is not None:
             raise refusal(
@@ -73,7 +73,7 @@ def framed(
 
 
 def size_of(width: Width | None, usual: tuple[float, float] = WIDE) -> tuple[float, float]:
-    """Return width and height in inches; the height follows from the width."""
+    """Return the width, and the height that belongs to it, in inches."""
     if width is None:
         return usual
     if isinstance(width, str):
@@ -100,13 +100,13 @@ def _axes(
 
 
 def label_axes(axes: Axes, x: str, y: str) -> None:
-    """Name the axes; a long name has two lines."""
+    """Label the axes, and wrap the label of the y axis."""
     height = axes.get_figure(root=True).get_size_inches()[1]  # type: ignore[union-attr]
     axes.set(xlabel=x, ylabel=textwrap.fill(y, max(20, round(_LABEL * height))))
 
 
 def check_band(band: Band) -> Band:
-    """Return what is shaded, or raise."""
+    """Return the band, or raise if it is invalid."""
     if band is None or isinstance(band, str):
         if band is not None:
             check_choice("band", band, ("se", "sd", "quantiles", "gaffke"))
@@ -133,7 +133,7 @@ def mean_and_band(result: Result, policy: str, band: Band) -> tuple[Numbers, Num
 
 
 def draw_band(axes: Axes, x: Any, ends: Sequence[Any], colour: str, *, band: Band) -> None:
-    """Shade a band; bands that overlap are distinguished in grey by their edges."""
+    """Shade a band. In greyscale, its edges distinguish it from bands that overlap it."""
     opacity = _FAINT if band == "gaffke" else BAND_OPACITY
     face, edge = (colour, opacity), (colour, 2 * BAND_OPACITY)
     axes.fill_between(x, *ends, facecolor=face, edgecolor=edge, linewidth=0.4)
@@ -144,18 +144,19 @@ def ticks_in(axes: Axes, legend: LegendPlace | None) -> int:
     figure = axes.get_figure(root=True)
     assert figure is not None
     inches = axes.get_window_extent().width / figure.dpi
-    if inches > _ROOMY:
+    if inches > _SIX_TICKS:
         return 6
     return 2 if legend == "beside" else 4
 
 
 def legend_place(legend: LegendPlace | None, width: float, ax: Axes | None) -> LegendPlace:
-    """Return the place of the legend: beside the plot if there is room, else inside."""
+    """Return the place of the legend, by default beside the plot if the figure is wide enough."""
     if legend is None:
-        return "inside" if ax is not None or width < _ENOUGH else "beside"
+        return "inside" if ax is not None or width < _WIDE_ENOUGH else "beside"
     check_choice("legend", legend, get_args(LegendPlace))
     if legend == "beside" and ax is not None:
-        raise refusal("legend", '"inside" with `ax`', legend, "Or draw one with `ax.figure`.")
+        fix = "To put it beside the plot, draw one with `ax.figure.legend`."
+        raise refusal("legend", '"inside" with `ax`', legend, fix)
     return legend
 
 
@@ -168,19 +169,19 @@ def draw_legend(
     legend: LegendPlace | None,
     ax: Axes | None,
 ) -> None:
-    """Name the lines, and say what is shaded."""
+    """Draw a legend of the lines and the band."""
     figure = axes.get_figure(root=True)
     assert figure is not None
     place = legend_place(legend, float(figure.get_size_inches()[0]), ax)
-    notes = [_says(band, results, 22 if place == "beside" else 34)]
+    notes = [_band_entry(band, results, 22 if place == "beside" else 34)]
     if place == "beside":
         _legend_beside(figure, lines, notes)
     else:
         _legend_inside(figure, axes, lines, notes)
 
 
-def _says(band: Band, results: Iterable[Result], width: int) -> Patch:
-    """Return the entry of the legend that says what is shaded, and how many runs there are."""
+def _band_entry(band: Band, results: Iterable[Result], width: int) -> Patch:
+    """Return the entry of the legend for the band and the number of runs."""
     numbers = sorted({result.replications for result in results})
     several = f"{numbers[0]}" if len(numbers) == 1 else f"{numbers[0]} to {numbers[-1]}"
     runs = f"{several} replication{'' if numbers == [1] else 's'}"
@@ -201,11 +202,11 @@ def _says(band: Band, results: Iterable[Result], width: int) -> Patch:
 
 def _legend_beside(figure: Figure, lines: Sequence[Line2D], notes: Sequence[Patch]) -> None:
     """Put a legend beside the plots, with notes below it in small print."""
-    _say(figure.legend(handles=[*lines, *notes], loc="outside right upper"), len(notes))
+    _format_texts(figure.legend(handles=[*lines, *notes], loc="outside right upper"), len(notes))
 
 
-def _say(legend: Any, notes: int) -> None:
-    for text in legend.get_texts():  # names are text: a $ does not begin a formula
+def _format_texts(legend: Any, notes: int) -> None:
+    for text in legend.get_texts():  # a $ in a name must not begin a formula
         text.set_parse_math(False)
     for text in legend.get_texts()[-notes:]:
         text.set(fontsize=NOTE_SIZE, linespacing=1.1)
@@ -214,9 +215,9 @@ def _say(legend: Any, notes: int) -> None:
 def _legend_inside(
     figure: Figure, axes: Axes, lines: Sequence[Line2D], notes: Sequence[Patch]
 ) -> None:
-    """Put a legend into the upper left corner; the axis grows until no line is behind it."""
+    """Put a legend into the upper left corner, and extend the axis until it covers no line."""
     legend = axes.legend(handles=[*lines, *notes], loc="upper left", **INSIDE_LEGEND)
-    _say(legend, len(notes))
+    _format_texts(legend, len(notes))
     for _ in range(_MOST_STEPS):
         figure.draw_without_rendering()
         box = legend.get_window_extent()

@@ -1,4 +1,4 @@
-"""One static page: figures as SVG and tables, in a single file of HTML without scripts."""
+"""Static pages: SVG figures and tables in a single HTML file without scripts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from manyarms.report.text import count_of
 from manyarms.simulation.results import Result
 from manyarms.simulation.tables import ResultsFolder, read_results
 
-REPORT = "_report.html"  # pandas.read_parquet(folder) leaves out names with an underscore
+REPORT = "_report.html"  # pandas.read_parquet(folder) skips names that begin with an underscore
 
 _STYLES = """
 * { box-sizing: border-box; }
@@ -47,10 +47,10 @@ td.wordy { min-width: 14rem; }
 @media print { body { max-width: none; padding: 0; } h2 { break-after: avoid; }
   img, tr { break-inside: avoid; } }
 """
-# The file fetches nothing, so it can be kept, sent and printed.
+# The file loads nothing, so it can be archived and sent.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
-_REM = 9.5  # of the page, for an inch of a figure
-_WORDY = 40  # characters: a longer cell is wrapped
+_REM = 9.5  # per inch of a figure
+_WORDY = 40  # characters: longer cells are wrapped
 
 
 @dataclass(frozen=True)
@@ -66,14 +66,14 @@ class Section:
 def write_page(
     path: str | os.PathLike[str], *, title: str, lead: Sequence[str], sections: Sequence[Section]
 ) -> Path:
-    """Write a page with a title, first sentences and sections, and return its path.
+    """Write a page with a title, a lead and sections, and return its path.
 
     Parameters
     ----------
     path
-        The file to write. Its folder is made if it does not exist.
+        The file to write. Its folder is created if it does not exist.
     title, lead, sections
-        The contents of the page. HTML in texts is escaped.
+        The title, the paragraphs below it, and the sections. HTML in texts is escaped.
 
     Examples
     --------
@@ -114,7 +114,7 @@ def write_page(
 
 
 def _image(figure: Figure, title: str) -> str:
-    """Return a figure as an image, so that its ids cannot clash with those of another figure."""
+    """Return a figure as an image, so that its ids cannot clash with those of other figures."""
     data = base64.b64encode(rendered(figure, "svg")).decode()
     size = f"width: {_REM * figure.get_size_inches()[0]:.1f}rem"
     return f'<img alt="{html.escape(title)}" style="{size}" src="data:image/svg+xml;base64,{data}">'
@@ -138,21 +138,20 @@ def _cell(text: str) -> str:
 
 
 def write_report(folder: str | os.PathLike[str]) -> Path:
-    """Write `_report.html` into a folder of results, and return its path.
+    """Write `_report.html` to a folder of results, and return its path.
 
-    The page has the figures as SVG and a table for each problem. The same results give the same
-    page.
+    The page has SVG figures and a table for each problem. The same results give the same page.
 
     Parameters
     ----------
     folder
-        One that `simulation.run` wrote.
+        A folder that `simulation.run` wrote.
 
     Examples
     --------
     >>> write_report("no such folder")
     Traceback (most recent call last):
-    manyarms...ResultsError: `folder` must hold results of manyarms, got 'no such folder'...
+    manyarms...ResultsError: `folder` must contain results of manyarms, got 'no such folder'...
     """
     results = read_results(folder)
     figures, left_out = figures_of(results)
@@ -165,13 +164,13 @@ def write_report(folder: str | os.PathLike[str]) -> Path:
 
 
 def _lead(results: ResultsFolder) -> str:
-    """Return a sentence about what was played."""
+    """Return a sentence about what was simulated."""
     cells = results.cells
     policies = count_of(len({p for each in cells for p in each.policies}), "policy", "policies")
     runs = count_of(max(each.replications for each in cells), "run")
     seed = results.provenance["seed"]
     problems = count_of(len(cells), "problem")
-    stand_in = " Some of the data are a stand-in." if any(c.is_stand_in for c in cells) else ""
+    stand_in = " Some data are synthetic stand-ins." if any(c.is_stand_in for c in cells) else ""
     return f"{policies} on {problems}, up to {runs} of each, seed {seed}.{stand_in}"
 
 

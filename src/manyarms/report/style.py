@@ -1,6 +1,6 @@
-"""The look of all figures: colours, lines, markers, names, sizes.
+"""The style of all figures: colours, lines, markers, names, sizes.
 
-This is plain data: it needs no plotting package.
+It is plain data and needs no plotting package.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from manyarms.protocol.colours import OTHER_COLOURS, OTHERS, POLICY_COLOURS, col
 
 
 class LineStyle(NamedTuple):
-    """The style of a line; the lines of a figure differ in colour and in grey.
+    """The style of a line. The lines of a figure are distinct in colour and in greyscale.
 
-    `dashes` are the lengths of strokes and gaps in line widths, empty for an unbroken line;
-    `size` is the marker's, in points.
+    `dashes` are the lengths of dashes and gaps in line widths, empty for a solid line. `size` is
+    the marker's, in points.
     """
 
     colour: str
@@ -39,9 +39,8 @@ class LineStyle(NamedTuple):
         }
 
 
-# Dashes, markers and their sizes; colours are in `protocol.colours`. On hard problems MOSS, MOSS
-# Oracle and Parallel are equal: a small diamond can be seen on a large
-# triangle.
+# Dashes, markers and their sizes; colours are in `protocol.colours`. On hard problems the lines of
+# MOSS, MOSS Oracle and Parallel coincide; a small diamond is visible on a large triangle.
 _SHAPES: dict[str, tuple[tuple[float, ...], str, float]] = {
     "moss": ((1, 1), "^", 5.5),
     "moss-oracle": ((2.5, 1.2), "D", 3.0),
@@ -75,18 +74,18 @@ _TITLES = {
     "sequential-halving": "Sequential halving",
 }
 
-# For all other lines: hollow markers, which no named line has. 8 colours, 5 and 7 have no common
-# factor: the first 280 combinations are all different.
+# For all other lines: hollow markers, which no named line has. 8 (colours), 5 and 7 have no common
+# factor, so the first 280 combinations are all different.
 _DASHES = ((), (5, 1.5), (1.5, 1), (7, 1.2, 1.5, 1.2), (3, 1, 1, 1, 1, 1))
 _MARKERS = ("o", "s", "^", "D", "v", "p", "h")
 
-# One hue from dark to light for an ordered family of lines: grey print keeps the order.
+# One hue from dark to light for an ordered family of lines; greyscale keeps the order.
 _DARK, _LIGHT = (8, 48, 107), (158, 202, 235)
 
 ALPHA = "\N{GREEK SMALL LETTER ALPHA}"
 HARDNESS = f"hardness {ALPHA}"
 
-PAPER_BAND = 0.25  # in standard deviations, above and below the mean: the authors' code
+PAPER_BAND = 0.25  # standard deviations above and below the mean, as in the authors' code
 BAND_OPACITY = 0.18
 NARROW = (3.4, 2.6)  # inches: one of two columns
 COLUMN, PAGE = 3.3, 6.8  # inches: widths of a page with two columns
@@ -109,8 +108,8 @@ _TICKS = {
     "color": LIGHT["soft"],
     "labelcolor": LIGHT["ink"],
 }
-FONT = "DejaVu Sans"  # comes with matplotlib: layouts are the same wherever they are drawn
-LOOK: dict[str, Any] = {
+FONT = "DejaVu Sans"  # part of matplotlib, so layouts are the same on all machines
+SETTINGS: dict[str, Any] = {
     "font.family": FONT,
     "font.size": 8,
     "mathtext.fontset": "dejavusans",
@@ -137,7 +136,7 @@ LOOK: dict[str, Any] = {
     "figure.constrained_layout.use": True,
     "pdf.fonttype": 42,  # fonts that publishers accept
     "svg.fonttype": "none",  # text is not converted to paths, so that it can be searched
-    "svg.hashsalt": "manyarms",  # else the ids in an SVG file differ each time
+    "svg.hashsalt": "manyarms",  # otherwise the ids in an SVG file differ each time
     "savefig.dpi": 300,
 }
 
@@ -145,8 +144,8 @@ LOOK: dict[str, Any] = {
 def policy_styles(labels: Iterable[str]) -> dict[str, LineStyle]:
     """Return a style for each label: the policy's own if it has one, else the next free one.
 
-    A policy of the package looks the same in every figure, with any parameters. If a figure
-    has it with several parameters, these lines have different styles.
+    A policy of the package has the same style in every figure, with any parameters. If a figure has
+    it with several parameters, these lines have different styles.
 
     >>> policy_styles(["moss", "moss++(beta=0.6)"])["moss++(beta=0.6)"].colour
     '#0072B2'
@@ -169,7 +168,7 @@ def policy_styles(labels: Iterable[str]) -> dict[str, LineStyle]:
 
 
 def _home(name: str) -> LineStyle | None:
-    """Return the style of a policy of the package."""
+    """Return the style of a policy of the package; None for any other."""
     return _NAMED.get(name) or (_nth(OTHERS[name]) if name in OTHERS else None)
 
 
@@ -179,7 +178,7 @@ def _nth(place: int) -> LineStyle:
 
 
 def policy_title(label: str) -> str:
-    """Return a policy's name as the paper writes it, with the parameters that `label` has.
+    """Return a policy's name as the paper writes it, with the parameters in `label`.
 
     >>> policy_title("moss-oracle"), policy_title("moss++(beta=0.6)"), policy_title("mine")
     ('MOSS Oracle', 'MOSS++ (β = 0.6)', 'mine')

@@ -44,7 +44,7 @@ def for_json(value: Any) -> Any:
 
 
 def write_text(path: Path, text: str) -> Path:
-    """Write a page or a file of data as a whole, and return its path."""
+    """Write text to a file atomically, and return its path."""
     path.parent.mkdir(parents=True, exist_ok=True)
     replace_file(path, (text.rstrip("\n") + "\n").encode())
     return path

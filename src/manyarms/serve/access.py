@@ -1,7 +1,7 @@
-"""Tokens: who sends a request, and what they may do.
+"""Tokens: who sends a request, and what their role allows.
 
-The store keeps the SHA-256 of a token, because tokens are long and random. Programs send the
-token in the header `Authorization`; the dashboard keeps it in a cookie.
+The store keeps the SHA-256 of each token, which suffices because tokens are long and random.
+Programs send the token in the header `Authorization`; the dashboard keeps it in a cookie.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from manyarms.serve.errors import RefusedError, refuse
 from manyarms.serve.messages import Failure
 from manyarms.store import Token
 
-ROLES = ("viewer", "client", "admin")  # each may do what those before it may do, and more
+ROLES = ("viewer", "client", "admin")  # each includes those before it
 COOKIE = "manyarms_token"
 LONGEST_TOKEN = 200  # characters
 _COOKIE_AGE = 7 * 24 * 3600  # seconds
-_REMEMBERED = 2.0  # seconds for which tokens are not read again
+_REMEMBERED = 2.0  # seconds that tokens are cached
 
 Headers = dict[bytes, bytes]
 
@@ -37,7 +37,7 @@ def may(role: str, needed: str) -> bool:
 
 
 class Caller(NamedTuple):
-    """Who sends a request: the owner of its token."""
+    """The sender of a request: the owner of its token."""
 
     name: str
     role: str
@@ -51,17 +51,17 @@ class Caller(NamedTuple):
 
 
 class Access:
-    """Remembers for two seconds which tokens the store has."""
+    """A cache of the store's tokens, valid for two seconds."""
 
     def __init__(self) -> None:
         self._until, self._known = 0.0, dict[str, Caller]()
 
     def tokens(self) -> dict[str, Caller] | None:
-        """Return the owners of tokens by digest; None if the store must be asked."""
+        """Return the owners of tokens by digest; None if the cache has expired."""
         return self._known if time.monotonic() < self._until else None
 
     def remember(self, tokens: Iterable[Token]) -> dict[str, Caller]:
-        """Remember what the store has."""
+        """Cache the tokens of the store; return their owners by digest."""
         self._until = time.monotonic() + _REMEMBERED
         self._known = {one.hash: Caller(one.name, one.role, one.expires) for one in tokens}
         return self._known
@@ -73,12 +73,12 @@ def new_token() -> str:
 
 
 def digest_of(token: str) -> str:
-    """Return what the store keeps of a token."""
+    """Return the SHA-256 of a token, which the store keeps."""
     return hashlib.sha256(token.encode()).hexdigest()
 
 
 def token_in(headers: Headers) -> tuple[str | None, bool]:
-    """Return the token of a request, and whether it came in a cookie. The header goes first."""
+    """Return the token of a request, and whether it is from the cookie. The header comes first."""
     given = headers.get(b"authorization")
     if given is not None:
         text = given.decode("latin-1")
@@ -91,9 +91,9 @@ def token_in(headers: Headers) -> tuple[str | None, bool]:
 
 
 def cookie_of(token: str, root: str, scope: Any) -> str:
-    """Return the header `Set-Cookie` with a token, which no script and no other site can use.
+    """Return a header `Set-Cookie` with a token, which scripts and other sites cannot use.
 
-    Without a token, it deletes the cookie.
+    An empty token deletes the cookie.
     """
     age = _COOKIE_AGE if token else 0
     more = "; Secure" if scope["scheme"] == "https" else ""
@@ -104,11 +104,11 @@ def cookie_of(token: str, root: str, scope: Any) -> str:
 
 
 def check(caller: Caller | None, role: str, scope: Any) -> None:
-    """Raise a `RefusedError` unless a caller may send this request, which needs a role."""
+    """Raise a `RefusedError` unless a caller has a valid token with the required role."""
     if caller is None:
         said = (
-            "The header `Authorization: Bearer TOKEN` is missing, or its token is unknown. The "
-            "administrator of the service makes tokens."
+            "The header `Authorization: Bearer TOKEN` is missing, or its token is unknown. Ask the "
+            "administrator of the service for a token."
         )
         raise RefusedError(Failure("no_token", said, 401), {"WWW-Authenticate": "Bearer"})
     if caller.expired:
@@ -125,9 +125,9 @@ def check_same_origin(scope: Any) -> None:
     headers: Headers = dict(scope["headers"])
     hosts = [value.decode("latin-1") for name, value in scope["headers"] if name == b"host"]
     if len(hosts) != 1 or not hosts[0]:
-        raise refuse(400, "host", f"A request needs one header `Host`, got {len(hosts)}.")
+        raise refuse(400, "host", f"A request must have one header `Host`, got {len(hosts)}.")
     origin = headers.get(b"origin", b"").decode("latin-1")
     if origin not in (f"http://{hosts[0]}", f"https://{hosts[0]}"):
         raise refuse(
-            403, "origin", "Only pages of this service may use the cookie: wrong header `Origin`."
+            403, "origin", "Wrong header `Origin`: only pages of this service may use the cookie."
         )

@@ -1,4 +1,4 @@
-"""The handlers of the API, except those in `playing` and `importing`."""
+"""The handlers of the API, except those in `asks` and `importing`."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from manyarms.store import ExperimentRecord
 
 
 async def put(service: Service, request: Request) -> Response:
-    """Create an experiment, or find it if it exists with the same settings."""
+    """Create an experiment; if it exists with the same settings, return its summary."""
     spec: m.Spec = request.body
     name, leader = request.experiment, service.leader
     with as_refusals():
@@ -51,7 +51,6 @@ async def put(service: Service, request: Request) -> Response:
 
 
 def _settings(spec: m.Spec) -> Settings:
-    """Return the settings that a spec describes, or raise."""
     given = {name: getattr(spec, name) for name in spec.__struct_fields__ if name != "target"}
     given |= {
         "n_arms": 0 if spec.n_arms is None else ArmNumbers(spec.n_arms).count,
@@ -59,12 +58,12 @@ def _settings(spec: m.Spec) -> Settings:
         "seed": secrets.randbits(48) if spec.seed is None else spec.seed,
     }
     settings = check_settings(policy(given.pop("policy")), **given)
-    settings.policy.new_state(SPARSE, n_arms=1, pulls=1)  # it has all required parameters
+    settings.policy.new_state(SPARSE, n_arms=1, pulls=1)  # raises if a parameter is missing
     return settings
 
 
 def _create(service: Service, name: str, settings: Settings, spec: m.Spec) -> bool:
-    """Create an experiment; return False if it is there already, and refuse another one."""
+    """Create an experiment; return False if it exists, and refuse if its settings differ."""
     status = {"state": "running", "target": spec.target}
     try:
         service.store.create(name, settings.to_spec(), state=status)
@@ -79,16 +78,16 @@ def _create(service: Service, name: str, settings: Settings, spec: m.Spec) -> bo
 def _check_same(there: ExperimentRecord, ours: Settings, *, ignore_seed: bool) -> None:
     with as_refusals():
         recorded = settings_from(there.spec, None, repr(there.name))
-    # `epsilon` may have been changed meanwhile
+    # `epsilon` may have been changed since
     found = [
         one
         for one in differences(ours, recorded, ignore_seed=ignore_seed)
         if not one.startswith("epsilon ")
     ]
     if (recorded.n_arms, recorded.names) != (ours.n_arms, ours.names) and ours.names is None:
-        found.append(f"n_arms is {recorded.n_arms} there, and {ours.n_arms} here")
+        found.append(f"n_arms is {recorded.n_arms} in the store, and {ours.n_arms} was given")
     if found or (recorded.names is None) != (ours.names is None):
-        why = "; ".join(found) or "one has arms with names, the other arms with numbers"
+        why = "; ".join(found) or "the arms of one have names, those of the other numbers"
         raise refuse(
             409,
             "exists",
@@ -98,7 +97,7 @@ def _check_same(there: ExperimentRecord, ours: Settings, *, ignore_seed: bool) -
 
 
 def check_goal(target: float | str | None, settings: Settings) -> None:
-    """Raise unless a target can be reached."""
+    """Raise unless a target is valid for an experiment."""
     if target == "control":
         if settings.control is None:
             raise ParameterError(
@@ -110,7 +109,7 @@ def check_goal(target: float | str | None, settings: Settings) -> None:
 
 
 async def change(service: Service, request: Request) -> Response:
-    """Change when an arm is good enough to stop."""
+    """Change `epsilon` or `target`, which say when an arm is good enough to stop."""
     given = msgspec.structs.asdict(request.body)
     changes = {name: value for name, value in given.items() if value is not UNSET}
     settings = (await service.leader.loader.find(request.experiment)).experiment.settings
@@ -131,7 +130,7 @@ async def delete(service: Service, request: Request) -> Response:
     except RefusedError as error:
         if error.failure.code != "replay":
             raise
-        one = None  # it cannot be loaded, so it cannot be stopped first
+        one = None  # it cannot be loaded, and so it cannot be stopped first
     if one is not None and one.phase not in ("stopped", "finished", "empty"):
         raise refuse(409, "not_stopped", f"{name!r} must be stopped before it is deleted.")
     with leader.deleting(name):
@@ -148,7 +147,7 @@ async def delete(service: Service, request: Request) -> Response:
 
 
 async def _settle(one: ServedExperiment) -> None:
-    """Wait for commits that are under way: one that fails ends the term of all experiments."""
+    """Wait until all changes are committed; a failed commit would drop all experiments."""
     try:
         while not one.is_committed:
             await one.committed_all()
@@ -174,7 +173,7 @@ def set_state(action: str, state: str) -> Any:
 
 
 async def season(service: Service, request: Request) -> Response:
-    """Begin a season: the experiment goes on under its name, with all rewards known."""
+    """Begin a season: the experiment continues under its name, and keeps all rewards."""
     wanted: m.NewSeason = request.body
     with as_refusals():
         chosen = None if wanted.policy is None else policy(wanted.policy)
@@ -210,18 +209,18 @@ async def events(service: Service, request: Request) -> Response:
 
 async def retire(service: Service, request: Request) -> Response:
     """Retire an arm."""
-    return await _come_or_go(service, request, calls.retire, "retired")
+    return await _retire_or_restore(service, request, calls.retire, "retired")
 
 
 async def restore(service: Service, request: Request) -> Response:
     """Restore a retired arm."""
-    return await _come_or_go(service, request, calls.restore, "not_retired")
+    return await _retire_or_restore(service, request, calls.restore, "not_retired")
 
 
-async def _come_or_go(
+async def _retire_or_restore(
     service: Service, request: Request, call: Callable[..., Any], done: str
 ) -> Response:
-    """Retire or restore an arm; if that was done before, answer that nothing changed."""
+    """Retire or restore an arm; if that was already done, answer that nothing changed."""
     arm = str(request.body.arm)
 
     def change(one: ServedExperiment) -> tuple[m.State, bool]:
@@ -236,17 +235,17 @@ async def _come_or_go(
     phase, applied = await service.apply(request.experiment, change)
     if applied:
         service.note(request.caller, request.experiment, f"{call.__name__} {arm}")
-    return answered(m.ComeOrGone(request.experiment, phase, applied))
+    return answered(m.ArmChanged(request.experiment, phase, applied))
 
 
 def _called(one: ServedExperiment, arm: str) -> Any:
-    """Return an arm as the experiment calls it, or refuse."""
+    """Return the name of an arm as the experiment has it, or refuse."""
     with as_refusals():
-        return one.arena.name(number_of(one.look, arm))
+        return one.context.name(number_of(one.view_data, arm))
 
 
 async def observe(service: Service, request: Request) -> Response:
-    """Keep rewards of an arm that no pull earned."""
+    """Import rewards of an arm."""
     wanted: m.Observe = request.body
 
     def change(one: ServedExperiment) -> m.State:
@@ -263,7 +262,7 @@ async def observe(service: Service, request: Request) -> Response:
 
 
 def view(what: str) -> Any:
-    """Return the handler that answers with a view, as the query says."""
+    """Return the handler that answers with a view; the query has its arguments."""
 
     async def handler(service: Service, request: Request) -> Response:
         chosen = {} if request.query is None else msgspec.structs.asdict(request.query)
@@ -279,7 +278,7 @@ async def arm(service: Service, request: Request) -> Response:
 
 
 async def verdict(service: Service, request: Request) -> Response:
-    """Say whether the recommended arm is good enough to stop."""
+    """Return whether the recommended arm is good enough to stop."""
     given = msgspec.structs.asdict(request.body)
     question = {name: value for name, value in given.items() if value is not None}
     return answered(await service.view("verdict", request.experiment, **question))
@@ -289,16 +288,16 @@ async def verdict(service: Service, request: Request) -> Response:
 
 
 async def healthz(service: Service, request: Request) -> Response:
-    """Say that the process runs."""
+    """Answer that the process runs."""
     return answered(m.Ready(ready=True))
 
 
 async def readyz(service: Service, request: Request) -> Response:
-    """Say whether requests are answered."""
+    """Answer whether this process answers requests."""
     why = service.not_ready()
     return answered(m.Ready(not why, why), 503 if why else 200)
 
 
 async def metrics(service: Service, request: Request) -> Response:
-    """Return numbers for Prometheus."""
+    """Return the metrics for Prometheus."""
     return Response(service.metrics.text(), kind="text/plain; version=0.0.4; charset=utf-8")

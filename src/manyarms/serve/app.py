@@ -1,4 +1,4 @@
-"""The ASGI application, which answers all requests of the API and of the pages."""
+"""The ASGI application, which answers all requests to the API and the pages."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ find = Finder((*ROUTES, *PAGES))
 
 
 class App:
-    """Answers requests."""
+    """The ASGI application."""
 
     def __init__(self, service: Service) -> None:
         self.service = service
@@ -65,12 +65,12 @@ class App:
         except RuntimeError:  # uvloop raises this if the connection was cut off
             raise
         except Exception:
-            failed(name)  # in the middle of an answer
+            failed(name)  # while the answer was being sent
             raise
         self.service.metrics.count(name, response.status, time.perf_counter() - begun)
 
     async def _answer(self, route: Route, request: Request) -> Response:
-        """Check who sends a request, read it, and let its handler answer."""
+        """Check the token of a request, read the request, and call its handler."""
         query = request.scope["query_string"]
         if b"%00" in query or b"\0" in query:
             raise refuse(400, "malformed", "A query must not contain NUL.")
@@ -89,7 +89,7 @@ class App:
 
 
 def _path_of(scope: Any) -> str:
-    """Return the path as it was sent, percent-encoded: a name may contain a slash."""
+    """Return the percent-encoded path, as it was sent: a name may contain a slash."""
     raw: bytes = scope.get("raw_path") or quote(scope["path"]).encode()
     return raw.partition(b"?")[0].decode("latin-1")
 

@@ -1,4 +1,4 @@
-"""The time of a process, which does not jump when the machine's clock is set."""
+"""A clock that does not jump when the machine's clock is set."""
 
 from __future__ import annotations
 
@@ -14,5 +14,5 @@ _BEGAN = time.time() - _passed()
 
 
 def now() -> float:
-    """Return the time as the clock had it when the process began, plus what has passed since."""
+    """Return the machine's time when the process started, plus the time that has passed since."""
     return _BEGAN + _passed()

@@ -1,4 +1,4 @@
-"""Why requests are refused: a code for programs, a message for people, and a status."""
+"""Errors as answers: a code for programs, a message for people, and an HTTP status."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ _logger = logging.getLogger("manyarms.serve")
 _JSON = {"None": "null", "True": "true", "False": "false"}
 _VALUE = re.compile(r"\b(is|and|got) (None|True|False)\b")
 
-ABANDONED_PULL = object()  # in place of the reward of a pull that was abandoned
+ABANDONED_PULL = object()  # instead of a reward: the pull was abandoned
 
 
 class BrokenError(Exception):
-    """The policy failed midway: the experiment must be dropped from memory and loaded again."""
+    """The policy failed during a change: the experiment must be dropped and loaded again."""
 
 
 class LostError(Exception):
-    """Changes that were not committed are lost: the store failed, or this process lost the lead."""
+    """Uncommitted changes are lost: the store failed, or this process no longer leads."""
 
 
 class RefusedError(Exception):
@@ -46,7 +46,7 @@ class RefusedError(Exception):
 
 
 def refuse(status: int, code: str, message: str, *, parameter: str | None = None) -> RefusedError:
-    """Return the error of a request that is refused.
+    """Return an error that refuses a request.
 
     >>> refuse(404, "unknown_experiment", "There is no experiment 'x'.").failure.status
     404
@@ -55,18 +55,18 @@ def refuse(status: int, code: str, message: str, *, parameter: str | None = None
 
 
 def invalid(message: str) -> RefusedError:
-    """Return the refusal of a value that breaks a rule."""
+    """Return the error for an invalid value."""
     return refuse(422, "invalid", message)
 
 
 def failed(what: str) -> RefusedError:
-    """Log the exception that is being handled, which is a defect; return the answer."""
+    """Log the current exception, which is a bug; return the error to answer with."""
     _logger.exception("%s failed", what)
     return refuse(500, "failed", "The request failed. The log of the service has the reason.")
 
 
 def unknown_experiment(name: str) -> RefusedError:
-    """Return the refusal of an unknown experiment."""
+    """Return the error for an unknown experiment."""
     return refuse(
         404,
         "unknown_experiment",
@@ -75,36 +75,37 @@ def unknown_experiment(name: str) -> RefusedError:
 
 
 def out_of_pulls(pulls: int) -> RefusedError:
-    """Return the refusal of an ask after the last pull of a horizon."""
+    """Return the error for an ask after the last pull of the horizon."""
     said = (
         f"All {pulls} pulls of the horizon are made. Deploy the recommended arm. For more pulls, "
-        f"start a season; prospector needs no horizon."
+        f"start a season; the policy prospector needs no horizon."
     )
     return RefusedError(StoppedFailure("horizon", said, None))
 
 
 def unavailable(message: str, *, code: str = "unavailable") -> RefusedError:
-    """Return the refusal of a request that may be sent again."""
+    """Return the error for a request that was not carried out and can be sent again."""
     return RefusedError(Failure(code, message, 503), {"Retry-After": "1"})
 
 
 def unreachable(why: object) -> RefusedError:
-    """Return the refusal of a request if the database cannot be reached."""
+    """Return the error if the database cannot be reached."""
     return unavailable(f"The database cannot be reached: {why}")
 
 
 def unknown(why: str) -> RefusedError:
-    """Return the refusal of a request that may have been carried out."""
+    """Return the error for a request that may have been carried out."""
     return unavailable(
         f"{why}. The request may have been carried out. Send it again, an ask with the same "
-        "Idempotency-Key; but if it adds a number of arms, check first how many there are.",
+        "Idempotency-Key. But check first if it adds a number of arms, observes rewards or begins "
+        "a season: these would count twice.",
         code="unknown",
     )
 
 
 @contextlib.contextmanager
 def as_refusals() -> Iterator[None]:
-    """Turn errors of the package into refusals."""
+    """Turn errors of the package into answers."""
     try:
         yield
     except ManyarmsError as error:
@@ -112,7 +113,7 @@ def as_refusals() -> Iterator[None]:
 
 
 def failure_of(error: ManyarmsError) -> Failure:
-    """Return one of the package's errors as an answer."""
+    """Return the answer for an error of the package."""
     said = _in_json(str(error))
     if isinstance(error, UnknownArmError):
         return Failure("unknown_arm", said, 404)
@@ -125,15 +126,15 @@ def failure_of(error: ManyarmsError) -> Failure:
 
 
 def _in_json(text: str) -> str:
-    """Return a message with the values that it names as JSON has them.
+    """Replace None, True and False in a message by their JSON names.
 
-    >>> _in_json("`hold` is True there, and False here: choose 'None'.")
-    "`hold` is true there, and false here: choose 'None'."
+    >>> _in_json("`hold` is True in the store, and False was given: choose 'None'.")
+    "`hold` is true in the store, and false was given: choose 'None'."
     """
     return _VALUE.sub(lambda found: f"{found[1]} {_JSON[found[2]]}", text)
 
 
-# What is wrong with a body: the field, its rule, and what was meant
+# Errors in bodies and queries
 
 _WORDS = {
     "int": "an integer",
@@ -149,9 +150,9 @@ _FIELD = re.compile(r"Object (contains unknown|missing required) field `(.*)`$",
 
 
 def failure_of_body(error: msgspec.ValidationError, kind: Any, part: str = "field") -> Failure:
-    """Return the refusal of a body that is not of its kind, or of a query.
+    """Return the answer for a body or a query that does not have the type `kind`.
 
-    `part` is what its parts are called.
+    `part` is what the message calls its members: "field" or "parameter".
 
     >>> from manyarms.serve.messages import Spec
     >>> try:
@@ -226,7 +227,7 @@ def _step(kind: Any, name: str) -> Any:
 
 
 def _choices(node: Any) -> list[str]:
-    """Return the values that a field may have, where these are few; and what else it may be."""
+    """Return the values of a field of type Literal, and "a number" if it may also be one."""
     kinds = node.types if isinstance(node, inspect.UnionType) else (node,)
     literal = [kind for kind in kinds if isinstance(kind, inspect.LiteralType)]
     if not literal:
@@ -238,18 +239,18 @@ def _choices(node: Any) -> list[str]:
 def ended_before(pull: int, was: Any, reward: float | None) -> Told:
     """Return the answer to a tell (or an abandon: no reward) of a pull that has ended.
 
-    `was` is its reward, `ABANDONED_PULL`, or None if it ended too long ago to know.
+    `was` is its reward, `ABANDONED_PULL`, or None if it ended so long ago that this is unknown.
     """
     if was is ABANDONED_PULL:
         if reward is None:
             return Told(pull, applied=False)
-        said = f"Pull {pull} was abandoned, or its window is over. The reward does not count."
+        said = f"Pull {pull} was abandoned, or its window has ended. The reward does not count."
         return refused_tell(pull, Failure("abandoned", said, 410))
     if was is None:
-        said = f"Pull {pull} has ended: its reward was told, or its window is over."
+        said = f"Pull {pull} has ended: its reward was told, or its window has ended."
         return refused_tell(pull, Failure("told", said, 409))
     if reward is None:
-        said = f"Pull {pull} cannot be abandoned: its reward {was:g} was told."
+        said = f"Pull {pull} cannot be abandoned: its reward {was:g} has been told."
         return refused_tell(pull, Failure("told", said, 409))
     if reward == was:
         return Told(pull, applied=False)
@@ -257,12 +258,12 @@ def ended_before(pull: int, was: Any, reward: float | None) -> Told:
 
 
 def other_reward(pull: int, was: float) -> Failure:
-    """Return why a reward is refused after another one was told."""
-    return Failure("told", f"Pull {pull} was told before, with the reward {was:g}.", 409)
+    """Return the answer to a tell of a pull that was told with another reward."""
+    return Failure("told", f"Pull {pull} was already told with the reward {was:g}.", 409)
 
 
 def refused_tell(pull: int, failure: Failures) -> Told:
-    """Return the answer to a tell or an abandon that is refused."""
+    """Return the result of a refused tell or abandon."""
     return Told(
         pull, applied=False, status=failure.status, code=failure.code, message=failure.message
     )

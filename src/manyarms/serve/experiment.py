@@ -1,7 +1,7 @@
-"""An experiment that the leader plays: requests change it, and the next commit records it.
+"""An experiment that the leader serves: requests change it, and the next commit records that.
 
-A request changes the experiment by the rules of `manyarms.live.calls`. Its events join the batch
-that is committed next. The caller awaits `committed_all()` before it answers.
+A request changes the experiment by the rules of `manyarms.live.calls`. Its events are added to the
+next batch. The caller awaits `committed_all()` before it answers.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import msgspec
 from manyarms.errors import ManyarmsError, TurnError
 from manyarms.live import calls
 from manyarms.live.arms import ArmNames
-from manyarms.live.calls import Arena
+from manyarms.live.calls import Context
 from manyarms.live.kinds import ABANDONED, EXPIRED, TOLD
 from manyarms.serve import messages as m
 from manyarms.serve.errors import (
@@ -33,28 +33,28 @@ from manyarms.serve.errors import (
     refuse,
     refused_tell,
 )
-from manyarms.serve.look import Look
+from manyarms.serve.view_data import ViewData
 from manyarms.store import Append, Event, ExperimentRecord, Request
 
 T = TypeVar("T")
 MOST_KEYS = 50_000  # idempotency keys that are remembered
-MOST_ENDED = 100_000  # pulls whose end is remembered, so that a repeated tell is recognized
-MOST_PENDING = 1_000_000  # pulls: each takes memory, and time to load
-_MOST_CHANGED = 2000  # arms that a view may have to update, which takes some milliseconds
-_MOST_EXPIRED = 2000  # pulls whose windows are ended in one piece: other requests wait meanwhile
-_MOST_USED = 1000  # known rewards that one step of an ask may use: other requests wait meanwhile
+MOST_ENDED = 100_000  # ended pulls that are remembered, to recognize repeated tells
+MOST_PENDING = 1_000_000  # pending pulls: each takes memory, and time to load
+_MOST_CHANGED = 2000  # arms that a view may have to update (some milliseconds)
+_MOST_EXPIRED = 2000  # pulls that expire in one step: other requests wait meanwhile
+_MOST_USED = 1000  # observed rewards that one step of an ask may use: other requests wait
 _encode = msgspec.json.Encoder().encode
 
 
 @dataclass(slots=True, eq=False)
 class Batch:
-    """What one experiment commits at once, and the requests that wait for it."""
+    """The uncommitted changes of an experiment, and the requests that wait for their commit."""
 
     append: Append
     waiters: list[asyncio.Future[None]] = field(default_factory=list)
 
     def settle(self, error: Exception | None = None) -> None:
-        """Answer the requests, or let them fail; those that were cancelled are skipped."""
+        """Wake the waiting requests, or raise an error in them; skip cancelled ones."""
         for waiter in self.waiters:
             if waiter.done():
                 continue
@@ -65,27 +65,29 @@ class Batch:
 
 
 class ServedExperiment:
-    """An experiment with its names, and what was changed since the last commit.
+    """An experiment, the names of its arms, and the changes since the last commit.
 
     Attributes
     ----------
     status
-        What the store keeps beside the events: `state` ("running", "paused" or "stopped"), and the
-        settings `target` and `epsilon`, if they were changed.
+        What the store keeps beside the events: `state` ("running", "paused" or "stopped"),
+        `target`, and `epsilon` if it was changed.
     keys
         The answers to the last asks with an idempotency key, each with the digest of its request.
     all_keys
-        Whether every key in the store is among `keys`.
+        Whether `keys` has every key that the store has.
+    ended
+        The rewards of the last pulls that ended; None for those without a reward.
     committed, saved
-        The last event that is committed, and that of the last snapshot, or of the last attempt.
+        The last committed event, and the last event when a snapshot was last attempted.
     gone
-        Whether it was dropped from memory and must not be used.
+        Whether the experiment was dropped from memory and must not be used.
     importing, changing
-        Held by the request that changes the names of arms, and by the one that changes `status`.
+        Locks of the request that adds or syncs arms, and of the one that changes `status`.
     """
 
-    def __init__(self, arena: Arena, record: ExperimentRecord, *, saved: int) -> None:
-        self.arena, self.experiment = arena, arena.experiment
+    def __init__(self, context: Context, record: ExperimentRecord, *, saved: int) -> None:
+        self.context, self.experiment = context, context.experiment
         self.id, self.name = record.id, record.name
         self.status = self.experiment.status
         self.keys: OrderedDict[str, tuple[str, bytes]] = OrderedDict()
@@ -97,7 +99,7 @@ class ServedExperiment:
         self.importing, self.changing = asyncio.Lock(), asyncio.Lock()
         self.deadline: asyncio.TimerHandle | None = None
         self.wake: Callable[[ServedExperiment], None] = lambda one: None
-        self.look = Look(self)
+        self.view_data = ViewData(self)
         self.experiment.log = []
         self._names: list[tuple[int, str]] = []
         self._requests: list[Request] = []
@@ -105,14 +107,14 @@ class ServedExperiment:
         self._dirty = False
 
     def learn(self, event: Event) -> None:
-        """Note how a pull ended, given an event of the log."""
+        """Remember how a pull ended if an event says so."""
         if event.kind in (TOLD, EXPIRED, ABANDONED) and event.pull is not None:
             self._note_end(event.pull, event.reward)
 
     # Commits
 
     def touch(self) -> None:
-        """Let the next commit include this experiment."""
+        """Include this experiment in the next commit."""
         if self.gone:  # while the request waited for something
             raise LostError("the experiment was loaded again")
         if not self._dirty:
@@ -120,7 +122,7 @@ class ServedExperiment:
             self.wake(self)
 
     def take(self) -> Batch:
-        """Return what the next commit writes, and begin another batch."""
+        """Return the current batch, and begin another one."""
         events, self.experiment.log = self.experiment.log or [], []
         append = Append(self.id, self._taken, events, self._names, self._requests)
         batch = Batch(append, self._waiters)
@@ -129,7 +131,7 @@ class ServedExperiment:
         return batch
 
     async def committed_all(self) -> None:
-        """Return when everything that was changed so far is committed."""
+        """Wait until all changes so far are committed."""
         if self.is_committed and not self.gone:
             return
         self.touch()
@@ -139,7 +141,7 @@ class ServedExperiment:
 
     @property
     def is_committed(self) -> bool:
-        """Whether everything that was changed is committed."""
+        """Whether all changes are committed."""
         return not self._dirty and self.committed == self._taken
 
     @property
@@ -148,14 +150,14 @@ class ServedExperiment:
         return len(self._waiters)
 
     def drop(self, error: Exception) -> None:
-        """Refuse all further use; what was not committed is lost."""
+        """Refuse all further use; uncommitted changes are lost."""
         self.gone = True
         if self.deadline is not None:
             self.deadline.cancel()
         Batch(Append(self.id, 0, ()), self._waiters).settle(error)
 
     def change(self, change: Callable[[], T]) -> T:
-        """Carry out a change that was checked."""
+        """Make a change that was checked."""
         if self.gone:
             raise LostError("the experiment was loaded again")
         try:
@@ -164,7 +166,7 @@ class ServedExperiment:
             raise BrokenError(f"{self.name}: the policy failed with {error!r}") from error
         self.touch()
         if len(self.experiment.changed or ()) > _MOST_CHANGED:
-            self.look.refresh()
+            self.view_data.refresh()
         return result
 
     # Asks
@@ -176,20 +178,20 @@ class ServedExperiment:
 
     @property
     def phase(self) -> m.State:
-        """The state that is shown: there may also be no arms yet, or no pulls left."""
+        """The state to show: also "empty" without arms, or "finished" without pulls left."""
         if self.experiment.n_all == 0 and self.state != "stopped":
             return "empty"
         finished = self.state == "running" and self.experiment.left == 0
         return "finished" if finished else self.state  # type: ignore[return-value]  # one of them
 
     def ask(self, k: int, key: str | None) -> bytes:
-        """Return the answer to an ask; empty if only known rewards were used so far."""
+        """Return the answer to an ask; empty if only observed rewards were used so far."""
         if key is not None and key in self.keys:
             return self.asked_before(*self.keys[key], k)
         self._check_answers_asks()
-        self._check_room(k)
+        self._check_pending(k)
         try:
-            change = calls.ask(self.arena, k, _MOST_USED)
+            change = calls.ask(self.context, k, _MOST_USED)
         except TurnError as error:
             if error.left == 0:
                 raise out_of_pulls(self.experiment.pulls) from error
@@ -223,7 +225,7 @@ class ServedExperiment:
         if self.state == "stopped":
             raise RefusedError(m.StoppedFailure("stopped", f"{self.name} was stopped.", None))
 
-    def _check_room(self, count: int) -> None:
+    def _check_pending(self, count: int) -> None:
         pending = len(self.experiment.pending)
         if pending + count > MOST_PENDING:
             fix = "Tell or abandon some first"
@@ -232,8 +234,8 @@ class ServedExperiment:
             raise refuse(
                 409,
                 "too_many_pending",
-                f"{self.name} may have {MOST_PENDING:,} pending pulls, and has {pending:,}, so "
-                f"there is no room for {count} more. {fix}.",
+                f"{self.name} has {pending:,} pending pulls and can have at most "
+                f"{MOST_PENDING:,}, so {count} more are too many. {fix}.",
             )
 
     # Rewards
@@ -246,7 +248,7 @@ class ServedExperiment:
                 return m.Told(pull, applied=False, held=True)
             return refused_tell(pull, other_reward(pull, held[pull]))
         try:
-            change = calls.tell(self.arena, pull, reward)
+            change = calls.tell(self.context, pull, reward)
         except ManyarmsError as error:
             return self._refused(pull, reward, error)
         assert change is not None
@@ -257,9 +259,9 @@ class ServedExperiment:
         return m.Told(pull, applied=True)
 
     def abandon(self, pull: int) -> m.Told:
-        """Give up a pull whose reward will not come."""
+        """Abandon a pull whose reward will not come."""
         try:
-            change = calls.abandon(self.arena, pull)
+            change = calls.abandon(self.context, pull)
         except ManyarmsError as error:
             return self._refused(pull, None, error)
         assert change is not None
@@ -285,7 +287,7 @@ class ServedExperiment:
         return refused_tell(pull, failure)
 
     def expire(self) -> float | None:
-        """End pulls whose windows are over, some at a time; return when the next window ends."""
+        """End some pulls whose windows have ended; return when the next window ends."""
         experiment, window = self.experiment, self.experiment.window
         if window is None:
             return None
@@ -300,19 +302,19 @@ class ServedExperiment:
 
     @property
     def named(self) -> bool:
-        """Whether arms have names."""
-        return isinstance(self.arena.arms, ArmNames)
+        """Whether arms have names; otherwise they have numbers."""
+        return isinstance(self.context.arms, ArmNames)
 
     def do(self, call: Callable[..., Callable[[], T] | None], *given: Any) -> T | None:
-        """Make a call of `manyarms.live.calls`, or refuse."""
+        """Make a change by a function of `manyarms.live.calls`, or refuse."""
         try:
-            change = call(self.arena, *given)
+            change = call(self.context, *given)
         except ManyarmsError as error:
             raise RefusedError(failure_of(error)) from error
         return None if change is None else self.change(change)
 
     def add_arms(self, arms: Any) -> int:
-        """Add arms: their names, or how many; return how many there ever were."""
+        """Add arms, given their names or how many; return the new total, with retired ones."""
         before = self.experiment.n_all
         added: Any = self.do(calls.add_arms, arms)
         if self.named:

@@ -23,7 +23,7 @@ from manyarms.store import check_name
 
 _LONGEST_LINE = 1 << 20  # bytes
 _MOST_BYTES = 1 << 30  # of a stream: ten million names of a hundred characters
-_AT_ONCE = 50  # arms that are restored or retired in one commit; that takes some 20 ms
+_AT_ONCE = 50  # arms that are restored or retired in one commit; this takes about 20 ms
 _line = msgspec.json.Decoder(str | int).decode
 
 
@@ -35,7 +35,7 @@ class NewArms(msgspec.Struct, forbid_unknown_fields=True):
 
 
 async def add_arms(service: Service, request: Request) -> Response:
-    """Add arms: a number of them, or their names. Names that are there already are skipped."""
+    """Add arms: a number of them, or their names. Existing names are skipped."""
     wanted = await _read(request)
     if wanted.count and not wanted.names:
         return await _add_count(service, request, wanted.count)
@@ -64,25 +64,25 @@ async def _add_count(service: Service, request: Request, new: int) -> Response:
 
 
 async def sync_arms(service: Service, request: Request) -> Response:
-    """Add, restore and retire arms so that exactly the given ones are in play.
+    """Add, restore and retire arms so that exactly the given ones are active.
 
-    New arms are added in one commit, before any is retired. If the request ends midway, the same
-    request does the rest. With `preview`, nothing changes, and the answer has three counts.
+    New arms are added in one commit, before others are retired. If the request fails midway,
+    sending it again does the rest. With `preview`, nothing changes; the answer has three counts.
     """
     wanted = await _read(request)
     if wanted.count:
-        raise invalid("`count` is for arms that are called by number; send `names`.")
+        raise invalid("`count` is for arms that have numbers; send `names`.")
     async with _importing(service, request.experiment) as one:
         names = _checked(wanted.names, _names_of(one).kind)
         with as_refusals():
-            plan = calls.plan_sync(one.arena, names)
+            plan = calls.plan_sync(one.context, names)
         if request.query is not None and request.query.preview:
             return answered(m.SyncPreview(len(plan.new), len(plan.back), len(plan.gone)))
         if plan.new:
             await service.apply(one.name, partial(_add, one, plan.new))
         await _in_pieces(service, one, calls.restore, plan.back)
         await _in_pieces(service, one, calls.retire, plan.gone)
-    called = one.arena.name
+    called = one.context.name
     done = m.SyncedArms(
         plan.new, [*map(called, plan.back)], [*map(called, plan.gone)], one.experiment.n_arms
     )
@@ -101,9 +101,9 @@ def _add(same: ServedExperiment, names: list[Any], one: ServedExperiment) -> Non
 async def _in_pieces(
     service: Service, same: ServedExperiment, call: Callable[..., Any], arms: Sequence[int]
 ) -> None:
-    """Restore or retire arms, some in each commit, so that other requests do not wait."""
+    """Restore or retire arms in several commits, so that other requests do not wait for long."""
     for begin in range(0, len(arms), _AT_ONCE):
-        names = [same.arena.name(arm) for arm in arms[begin : begin + _AT_ONCE]]
+        names = [same.context.name(arm) for arm in arms[begin : begin + _AT_ONCE]]
 
         def change(one: ServedExperiment, names: list[Any] = names) -> None:
             _check_same(same, one)
@@ -119,7 +119,7 @@ def _check_same(same: ServedExperiment, one: ServedExperiment) -> None:
 
 @contextlib.asynccontextmanager
 async def _importing(service: Service, name: str) -> AsyncIterator[ServedExperiment]:
-    """Allow one request at a time to change the names of arms."""
+    """Find an experiment; refuse if another request is changing its list of arms."""
     one = await service.leader.loader.find(name)
     if one.importing.locked():
         raise refuse(409, "importing", f"Arms are being added to {name}. Wait until that is done.")
@@ -128,9 +128,9 @@ async def _importing(service: Service, name: str) -> AsyncIterator[ServedExperim
 
 
 def _names_of(one: ServedExperiment) -> ArmNames:
-    if not isinstance(one.arena.arms, ArmNames):
-        raise refuse(422, "numbers", f"The arms of {one.name} are numbers: give a `count`.")
-    return one.arena.arms
+    if not isinstance(one.context.arms, ArmNames):
+        raise refuse(422, "numbers", f"The arms of {one.name} are numbers: send a `count`.")
+    return one.context.arms
 
 
 # Reading names
@@ -154,7 +154,7 @@ async def _read(request: Request) -> NewArms:
             )
         names += _decoded(lines, number)
         number += len(lines)
-        await asyncio.sleep(0)  # so that other requests are answered meanwhile
+        await asyncio.sleep(0)  # lets other requests be answered
     names += _decoded([rest], number)
     return NewArms(names=names)
 
@@ -174,7 +174,7 @@ def _decoded(lines: list[bytes], before: int) -> list[str | int]:
 
 
 def _checked(names: list[str | int], kind: str) -> list[str] | list[int]:
-    """Return each name once, as text or as an integer, whichever the experiment has."""
+    """Return each name once, as text or as an integer, as the experiment has them."""
     if kind == "integers":
         return list(dict.fromkeys(map(_integer, names)))
     for place, name in enumerate(names, 1):

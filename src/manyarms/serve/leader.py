@@ -1,7 +1,7 @@
 """Run all experiments in one process, the leader; other processes stand by until it ends.
 
-A request changes its experiment at once. At the end of the loop's turn one commit records all
-changes, and then the requests are answered. If a commit fails, the leader drops all experiments
+A request changes its experiment at once. Soon after, one commit records the changes of all requests
+that have arrived, and then they are answered. If a commit fails, the leader drops all experiments
 from memory, tries to lead again, and loads them from the store.
 """
 
@@ -35,30 +35,30 @@ from manyarms.serve.snapshots import Snapshots
 from manyarms.store import EventStore
 
 T = TypeVar("T")
-BEAT = 1.0  # seconds
-_POLL = 0.1  # seconds between two attempts of a standby to lead
-_SAID_EVERY = 4.0  # seconds between two looks at who leads
-_JOINING = 0.002  # seconds that requests may still join a group
-_TIDIED_EVERY = 600.0  # seconds between two deletions of rows that are no longer needed
+BEAT = 1.0  # seconds between two heartbeats
+_POLL = 0.1  # seconds between two attempts of a standby to become leader
+_CHECKED_EVERY = 4.0  # seconds between two checks of which process leads
+_JOINING = 0.002  # seconds that a commit waits for more requests, at most
+_TIDIED_EVERY = 600.0  # seconds between two deletions of old rows
 _KEYS_KEPT = 48 * 3600.0  # seconds that idempotency keys are kept
-_SHORTEST_PAUSE, _LONGEST_PAUSE = 0.05, 5.0  # seconds between two looks at windows
+_SHORTEST_PAUSE, _LONGEST_PAUSE = 0.05, 5.0  # seconds between two checks of windows
 _ENDING = 5.0  # seconds that a closing process waits for its last commits
 _logger = logging.getLogger("manyarms.serve")
 
 
 class Leader:
-    """The experiments that this process plays, if it leads.
+    """The experiments that this process serves while it leads.
 
     Attributes
     ----------
     experiments
         Those that are loaded, by name.
     leads, terms
-        Whether this process leads, and how often it began to.
+        Whether this process leads, and how many times it has become leader.
     why_not
         Why it does not lead.
     settled
-        Set when it leads, or knows that another process does.
+        Set when this process leads, or another one is known to lead.
     """
 
     def __init__(self, store: EventStore, url: str) -> None:
@@ -68,7 +68,7 @@ class Leader:
         self.leads = self.closing = False
         self.why_not = "this process is starting"
         self.settled = asyncio.Event()
-        self.seconds: deque[float] = deque(maxlen=1000)  # that commits took
+        self.seconds: deque[float] = deque(maxlen=1000)  # durations of the last commits
         self.events = self.terms = 0
         self._committer = ThreadPoolExecutor(1, "commits")
         self._deleting: set[str] = set()
@@ -83,7 +83,7 @@ class Leader:
     # Leading
 
     def start(self) -> None:
-        """Begin to lead, or to stand by."""
+        """Start to lead or to stand by."""
         self._running = asyncio.create_task(self._run())
 
     async def _run(self) -> None:
@@ -108,7 +108,7 @@ class Leader:
     async def _become_leader(self) -> None:
         said = 0.0
         while not await asyncio.to_thread(self.store.lead):
-            if time.monotonic() > said + _SAID_EVERY:
+            if time.monotonic() > said + _CHECKED_EVERY:
                 said = time.monotonic()
                 other = await asyncio.to_thread(self.store.leader) or "another process"
                 self._say_why_not(f"{other} leads, and this process stands by", logging.INFO)
@@ -117,7 +117,7 @@ class Leader:
 
     def _say_why_not(self, why: str, level: int = logging.WARNING) -> None:
         if why != self.why_not:
-            _logger.log(level, "does not lead: %s", why)
+            _logger.log(level, "This process does not lead: %s", why)
         self.why_not = why
 
     def _begin(self) -> None:
@@ -125,7 +125,7 @@ class Leader:
         self.leads, self.why_not = True, ""
         self.terms += 1
         self.in_background(self.loader.load_those_with_windows())
-        _logger.info("leads")
+        _logger.info("This process leads.")
         self.settled.set()
 
     async def _stay(self) -> None:
@@ -156,7 +156,7 @@ class Leader:
             self.lose(error)
 
     def _drop_all(self) -> None:
-        """Drop all experiments from memory: they are loaded again, here or elsewhere."""
+        """Drop all experiments from memory; the next leader loads them again."""
         self.leads = False
         dropped = dict.fromkeys(self.experiments.values()) | self._dirty
         self.experiments, self._dirty, self._busy = {}, {}, False
@@ -169,10 +169,10 @@ class Leader:
         self._group = []
 
     def lose(self, error: Exception) -> None:
-        """Stop leading, because something failed."""
+        """Stop leading, because of an error."""
         if self.leads:
             self._say_why_not(str(error) or repr(error))
-        self.leads = False  # nothing more is changed in memory
+        self.leads = False  # refuses further changes in memory
         self._lost.set()
 
     def in_background(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
@@ -186,7 +186,7 @@ class Leader:
         self._tasks.discard(task)
         error = None if task.cancelled() else task.exception()
         if error is not None and not isinstance(error, RefusedError | LostError):
-            _logger.error("work in the background failed", exc_info=error)
+            _logger.error("a background task failed", exc_info=error)
 
     def check_leads(self) -> None:
         """Refuse a request unless this process leads."""
@@ -194,26 +194,26 @@ class Leader:
             raise unavailable("This process is ending.")
         if not self.leads:
             raise unavailable(
-                f"Nothing was done: {self.why_not}. Send it again, to this process or to another."
+                f"Nothing was done: {self.why_not}. Send the request again, to any process."
             )
 
     # The store, in threads
 
     async def read(self, function: Callable[..., T], *given: Any) -> T:
-        """Call a method of the store that reads, or refuse."""
+        """Call a method that reads from the store; refuse the request if that fails."""
         try:
             return await asyncio.to_thread(function, *given)
         except StoreError as error:
             raise unreachable(error) from error
 
     async def write(self, function: Callable[..., T], *given: Any) -> T:
-        """Call a method of the store that writes anything but events, or refuse."""
+        """Call a method that writes to the store (not events); refuse the request if it fails."""
         self.check_leads()
         try:
             return await asyncio.to_thread(function, *given)
         except StoreError as error:
             self.lose(error)
-            raise unknown(f"It failed ({error})") from error
+            raise unknown(f"The store did not confirm it ({error})") from error
 
     async def _tidy(self) -> None:
         """Delete rows of deleted experiments and old idempotency keys, some at a time.
@@ -244,7 +244,7 @@ class Leader:
             raise unavailable(f"{name!r} is being deleted. Nothing was done.")
 
     def deleted(self, name: str) -> None:
-        """Begin to delete the rows of an experiment that was deleted."""
+        """Delete the rows of a deleted experiment in the background."""
         self.loader.forget(name)
         self.in_background(self._tidy())
 
@@ -254,21 +254,21 @@ class Leader:
         """Return an experiment if it is loaded."""
         return self.experiments.get(name) if self.leads and name not in self._deleting else None
 
-    def play(self, one: ServedExperiment) -> None:
-        """Play an experiment that was loaded."""
+    def serve(self, one: ServedExperiment) -> None:
+        """Serve an experiment that was loaded."""
         one.wake = self._wake
         self.experiments[one.name] = one
         self._watch(one)
 
     def drop(self, one: ServedExperiment, why: str = "the experiment was loaded again") -> None:
-        """Drop one experiment from memory, with what was not committed yet."""
+        """Drop one experiment from memory, with its uncommitted changes."""
         if self.experiments.get(one.name) is one:
             del self.experiments[one.name]
         self._dirty.pop(one, None)
         one.drop(LostError(why))
 
     def broke(self, one: ServedExperiment, error: BrokenError) -> RefusedError:
-        """Drop an experiment whose policy failed midway; return the answer to the request."""
+        """Drop an experiment whose policy failed during a change; return the error to answer."""
         _logger.error("%s", error, exc_info=error.__cause__)
         self.drop(one, "the policy failed in another request")
         return RefusedError(Failure("policy", str(error), 500))
@@ -276,7 +276,7 @@ class Leader:
     # Windows
 
     def _watch(self, one: ServedExperiment, at: float | None = None) -> None:
-        """Look at an experiment again when its next window ends."""
+        """Schedule a check of the experiment for when its next window ends."""
         window = one.experiment.window
         if window is None or one.gone:
             return
@@ -307,7 +307,7 @@ class Leader:
         asyncio.get_running_loop().call_soon(self._turn)
 
     def _turn(self) -> None:
-        """Commit if the last turn brought no request, or after `_JOINING` seconds."""
+        """Commit if no request has arrived since the last turn, or after `_JOINING` seconds."""
         waiting = sum(one.waiting for one in self._dirty)
         if waiting != self._seen and time.monotonic() - self._begun < _JOINING:
             self._seen = waiting
@@ -331,7 +331,7 @@ class Leader:
                 _logger.exception("a commit failed")
                 error = defect
         if term != self.terms or self._group is not group:
-            return  # all of this was dropped meanwhile
+            return  # `_drop_all` has dropped these changes meanwhile
         if error is not None:
             self.lose(error)  # `_drop_all` answers the requests
             return
@@ -347,15 +347,15 @@ class Leader:
         if self._dirty:
             self._plan()
 
-    def took(self, share: float) -> float:
-        """Return the seconds within which a share of the last commits was done."""
+    def commit_quantile(self, share: float) -> float:
+        """Return a quantile of the durations of the last commits (seconds)."""
         seconds = sorted(self.seconds) or [0.0]
         return seconds[int(share * len(seconds))]
 
     # The end
 
     async def close(self) -> None:
-        """Commit all changes, and let another process lead."""
+        """Commit all changes, and give up the lead."""
         self.closing = True
         for one in self.experiments.values():
             if one.deadline is not None:
@@ -368,7 +368,7 @@ class Leader:
             await asyncio.wait({self._running})
         self._drop_all()
         self.snapshots.close()
-        for _ in range(2):  # snapshot processes were killed; cancel tasks that still run after 2 s
+        for _ in range(2):  # wait up to 2 s for tasks, cancel the rest, and wait for those
             if self._tasks:
                 await asyncio.wait(set(self._tasks), timeout=2)
             for task in list(self._tasks):

@@ -1,4 +1,4 @@
-"""Experiments are loaded from the store when they are needed."""
+"""Load experiments from the store when they are needed."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from manyarms.store import EventStore
 if TYPE_CHECKING:
     from manyarms.serve.leader import Leader
 
-_RETRY = 10.0  # seconds until an experiment that cannot be loaded is tried again
+_RETRY = 10.0  # seconds until a failed load is tried again
 _THREADS = 3  # one for windows, one for the list, one for requests
 _logger = logging.getLogger("manyarms.serve")
 
 
 class Loader:
-    """Loads experiments for the leader, each once, in threads."""
+    """Loads experiments for the leader in threads; concurrent requests share one load."""
 
     def __init__(self, leader: Leader) -> None:
         self._leader = leader
@@ -54,7 +54,7 @@ class Loader:
         return await asyncio.shield(task)
 
     def trouble(self, name: str) -> str:
-        """Return why the last attempt to load an experiment failed; empty if it did not."""
+        """Return why the last load of an experiment failed; empty if it did not."""
         failure = self._broken.get(name, (0.0, None))[1]
         return "" if failure is None else failure.message
 
@@ -62,7 +62,7 @@ class Loader:
         leader, term = self._leader, self._leader.terms
 
         def load() -> ServedExperiment:
-            leader.check_leads()  # it may have waited for its turn through the end of a term
+            leader.check_leads()  # the term may have ended while this waited for a thread
             return read(leader.store, name)
 
         try:
@@ -71,7 +71,7 @@ class Loader:
             raise unreachable(error) from error
         except RefusedError:
             raise
-        except Exception as error:  # it concerns this experiment only
+        except Exception as error:  # other experiments are not affected
             _logger.error("%s", error, exc_info=not isinstance(error, ManyarmsError))
             failure = Failure("replay", f"{name} cannot be loaded: {error}", 503)
             self._broken[name] = time.monotonic() + _RETRY, failure
@@ -84,19 +84,19 @@ class Loader:
                 "Nothing was done: another process leads now. Send the request again."
             )
         leader.check_stays(name)
-        leader.play(one)
+        leader.serve(one)
         self._broken.pop(name, None)
-        if gc.get_freeze_count():  # as `server.run` does in a process of its own
+        if gc.get_freeze_count():  # `server.run` has frozen objects, in its own process
             gc.freeze()
         return one
 
     async def load_those_with_windows(self) -> None:
-        """Load the experiments whose windows must be watched."""
+        """Load all experiments with a window, because windows end without a request."""
         records = await self._leader.read(self._leader.store.experiments)
         await self._load_each(one.name for one in records if one.spec.get("window") is not None)
 
     async def load_in_turn(self, names: Iterable[str]) -> None:
-        """Load experiments one by one, however many pages of the list ask for some."""
+        """Load experiments one by one, also if several pages of the list ask for some."""
         async with self._in_turn:
             await self._load_each(names)
 
@@ -110,25 +110,25 @@ class Loader:
         self._broken.pop(name, None)
 
     def reset(self) -> None:
-        """Forget what was being loaded, and what could not be: this process no longer leads."""
+        """Forget current and failed loads, because this process no longer leads."""
         self._loading.clear()
         self._broken.clear()
 
     def close(self) -> None:
-        """End the threads."""
+        """Shut down the threads."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
 
 def read(store: EventStore, name: str) -> ServedExperiment:
-    """Load an experiment with the answers to its last asks, and how its last pulls ended."""
+    """Load an experiment, the answers to its last asks, and how its last pulls ended."""
     if store.find(name) is None:
         raise unknown_experiment(name)
-    arena, recording = continue_experiment(store, name, None, clock.now)
-    one = ServedExperiment(arena, recording.record, saved=recording.saved)
+    context, recording = continue_experiment(store, name, None, clock.now)
+    one = ServedExperiment(context, recording.record, saved=recording.saved)
     for request in store.last_requests(one.id, MOST_KEYS):
         one.keys[request.key] = request.digest, request.answer.encode()
     one.all_keys = len(one.keys) < MOST_KEYS
     for event in store.events(one.id, max(0, one.experiment.seq - MOST_ENDED)):
         one.learn(event)
-    one.look.refresh()  # here and not in the event loop: there may be a million arms
+    one.view_data.refresh()  # not in the event loop, because there may be a million arms
     return one

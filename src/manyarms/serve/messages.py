@@ -1,6 +1,6 @@
-"""Requests and answers as types.
+"""Types of request bodies and answers.
 
-They check requests, encode answers, and describe both in `/openapi.json`.
+They validate requests, encode answers, and describe both in `/openapi.json`.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-MOST_PULLS = 10_000  # of one request
+MOST_PULLS = 10_000  # in one request
 
 State = Literal["empty", "running", "paused", "finished", "stopped"]
 
@@ -18,7 +18,7 @@ State = Literal["empty", "running", "paused", "finished", "stopped"]
 
 
 class NewSeason(Struct, forbid_unknown_fields=True):
-    """A season: more pulls, or another policy, which knows all rewards."""
+    """A season: more pulls or another policy; all rewards are kept."""
 
     policy: str | None = None  # its name (default: the present one)
     horizon: Annotated[int, Meta(ge=1)] | None = None  # pulls to come
@@ -28,7 +28,7 @@ class NewSeason(Struct, forbid_unknown_fields=True):
 class Spec(Struct, forbid_unknown_fields=True):
     """The settings of an experiment, as for `Live`.
 
-    Without `n_arms` its arms have names, and are added before the first ask.
+    Without `n_arms`, arms have names, which are added before the first ask.
     """
 
     policy: str = "prospector"  # its name, such as "moss++" or "moss++(beta=0.6)"
@@ -37,18 +37,18 @@ class Spec(Struct, forbid_unknown_fields=True):
     seed: Annotated[int, Meta(ge=0)] | None = None  # drawn if it is not given
     reward_range: tuple[float, float] | None = (0.0, 1.0)
     window: float | None = None  # seconds that a reward may take
-    missing: float | None = None  # the reward if none has come by then; null: the pull is abandoned
+    missing: float | None = None  # the reward if none is told by then; null: the pull is abandoned
     hold: bool = False  # whether rewards count only when their windows end
     control: str | int | None = None  # the name of what you have today, to compare with
     share: float = 0.05  # of the pulls, for the control
     reward: str | None = None  # what rewards are, such as clicks
     epsilon: float | str | None = None  # how much worse than the best an arm may be, such as "10%"
-    # or: the mean that an arm must exceed; control: that of the control
+    # instead of `epsilon`: the mean that an arm must exceed; "control": that of the control
     target: float | Literal["control"] | None = None
 
 
 class Changes(Struct, forbid_unknown_fields=True):
-    """Settings of an experiment that may be changed while it runs; others are left as they are."""
+    """Settings that can be changed while the experiment runs; omitted ones stay the same."""
 
     epsilon: float | str | UnsetType | None = UNSET
     target: float | Literal["control"] | UnsetType | None = UNSET
@@ -86,20 +86,20 @@ class ArmName(Struct, forbid_unknown_fields=True):
 
 
 class Observe(Struct, forbid_unknown_fields=True):
-    """Rewards of an arm that no pull of this experiment earned, in the order they came in."""
+    """Rewards of an arm from elsewhere, in the order in which they arrived."""
 
     arm: str | int
     rewards: Annotated[list[float], Meta(min_length=1, max_length=MOST_PULLS)]
 
 
 class Question(Struct, forbid_unknown_fields=True):
-    """What a verdict is about; what is left out is a setting of the experiment."""
+    """The question that a verdict answers. Omitted fields are taken from the experiment."""
 
     epsilon: float | str | None = None  # a number, or a share such as "10%"
     quantile: float | None = None  # the share of the arms that may be better
     confidence: float | None = None
     target: float | str | None = None  # a mean, the name of an arm, or "control"
-    margin: float | str | None = None  # how much better than the target: as `epsilon`
+    margin: float | str | None = None  # how much better than the target, written as `epsilon`
 
 
 # Answers
@@ -113,7 +113,7 @@ class GivenPull(Struct):
 
 
 class Asked(Struct):
-    """The pulls, in order. There may be fewer than asked for: then ask again for the rest."""
+    """The pulls, in order. If there are fewer than asked for, ask again for the rest."""
 
     pulls: list[GivenPull]
 
@@ -130,17 +130,17 @@ class Told(Struct, omit_defaults=True):
 
 
 class ToldMany(Struct):
-    """A result for each, in the order of the request."""
+    """One result for each pull, in the order of the request."""
 
     results: list[Told]
 
 
 class AddedArms(Struct):
-    """The number of arms that were added, and of all arms that were ever added."""
+    """The number of arms that this request added, and of all arms, retired ones included."""
 
     added: int
     n_arms: int
-    skipped: int = 0  # names that were there already
+    skipped: int = 0  # names that existed already
 
 
 class SyncedArms(Struct):
@@ -161,20 +161,20 @@ class SyncPreview(Struct):
 
 
 class Done(Struct):
-    """The experiment's state now."""
+    """The experiment's state after the request."""
 
     name: str
     state: State
 
 
-class ComeOrGone(Done):
-    """The experiment's state now, and whether this request has changed the arm."""
+class ArmChanged(Done):
+    """The experiment's state after the request, and whether the request changed the arm."""
 
     applied: bool
 
 
 class Observed(Done):
-    """The experiment's state now, and how many rewards were kept."""
+    """The experiment's state after the request, and how many rewards it imported."""
 
     kept: int
 
@@ -207,11 +207,11 @@ class Ready(Struct):
     reason: str = ""
 
 
-# Views: what panels and pages show. `seq` is the last event that a view has seen.
+# Views: what the API and the pages show. `seq` is the last event that a view includes.
 
 
 class ArmView(Struct):
-    """What is known about an arm."""
+    """An arm and the estimate of its mean."""
 
     arm: str | int
     number: int
@@ -221,7 +221,7 @@ class ArmView(Struct):
     low: float | None
     high: float | None
     retired: bool = False
-    recent: float | None = None  # the share of the last 1000 pulls
+    recent: float | None = None  # the share of the last 1,000 pulls
     rate: bool = False  # whether means are rates, which are shown in percent
 
 
@@ -232,7 +232,7 @@ class ExperimentSummary(Struct, kw_only=True):
     state: State
     policy: str
     spec: Spec
-    named: bool = True  # whether arms have names, or numbers
+    named: bool = True  # whether arms have names; otherwise they have numbers
     season: int = 1
     pulls: int = 0
     horizon: int | None = None
@@ -248,17 +248,17 @@ class ExperimentSummary(Struct, kw_only=True):
     observed: int = 0  # observed rewards that no pull has used yet
     rate: bool = False  # whether means are rates, which are shown in percent
     control_pulls: int = 0
-    control_mean: float | None = None  # None: no reward of the control is known
+    control_mean: float | None = None  # None: the control has no rewards
     recommended: ArmView | None = None
     rivals: int = 0  # tried arms whose upper bound is above the recommended arm's lower bound
     untried: int = 0
     may_stop: bool | None = None  # None: not decided
-    outcome: str = ""  # as `Live.verdict` says: "stop", "go on", …
-    headline: str = ""  # what to do, in a line
-    advice: str = ""  # and why
+    outcome: str = ""  # as in `Live.verdict`: "stop", "go on", …
+    headline: str = ""  # what to do, in one line
+    advice: str = ""  # the reasons for it
     seq: int = 0
-    alarm: str = ""  # why the experiment cannot be loaded, if it cannot
-    warning: str = ""  # what looks wrong with its rewards, if something does
+    alarm: str = ""  # why the experiment cannot be loaded; else empty
+    warning: str = ""  # what looks wrong with its rewards; else empty
 
 
 class Listing(Struct):
@@ -276,7 +276,7 @@ class Leaders(Struct):
 
 
 class VerdictView(Struct):
-    """Whether the recommended arm is good enough to stop, as `Live.verdict` says."""
+    """Whether the recommended arm is good enough to stop, as in `Live.verdict`."""
 
     arm: str | int | None
     stop: bool
@@ -286,7 +286,7 @@ class VerdictView(Struct):
     confidence: float
     target: float | str | None
     margin: float | str
-    lower_bound: float | None  # of the arm's mean; None: no reward is known
+    lower_bound: float | None  # of the arm's mean; None: there are no rewards
     tried: int
     beaten: int
     met: int
@@ -294,10 +294,10 @@ class VerdictView(Struct):
     n_arms: int
     at_first: bool
     more: int | None  # about how many more pulls are needed; None: no estimate
-    outlook: str  # texts: what more pulls will do,
-    missing: str  # what is missing,
-    advice: str  # what to do next,
-    known: str  # and what is known about the arm's mean
+    outlook: str  # what more pulls will do
+    missing: str  # what is missing
+    advice: str  # what to do next
+    known: str  # what is known about the arm's mean
     warning: str  # set if rewards look wrong
     rate: bool  # whether means are rates, which are shown in percent
     headline: str  # whether to stop, and with which arm
@@ -306,12 +306,12 @@ class VerdictView(Struct):
 
 
 class UpliftView(Struct, kw_only=True):
-    """How much better the recommended arm is than the control, as `Live.uplift` says."""
+    """How much better the recommended arm is than the control, as in `Live.uplift`."""
 
     control: str | int | None
     confidence: float
-    text: str  # all of it in a sentence
-    missing: str  # why there is nothing to compare, in words; else empty
+    text: str  # the result in one sentence
+    missing: str  # why there is nothing to compare yet; else empty
     seq: int
     arm: str | int | None = None
     mean: float | None = None
@@ -324,12 +324,12 @@ class UpliftView(Struct, kw_only=True):
     ratio_high: float | None = None  # null: no bound
     told: int = 0
     control_told: int = 0
-    better: bool | None = None  # null: not sure
+    better: bool | None = None  # null: not decided
     rate: bool = False  # whether means are rates, which are shown in percent
 
 
 class ArmPage(Struct):
-    """A page of arms; `cursor` leads to the next one, None on the last."""
+    """A page of arms. `cursor` is that of the next page, or null on the last one."""
 
     arms: list[ArmView]
     cursor: str | None
@@ -340,7 +340,7 @@ class ArmPage(Struct):
 class Point(Struct):
     """What happened in one interval of time."""
 
-    at: float  # seconds since 1970: its beginning
+    at: float  # start of the interval (seconds since 1970)
     asked: int
     told: int
     reward: float
@@ -348,10 +348,10 @@ class Point(Struct):
 
 
 class Course(Struct):
-    """What happened when, in at most 600 points."""
+    """Pulls and rewards over time, in at most 600 points."""
 
     points: list[Point]
-    step: int  # seconds of each interval
+    step: int  # length of each interval (seconds)
     seq: int
 
 
@@ -373,12 +373,12 @@ class PendingPull(Struct):
 
 
 class UnevenLoss(Struct):
-    """An arm of whose pulls another share was abandoned than of all others."""
+    """An arm whose share of abandoned pulls differs from that of all other arms."""
 
     arm: str | int
     abandoned: int
     pulls: int
-    others: float  # the share of all others
+    others: float  # the share of abandoned pulls of all other arms
 
 
 class PendingView(Struct, kw_only=True):
@@ -408,7 +408,7 @@ class EventView(Struct):
 
 
 class EventPage(Struct):
-    """A page of the event log; `after` leads to the next one, None on the last."""
+    """A page of the event log. `after` is that of the next page, or null on the last one."""
 
     events: list[EventView]
     after: int | None

@@ -1,4 +1,4 @@
-"""Numbers for Prometheus."""
+"""Metrics for Prometheus."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ _BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5
 
 
 class Metrics:
-    """Counts requests; all other numbers are read when the page is requested."""
+    """Counts requests; all other metrics are computed when they are requested."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
         self._requests: dict[tuple[str, int], list[float]] = {}  # buckets, then sum
 
     def count(self, route: str, status: int, seconds: float) -> None:
-        """Note a request."""
+        """Count a request."""
         seen = self._requests.get((route, status))
         if seen is None:
             seen = self._requests[route, status] = [0.0] * (len(_BUCKETS) + 2)
@@ -28,7 +28,7 @@ class Metrics:
         seen[-1] += seconds
 
     def text(self) -> bytes:
-        """Return the page."""
+        """Return all metrics in the text format of Prometheus."""
         from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
 
         registry = CollectorRegistry()
@@ -37,7 +37,7 @@ class Metrics:
         return generate_latest(registry)
 
     def collect(self) -> Iterator[Any]:
-        """Yield all numbers."""
+        """Yield all metrics but those of the process."""
         from prometheus_client.core import (
             CounterMetricFamily,
             GaugeMetricFamily,
@@ -46,7 +46,7 @@ class Metrics:
 
         requests = HistogramMetricFamily(
             "manyarms_request_seconds",
-            "Time that requests take, by route and status.",
+            "Duration of requests, by route and status.",
             labels=("route", "status"),
         )
         for (route, code), seen in self._requests.items():
@@ -57,20 +57,22 @@ class Metrics:
             requests.add_metric([route, str(code)], buckets, seen[-1])
         yield requests
         leader = self._service.leader
-        # of all experiments together: this page needs no token, so it must not show names
+        # summed over experiments: this page needs no token, so it must not show their names
         pending = sum(len(one.experiment.pending) for one in leader.experiments.values())
         for name, about, value in (
             ("manyarms_ready", "Whether requests are answered.", not self._service.not_ready()),
             ("manyarms_leads", "Whether this process leads.", leader.leads),
             ("manyarms_loaded", "Experiments that are loaded.", len(leader.experiments)),
             ("manyarms_pending", "Pending pulls.", pending),
-            ("manyarms_commit_p50_seconds", "Time that a commit takes.", leader.took(0.5)),
-            ("manyarms_commit_p99_seconds", "Time that a commit takes.", leader.took(0.99)),
-            ("manyarms_unsaved_events", "Events since the last snapshot, at most.",
+            ("manyarms_commit_p50_seconds", "Median duration of a commit.",
+             leader.commit_quantile(0.5)),
+            ("manyarms_commit_p99_seconds", "99th percentile of the duration of a commit.",
+             leader.commit_quantile(0.99)),
+            ("manyarms_unsaved_events", "Events since the last snapshot, maximum over experiments.",
              max((one.committed - one.saved for one in leader.experiments.values()), default=0)),
         ):  # fmt: skip
             yield GaugeMetricFamily(name, about, value=float(value))
         yield CounterMetricFamily("manyarms_events", "Committed events.", value=leader.events)
         yield CounterMetricFamily(
-            "manyarms_terms", "Times that this process began to lead.", value=leader.terms
+            "manyarms_terms", "How often this process became the leader.", value=leader.terms
         )

@@ -1,4 +1,4 @@
-"""The page `/openapi.json`, made from the table of routes."""
+"""The OpenAPI description, `/openapi.json`, made from the table of routes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _STREAMS = {
 
 
 def described(routes: Sequence[Route], policies: Sequence[str]) -> bytes:
-    """Return the page."""
+    """Return the description as JSON."""
     kinds = [kind for route in routes for kind in (route.request, route.answer) if kind is not None]
     kinds += [m.Failure, m.StoppedFailure]
     unique = list(dict.fromkeys(kinds))

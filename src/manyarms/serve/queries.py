@@ -1,4 +1,4 @@
-"""Queries: what may follow the path of a request."""
+"""Query parameters, as types."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from manyarms.serve.messages import MOST_PULLS
 
 
 class NoQuery(Struct, forbid_unknown_fields=True):
-    """Nothing."""
+    """No parameters."""
 
 
 class AnyQuery(Struct):
-    """Anything; it is ignored."""
+    """Any parameters; they are ignored."""
 
 
 class ListQuery(Struct, forbid_unknown_fields=True):
@@ -40,7 +40,7 @@ class ArmsQuery(Struct, forbid_unknown_fields=True):
 
 
 class SyncQuery(Struct, forbid_unknown_fields=True):
-    """Whether to count what would change, and to change nothing."""
+    """Whether to count the changes without making them."""
 
     preview: bool = False
 
@@ -52,7 +52,7 @@ class LeadersQuery(Struct, forbid_unknown_fields=True):
 
 
 class UpliftQuery(Struct, forbid_unknown_fields=True):
-    """How sure the interval is."""
+    """The confidence of the interval."""
 
     confidence: float = 0.95
 

@@ -1,4 +1,4 @@
-"""A request and its answer; bodies and queries are read here."""
+"""Requests and responses, and how bodies and queries are read."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from manyarms.serve.access import Caller
 from manyarms.serve.errors import RefusedError, failure_of_body, refuse
 from manyarms.serve.messages import Failure
 
-MOST_BYTES = 2 << 20  # of a body that is no stream
-DEADLINE = 30.0  # seconds for a body; of a stream, for its next piece
+MOST_BYTES = 2 << 20  # of a body that is not a stream
+DEADLINE = 30.0  # seconds for a body, or for the next part of a stream
 
 
 @functools.cache
@@ -45,7 +45,7 @@ class Response:
         self.headers, self.kind = headers or {}, kind
 
     async def send(self, send: Any) -> None:
-        """Send it."""
+        """Send the response."""
         headers = _JSON
         if self.headers or self.kind != _TYPE:
             named = {"content-type": self.kind, **_HEADERS}
@@ -62,7 +62,7 @@ class Request:
     Attributes
     ----------
     arguments
-        The names in the path.
+        The path parameters.
     body, query
         The body and the query, as the types that the route names.
     caller
@@ -82,7 +82,7 @@ class Request:
 
     @property
     def experiment(self) -> str:
-        """The experiment that the path names."""
+        """The name of the experiment in the path."""
         return self.arguments["experiment"]
 
     def header(self, name: bytes) -> str:
@@ -90,7 +90,7 @@ class Request:
         return self.headers.get(name, b"").decode("latin-1")
 
     async def pieces(self) -> AsyncIterator[bytes]:
-        """Yield the pieces of a stream, each within the deadline."""
+        """Yield the parts of a stream; each must arrive within the deadline."""
         more = True
         while more:
             try:
@@ -101,7 +101,7 @@ class Request:
             yield piece
 
     async def _next(self) -> tuple[bytes, bool]:
-        """Return the next piece of the body, and whether there are more."""
+        """Return the next part of the body, and whether more follow."""
         message = await self._receive()
         if message["type"] == "http.disconnect":
             raise _last(400, "gone", "The client has disconnected.")
@@ -112,7 +112,7 @@ class Request:
         return piece, more
 
     def _check_whole(self) -> None:
-        """Refuse a body that is shorter than its length says: uvicorn drops it after `Upgrade`."""
+        """Refuse a body that is too short: uvicorn drops bodies after the header `Upgrade`."""
         headers, said = self.headers, ""
         promised = headers.get(b"content-length")
         if promised is not None and self._came < int(promised):
@@ -124,7 +124,7 @@ class Request:
             raise _last(400, "short", f"{said} Nothing was done. {fix}")
 
     async def whole_body(self) -> bytes:
-        """Return the whole body, or refuse it if it is too large."""
+        """Return the whole body; refuse it if it is too large or too slow."""
         self._check_length(int(self.headers.get(b"content-length", b"0") or 0))
         try:
             async with asyncio.timeout(DEADLINE):
@@ -144,7 +144,7 @@ class Request:
             )
 
     async def read(self, kind: Any) -> Any:
-        """Return the body as a type of `messages`; an empty one is {}."""
+        """Return the body as a type in `messages`; an empty body reads as {}."""
         try:
             return _decoder(kind).decode(await self.whole_body() or b"{}")
         except msgspec.ValidationError as error:
@@ -153,7 +153,7 @@ class Request:
             raise refuse(400, "malformed", f"The body is not valid JSON: {error}.") from error
 
     def read_query(self, kind: Any) -> Any:
-        """Return the query as a type of `messages`."""
+        """Return the query as a type in `queries`."""
         given = dict(parse_qsl(self.scope["query_string"].decode("latin-1")))
         try:
             return msgspec.convert(given, kind, strict=False)
@@ -166,7 +166,7 @@ def _slow() -> RefusedError:
 
 
 def _last(status: int, code: str, message: str) -> RefusedError:
-    """Return the refusal of a body that is not read to its end; the connection is closed."""
+    """Return the error for a body that was not read to its end; it closes the connection."""
     return RefusedError(Failure(code, message, status), {"connection": "close"})
 
 
@@ -179,5 +179,5 @@ def answered(answer: Any, status: int = 200) -> Response:
 
 
 def refused(error: RefusedError) -> Response:
-    """Return the answer to a request that is refused."""
+    """Return an error as a response."""
     return Response(_encode(error.failure), error.failure.status or 400, error.headers)

@@ -12,28 +12,28 @@ from manyarms.protocol.registry import policy_names
 from manyarms.serve import api
 from manyarms.serve import messages as m
 from manyarms.serve import queries as q
+from manyarms.serve.asks import abandon, ask, tell
 from manyarms.serve.errors import as_refusals, refuse
 from manyarms.serve.importing import add_arms, sync_arms
 from manyarms.serve.openapi import described
-from manyarms.serve.playing import abandon, ask, tell
 from manyarms.serve.requests import Request, Response
 from manyarms.serve.service import Service
 from manyarms.store import LONGEST_EXPERIMENT_NAME, check_name
 
 Handler = Callable[[Service, Request], Awaitable[Response]]
-_LONG = 300  # characters: such paths are not remembered
+_LONG = 300  # characters: paths of this length or more are not cached
 
 
 class Route(NamedTuple):
-    """A kind of request, and its handler."""
+    """A method and a path, and the handler of such requests."""
 
     name: str
     method: str
     path: str
-    role: str  # that it needs; "public": no token
+    role: str  # required; "public": no token is needed
     handler: Handler
     about: str = ""
-    request: Any = None  # the type of the body; None where there is none, or a stream
+    request: Any = None  # the type of the body; None if there is none, or a stream
     answer: Any = None
     query: Any = q.NoQuery
 
@@ -42,14 +42,14 @@ Found = tuple[Route, dict[str, str]]
 
 
 class Finder:
-    """Finds the route of a request, and the names in its path, which is percent-encoded."""
+    """Finds the route of a request, and decodes the names in its path."""
 
     def __init__(self, routes: Sequence[Route]) -> None:
         self._routes = [(_pattern(route.path), route) for route in routes]
         self.remembered = functools.lru_cache(maxsize=1024)(self._find)
 
     def __call__(self, method: str, path: str) -> Found:
-        """Return the route and the arguments, or refuse."""
+        """Return the route and the path parameters, or refuse."""
         return (self.remembered if len(path) < _LONG else self._find)(method, path)
 
     def _find(self, method: str, path: str) -> Found:
@@ -60,7 +60,7 @@ class Finder:
             if (match := pattern.fullmatch(path)) is not None:
                 found[route.method] = route, match.groupdict()
         if not found:
-            raise refuse(404, "no_route", f"There is no {path[:200]}; see /openapi.json.")
+            raise refuse(404, "no_route", f"There is no path {path[:200]}. See /openapi.json.")
         chosen = found.get("GET" if method == "HEAD" else method)
         if chosen is None:
             known = ", ".join(sorted(found))
@@ -72,13 +72,13 @@ class Finder:
 
 
 def _pattern(path: str) -> re.Pattern[str]:
-    """Return a pattern for the paths of a route; only the name of an arm may have slashes."""
+    """Return a pattern for the paths of a route; only names of arms may contain slashes."""
     pattern = re.escape(path).replace(r"\{experiment\}", "(?P<experiment>[^/]*)")
     return re.compile(re.sub(r"\\{(\w+)\\}", r"(?P<\1>.*)", pattern), re.DOTALL)
 
 
 async def openapi(service: Service, request: Request) -> Response:
-    """Return the description of all routes."""
+    """Return the OpenAPI description of all routes."""
     return Response(_described())
 
 
@@ -106,23 +106,23 @@ ROUTES: tuple[Route, ...] = (
           "Abandon pulls.", m.Abandons, m.ToldMany),
     Route("add_arms", "POST", f"{_X}/arms", "admin", add_arms,
           'Add arms: a stream of NDJSON with one name per line, {"names": [...]}, or {"count": n}. '
-          "Names that are there already are skipped.", answer=m.AddedArms),
+          "Existing names are skipped.", answer=m.AddedArms),
     Route("sync_arms", "PUT", f"{_X}/arms", "admin", sync_arms,
-          "Add, restore and retire arms so that exactly these are in play: a stream of NDJSON with "
+          "Add, restore and retire arms so that exactly these are active: a stream of NDJSON with "
           'one name per line, or {"names": [...]}. With `preview=true`, nothing '
           "changes, and the answer has three counts.", answer=m.SyncedArms, query=q.SyncQuery),
     Route("retire", "POST", f"{_X}/retirements", "admin", api.retire,
-          "Retire an arm.", m.ArmName, m.ComeOrGone),
+          "Retire an arm.", m.ArmName, m.ArmChanged),
     Route("restore", "POST", f"{_X}/restores", "admin", api.restore,
-          "Restore a retired arm.", m.ArmName, m.ComeOrGone),
+          "Restore a retired arm.", m.ArmName, m.ArmChanged),
     Route("observe", "POST", f"{_X}/observations", "admin", api.observe,
-          "Import rewards of an arm from elsewhere; they replace its next pulls.",
+          "Import rewards of an arm; they are used instead of its next pulls.",
           m.Observe, m.Observed),
     Route("season", "POST", f"{_X}/season", "admin", api.season,
           "Continue with more pulls or another policy; all rewards are kept.",
           m.NewSeason, m.ExperimentSummary),
     Route("pause", "POST", f"{_X}/pause", "admin", api.set_state("pause", "paused"),
-          "Refuse asks until it is resumed.", answer=m.Done),
+          "Refuse asks until the experiment is resumed.", answer=m.Done),
     Route("resume", "POST", f"{_X}/resume", "admin", api.set_state("resume", "running"),
           "Answer asks again.", answer=m.Done),
     Route("stop", "POST", f"{_X}/stop", "admin", api.set_state("stop", "stopped"),
@@ -141,7 +141,7 @@ ROUTES: tuple[Route, ...] = (
           "How much better the recommended arm is than the control.",
           answer=m.UpliftView, query=q.UpliftQuery),
     Route("course", "GET", f"{_X}/course", "viewer", api.view("course"),
-          "How the experiment went over time.", answer=m.Course),
+          "Pulls and rewards over time.", answer=m.Course),
     Route("pending", "GET", f"{_X}/pending", "viewer", api.view("pending"),
           "Pending pulls, and how long rewards took.", answer=m.PendingView, query=q.PendingQuery),
     Route("healthz", "GET", "/healthz", "public", api.healthz,
@@ -150,5 +150,5 @@ ROUTES: tuple[Route, ...] = (
           "Whether this process leads and answers requests.", answer=m.Ready, query=q.AnyQuery),
     Route("metrics", "GET", "/metrics", "public", api.metrics,
           "Metrics for Prometheus.", query=q.AnyQuery),
-    Route("openapi", "GET", "/openapi.json", "public", openapi, "This list.", query=q.AnyQuery),
+    Route("openapi", "GET", "/openapi.json", "public", openapi, "This page.", query=q.AnyQuery),
 )  # fmt: skip

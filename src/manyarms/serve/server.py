@@ -35,15 +35,15 @@ from manyarms.serve.service import ServerSettings, Service, is_wildcard, joined,
 from manyarms.store import EventStore, Token, open_store
 
 _logger = logging.getLogger("manyarms.serve")
-_STARTING = 30.0  # seconds that a database is waited for
-_SPARE = 200  # files beside those of connections
-_ACCEPTED = 16  # connections a turn of the loop
+_STARTING = 30.0  # seconds that a start waits for the database
+_SPARE = 200  # open files that are not connections
+_ACCEPTED = 16  # connections per turn of the event loop
 _ENVIRONMENT = "environment"  # the name of the token in MANYARMS_TOKEN
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 class _Server(uvicorn.Server):
-    """Leaves signals to `serve`, because a leader commits before it ends; says when it listens."""
+    """A server that calls `listening` when it listens, and leaves signals to `serve`."""
 
     listening: Callable[[], None]
 
@@ -57,7 +57,7 @@ class _Server(uvicorn.Server):
 
 
 class _JsonLines(logging.Formatter):
-    """One JSON object a line."""
+    """Formats a record as one line of JSON."""
 
     def format(self, record: logging.LogRecord) -> str:
         line = {
@@ -78,22 +78,21 @@ def run(settings: ServerSettings, say: Callable[[str], None], *, quiet: bool = F
     logger = logging.getLogger("manyarms")
     logger.addHandler(handler)
     logger.setLevel(logging.WARNING if quiet else logging.INFO)
-    # otherwise every bad request would write a line; `App` logs defects of the service
+    # uvicorn would log every malformed request; `App` logs bugs of the service
     logging.getLogger("uvicorn").setLevel(logging.CRITICAL)
     gc.set_threshold(100_000, 50, 1000)  # full collections take long
     gc.freeze()
     _raise_open_files(settings.connections)
-    os.umask(0o077)  # only the owner may read files of stores
-    sys.setswitchinterval(0.001)  # threads wait for milliseconds, not longer
+    os.umask(0o077)  # only the owner can read the files of a store
+    sys.setswitchinterval(0.001)  # the event loop waits less for other threads
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
         runner.run(serve(settings, say, secretly=not sys.stdout.isatty()))
 
 
 def _raise_open_files(connections: int) -> None:
-    """Raise the limit of open files, of which each connection needs one, if that is allowed."""
-    with contextlib.suppress(
-        ImportError, ValueError, OSError
-    ):  # Windows has none; or it is forbidden
+    """Raise the limit of open files if that is allowed: each connection needs one."""
+    # Windows has no such limit; elsewhere, the change may not be allowed
+    with contextlib.suppress(ImportError, ValueError, OSError):
         import resource
 
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -105,7 +104,7 @@ def _raise_open_files(connections: int) -> None:
 
 
 def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """Return the factory of the fastest event loop that is installed."""
+    """Return the factory of uvloop's event loop; None if uvloop is not installed."""
     try:
         import uvloop
     except ImportError:  # Windows has none
@@ -121,18 +120,18 @@ async def serve(
     secretly: bool = False,
     ready: Callable[[Callable[[], None]], None] | None = None,
 ) -> None:
-    """Serve until the process is told to end.
+    """Serve until a signal, or the function passed to `ready`, ends the service.
 
     Parameters
     ----------
     settings
-        How the process is started.
+        The settings of the process.
     say
-        Receives the lines that say where the service is.
+        Is called with each line that says where the service is.
     secretly
-        Whether these leave out tokens, because logs keep them.
+        Whether these lines leave out tokens, because logs may keep them.
     ready
-        Receives a function that ends the service, for services in a thread.
+        Is called with a function that ends the service, once it listens; for use in a thread.
     """
     began = time.time()
     listener = _bound(settings.host, settings.port)
@@ -148,7 +147,7 @@ async def serve(
     loop = asyncio.get_running_loop()
     try:
         for number in (signal.SIGTERM, signal.SIGINT):
-            # Windows has none, and only the main thread receives them
+            # Windows has no such handlers, and only the main thread can set them
             with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
                 loop.add_signal_handler(number, _end, server, service)
 
@@ -161,7 +160,7 @@ async def serve(
                 ready(lambda: loop.call_soon_threadsafe(_end, server, service))  # type: ignore[arg-type]
 
         server.listening = listening
-        # uvloop accepts one connection per turn from each: a thousand at once would have to wait
+        # uvloop accepts one connection per turn from each socket, so many at once would wait
         await server.serve(sockets=[listener, *(listener.dup() for _ in range(_ACCEPTED - 1))])
     finally:
         listener.close()
@@ -207,11 +206,11 @@ def _bound(host: str, port: int) -> socket.socket:
             f"Cannot listen on {host}:{port}: {error.strerror}. Choose another --port."
         ) from error
     listener.setblocking(False)
-    return listener  # it listens when the process is ready; until then connections are refused
+    return listener  # connections are refused until the process is ready and listens
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach an address."""
+    """Return whether only this machine can reach an address."""
     if host in _LOOPBACK:
         return True
     try:
@@ -221,7 +220,7 @@ def is_loopback(host: str) -> bool:
 
 
 class _Entry(NamedTuple):
-    """How to sign in: a token, its name, and the file that has it."""
+    """How to sign in: a token, its name, and the file that keeps it."""
 
     token: str = ""  # empty if there is none to show
     name: str = ""
@@ -229,7 +228,7 @@ class _Entry(NamedTuple):
 
 
 async def _prepared(settings: ServerSettings) -> tuple[EventStore, _Entry]:
-    """Open the store, within half a minute; return it, and how to sign in."""
+    """Open the store, and wait up to 30 seconds for it; return it, and how to sign in."""
     end, pause, said = time.monotonic() + _STARTING, 0.05, ""
     while True:
         try:
@@ -245,7 +244,7 @@ async def _prepared(settings: ServerSettings) -> tuple[EventStore, _Entry]:
 
 
 def _prepare(settings: ServerSettings) -> tuple[EventStore, _Entry]:
-    """Open the store, and store a token if there is none."""
+    """Open the store, and store the token of this start."""
     given = os.environ.get("MANYARMS_TOKEN", "")
     _check_token(given)
     store = open_store(settings.store, durable="power")
@@ -272,7 +271,7 @@ def _prepare(settings: ServerSettings) -> tuple[EventStore, _Entry]:
 
 
 def _lasting(tokens: dict[str, Token]) -> list[str]:
-    """Return the tokens that `manyarms token add` made."""
+    """Return the names of the tokens that `manyarms token add` made."""
     return [
         name
         for name in tokens
@@ -319,13 +318,13 @@ def _keep(
             )
         try:
             store.add_token(Token(entry.name, "admin", digest, clock.now()))
-        except DuplicateNameError:  # of a process that started at the same time
+        except DuplicateNameError:  # another process started at the same time
             if all((one.name, one.hash) != (entry.name, digest) for one in store.tokens()):
                 raise
 
 
 def _greeting(service: Service, entry: _Entry, how: str, *, secretly: bool) -> list[str]:
-    """Return where the service is, and how to sign in."""
+    """Return lines that say where the service is, and how to sign in."""
     settings, given = service.settings, entry.name == _ENVIRONMENT
     host = local_host(settings.host) if is_wildcard(settings.host) else settings.host
     url = f"http://{joined(host, settings.port)}{settings.root_path}"
@@ -353,7 +352,7 @@ def _greeting(service: Service, entry: _Entry, how: str, *, secretly: bool) -> l
 
 
 def _pasted(words: str, store: str) -> str:
-    """Return a command about tokens of this store, to be pasted into a shell.
+    """Return a command about tokens of this store, quoted for a shell.
 
     >>> _pasted("drop me", "postgresql://ann@db/arms")
     'manyarms token drop me --store postgresql://ann@db/arms'

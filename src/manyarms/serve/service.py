@@ -1,4 +1,4 @@
-"""What handlers are given: experiments, views and callers."""
+"""What handlers use: experiments, views and callers."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ from manyarms.serve.views import VIEWS, unloaded
 from manyarms.store import EventStore
 
 R = TypeVar("R")
-_LISTED = 50  # experiments of a page of the list
-_LOADING = 1.0  # seconds that the list waits for experiments to be loaded
-_SETTLING = 5.0  # seconds until requests are taken, although it is not known yet who leads
+_LISTED = 50  # experiments on one page of the list
+_LOADING = 1.0  # seconds that the list waits for experiments to load
+_SETTLING = 5.0  # seconds that a start waits until it is known which process leads
 _logger = logging.getLogger("manyarms.serve")
 
 
 @dataclass(frozen=True)
 class ServerSettings:
-    """How a process is started.
+    """The settings of a process of the service.
 
     Attributes
     ----------
@@ -47,13 +47,13 @@ class ServerSettings:
     host, port
         The address to listen on.
     root_path
-        The path under which a proxy serves it.
+        The path of the service on the proxy.
     trusted_proxies
         Addresses whose X-Forwarded headers count.
     connections
         The largest number of connections.
     idle_seconds
-        How long a connection is kept between two requests.
+        How long a connection is kept open between two requests.
     """
 
     store: str = "sqlite:///manyarms.db"
@@ -66,7 +66,7 @@ class ServerSettings:
 
 
 def is_wildcard(host: str) -> bool:
-    """Whether a host stands for all addresses of a machine.
+    """Return whether a host stands for all addresses of a machine.
 
     >>> [is_wildcard(host) for host in ("0.0.0.0", "::", "127.0.0.1", "node-1")]
     [True, True, False, False]
@@ -78,12 +78,12 @@ def is_wildcard(host: str) -> bool:
 
 
 def local_host(wildcard: str) -> str:
-    """Return the address of this machine that a wildcard stands for, among others."""
+    """Return the loopback address that a wildcard includes."""
     return "::1" if ":" in wildcard else "127.0.0.1"
 
 
 def joined(host: str, port: int) -> str:
-    """Return a host and a port as they stand in addresses.
+    """Return a host and a port as in a URL.
 
     >>> joined("::1", 8765)
     '[::1]:8765'
@@ -92,7 +92,7 @@ def joined(host: str, port: int) -> str:
 
 
 class Service:
-    """One process of the service: it leads or stands by, and answers requests if it leads."""
+    """A process of the service, which answers requests while it leads and otherwise stands by."""
 
     def __init__(self, settings: ServerSettings, store: EventStore) -> None:
         self.settings = settings
@@ -102,20 +102,20 @@ class Service:
         self.metrics = Metrics(self)
         self.access = Access()
         self.ending = False
-        self.panels: dict[str, Any] = {}  # of the pages that are open
+        self.panels: dict[str, Any] = {}  # of open pages
 
     async def start(self) -> None:
-        """Begin to lead, or to stand by; return when it is clear which."""
+        """Start to lead or to stand by; wait up to five seconds until it is known which."""
         self.leader.start()
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self.leader.settled.wait(), _SETTLING)
 
     async def close(self) -> None:
-        """Commit all changes, and let another process lead."""
+        """Commit all changes, and give up the lead."""
         await self.leader.close()
 
     def not_ready(self) -> str:
-        """Return why requests are not answered here; empty if they are."""
+        """Return why this process does not answer requests; empty if it does."""
         if self.leader.closing or self.ending:
             return "this process is ending"
         return "" if self.leader.leads else self.leader.why_not
@@ -134,7 +134,7 @@ class Service:
             return None
         digest = digest_of(token)
         tokens = self.access.tokens()
-        if tokens is None or digest not in tokens:  # it may have been made since
+        if tokens is None or digest not in tokens:  # it may be new
             tokens = self.access.remember(await self.leader.read(self.store.tokens))
         return tokens.get(digest)
 
@@ -143,7 +143,7 @@ class Service:
     async def apply(self, name: str, change: Callable[[ServedExperiment], R]) -> R:
         """Change an experiment; return the result after the commit.
 
-        A refusal also waits for the commit: it may follow from a change that is not committed yet.
+        A refusal also waits for the commit, because it may depend on an uncommitted change.
         """
         one = self.leader.loaded(name) or await self.leader.loader.find(name)
         refusal: RefusedError | None = None
@@ -162,36 +162,36 @@ class Service:
         return result
 
     async def set_status(self, name: str, **changes: Any) -> ServedExperiment:
-        """Change what the store keeps beside the events, one request after the other."""
+        """Change the stored status of an experiment; requests do this one at a time."""
         one = await self.leader.loader.find(name)
         async with one.changing:
             if one.gone:
                 raise unavailable(
-                    f"{name!r} was reloaded, and nothing was done. Send the request again."
+                    f"Nothing was done: {name!r} was reloaded. Send the request again."
                 )
             if one.state == "stopped" and changes.get("state", "stopped") != "stopped":
-                raise refuse(409, "stopped", f"{name} was stopped, and cannot be resumed.")
+                raise refuse(409, "stopped", f"{name} was stopped and cannot be resumed.")
             one.status |= changes
             await self.leader.write(self.store.set_state, one.id, dict(one.status))
         return one
 
     async def view(self, what: str, name: str, **chosen: Any) -> Any:
-        """Return a view of an experiment: a type of `messages`."""
+        """Return a view of an experiment, a type in `messages`."""
         return self._view(await self.leader.loader.find(name), what, **chosen)
 
     def _view(self, one: ServedExperiment, what: str, **chosen: Any) -> Any:
         try:
-            return VIEWS[what](one.look, **chosen)
+            return VIEWS[what](one.view_data, **chosen)
         except ManyarmsError as error:
             raise RefusedError(failure_of(error)) from error
-        except Exception:  # so that other experiments are still shown
+        except Exception:  # the list still shows the other experiments
             raise failed(f"the view {what} of {one.name}") from None
 
     async def listing(self, cursor: str = "") -> m.Listing:
-        """Return a page of the experiments, sorted by name: those after a cursor, a name.
+        """Return a page of the experiments, sorted by name, that follow the name `cursor`.
 
-        Experiments that are not loaded are loaded now. If that takes longer than a second, they are
-        shown without their numbers.
+        Experiments are loaded if necessary. If that takes longer than a second, the rest are shown
+        without their numbers.
         """
         self.leader.check_leads()
         records = await self.leader.read(self.store.experiments)

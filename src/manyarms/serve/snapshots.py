@@ -1,7 +1,7 @@
-"""Snapshots of served experiments, made by another process so that no request waits.
+"""Snapshots of served experiments, made in a separate process so that no request waits.
 
-The process loads the last snapshot, replays the events after it, and stores a new one. So every
-snapshot was proved by a replay.
+The process loads the last snapshot, replays the events after it, and stores a new one. So a replay
+has checked every event before it is part of a snapshot.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Snapshots:
         self._busy = False
 
     def save_if_due(self, one: ServedExperiment) -> None:
-        """Begin a snapshot if many events were committed since the last one that was tried."""
+        """Start a snapshot if many events were committed since the last attempt."""
         if not self._busy and snapshot_is_due(one.experiment, one.committed - one.saved):
             self._busy, one.saved = True, one.committed
             self._leader.in_background(self._save(one.name))
@@ -56,17 +56,17 @@ class Snapshots:
                 _logger.warning(
                     "No snapshot of %s was stored: %s", name, said.decode(errors="replace")[-1000:]
                 )
-        except OSError as error:  # the events are all there
+        except OSError as error:  # no event is lost
             _logger.warning("No snapshot of %s was stored: %s", name, error)
         finally:
             self.close()
             self._busy = False
             if not self._leader.closing:
-                for one in list(self._leader.experiments.values()):  # one may be due meanwhile
+                for one in list(self._leader.experiments.values()):  # others may have become due
                     self.save_if_due(one)
 
     def close(self) -> None:
-        """End the process if it runs."""
+        """Kill the process if it runs."""
         process, self._process = self._process, None
         if process is not None and process.returncode is None:
             with contextlib.suppress(ProcessLookupError):
@@ -76,13 +76,13 @@ class Snapshots:
 def main(name: str) -> None:
     """Store a snapshot of an experiment."""
     with open_store(os.environ[_STORE], create=False) as store:
-        arena, recording = continue_experiment(store, name, None, clock.now)
-        experiment = arena.experiment
+        context, recording = continue_experiment(store, name, None, clock.now)
+        experiment = context.experiment
         if experiment.seq > recording.saved:
             data = snapshot(experiment)
             store.save_snapshot(recording.record.id, experiment.seq, CODE_VERSION, data)
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the service, which ends this
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # on Ctrl-C, the service kills this process
     main(sys.argv[1])

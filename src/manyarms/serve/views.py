@@ -1,6 +1,6 @@
 """Views: what the API and the pages show of an experiment.
 
-A view is a function of a `Look` and of what the caller chose. It reads memory only.
+A view is a function of a `ViewData` and of the caller's parameters. It reads memory only.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from manyarms.live.arms import ArmNames
 from manyarms.live.settings import Settings, settings_from
 from manyarms.serve import clock
 from manyarms.serve import messages as m
-from manyarms.serve.look import Look
+from manyarms.serve.view_data import ViewData
 from manyarms.store import ExperimentRecord
 
-SORTS = ("low", "estimate", "pulls", "told", "arm")  # of arms
+SORTS = ("low", "estimate", "pulls", "told", "arm")  # orders of arms
 
 
 def spec_of(settings: Settings, status: dict[str, Any]) -> m.Spec:
@@ -62,9 +62,9 @@ def unloaded(record: ExperimentRecord, trouble: str) -> m.ExperimentSummary:
     )
 
 
-def summary(look: Look) -> m.ExperimentSummary:
+def summary(data: ViewData) -> m.ExperimentSummary:
     """Return a summary of an experiment."""
-    one, experiment = look.one, look.experiment
+    one, experiment = data.one, data.experiment
     about: dict[str, Any] = {
         "name": one.name,
         "state": one.phase,
@@ -77,14 +77,14 @@ def summary(look: Look) -> m.ExperimentSummary:
     }
     if experiment.n_all == 0:
         return m.ExperimentSummary(**about)
-    how, tried, verdict = look.progress(), look.tried, look.verdict()
-    best = look.best(1)
+    how, tried, verdict = data.progress(), data.tried, data.verdict()
+    best = data.best(1)
     shown = m.ExperimentSummary.__struct_fields__
     known = {name: value for name, value in dataclasses.asdict(how).items() if name in shown}
     means = {name: number_or_none(getattr(how, name)) for name in ("mean_reward", "control_mean")}
     return m.ExperimentSummary(
         **about | known | means,
-        recommended=_seen(look, best)[0] if best else None,
+        recommended=_seen(data, best)[0] if best else None,
         rivals=tried.rivals(best[0]) if best else 0,
         untried=how.n_arms - int((~tried.retired).sum()),
         may_stop=verdict.stop,
@@ -94,24 +94,24 @@ def summary(look: Look) -> m.ExperimentSummary:
     )
 
 
-def leaders(look: Look, k: int = 20) -> m.Leaders:
+def leaders(data: ViewData, k: int = 20) -> m.Leaders:
     """Return the best arms."""
-    return m.Leaders(_seen(look, look.best(k)), look.experiment.seq)
+    return m.Leaders(_seen(data, data.best(k)), data.experiment.seq)
 
 
-def verdict(look: Look, **question: Any) -> m.VerdictView:
-    """Return whether the recommended arm is good enough, as `Live.verdict`."""
-    if look.experiment.n_all == 0:
+def verdict(data: ViewData, **question: Any) -> m.VerdictView:
+    """Return whether the recommended arm is good enough to stop, as `Live.verdict`."""
+    if data.experiment.n_all == 0:
         raise TurnError("There are no arms yet. Add some first.", reason="no arms")
-    said = look.judged(**question)
-    words: dict[str, Any] = {"headline": said.headline, "why": said.why, "seq": look.experiment.seq}
+    said = data.judged(**question)
+    words: dict[str, Any] = {"headline": said.headline, "why": said.why, "seq": data.experiment.seq}
     words["lower_bound"] = number_or_none(said.lower_bound)
     return m.VerdictView(**dataclasses.asdict(said) | words)
 
 
-def uplift(look: Look, confidence: float = CONFIDENCE) -> m.UpliftView:
+def uplift(data: ViewData, confidence: float = CONFIDENCE) -> m.UpliftView:
     """Return how much better the recommended arm is than the control, as `Live.uplift`."""
-    said = look.uplift(check_confidence(confidence))
+    said = data.uplift(check_confidence(confidence))
     known = {
         name: getattr(said, name)
         for name in m.UpliftView.__struct_fields__
@@ -121,41 +121,39 @@ def uplift(look: Look, confidence: float = CONFIDENCE) -> m.UpliftView:
         known[name] = number_or_none(known[name])
     for end, plain, ratio in zip(("low", "high"), said.interval, said.ratio_interval, strict=True):
         known |= {end: number_or_none(plain), f"ratio_{end}": number_or_none(ratio)}
-    return m.UpliftView(**known, text=str(said), seq=look.experiment.seq)
+    return m.UpliftView(**known, text=str(said), seq=data.experiment.seq)
 
 
 def arms(
-    look: Look, search: str = "", sort: str = "low", cursor: str = "", limit: int = 50
+    data: ViewData, search: str = "", sort: str = "low", cursor: str = "", limit: int = 50
 ) -> m.ArmPage:
     """Return a page of arms.
 
-    By `low`, `estimate`, `pulls` or `told`, the largest first, only arms that were tried; by `arm`
-    all of them, in the order in which they were added.
+    Sorted by `low`, `estimate`, `pulls` or `told`, it has the arms that were tried, the largest
+    first. Sorted by `arm`, it has all arms, in the order in which they were added.
     """
     begin, end = _place_of(cursor), _place_of(cursor) + limit
     if sort == "arm":
-        numbers: Any = look.found(search) if search else range(look.experiment.n_all)
-        page = [_view(look, number, look.of_arm(number)) for number in numbers[begin:end]]
+        numbers: Any = data.found(search) if search else range(data.experiment.n_all)
+        page = [_view(data, number, data.of_arm(number)) for number in numbers[begin:end]]
         total = len(numbers)
     else:
-        ordered = look.ordered(sort)
+        ordered = data.ordered(sort)
         if search:
-            ordered = ordered[np.isin(look.tried.arm[ordered], look.found(search))]
-        page, total = _seen(look, ordered[begin:end]), len(ordered)
-    return m.ArmPage(page, str(end) if end < total else None, total, look.experiment.seq)
+            ordered = ordered[np.isin(data.tried.arm[ordered], data.found(search))]
+        page, total = _seen(data, ordered[begin:end]), len(ordered)
+    return m.ArmPage(page, str(end) if end < total else None, total, data.experiment.seq)
 
 
 def _place_of(cursor: str) -> int:
     if cursor and not (cursor.isdecimal() and len(cursor) < 19):
-        raise ParameterError(
-            f"`cursor` must be one that an earlier answer gave, got {cursor[:100]!r}."
-        )
+        raise ParameterError(f"`cursor` must be from an earlier answer, got {cursor[:100]!r}.")
     return int(cursor or 0)
 
 
-def number_of(look: Look, name: str) -> int:
-    """Return the number of an arm that a path or a body names, or raise."""
-    arms = look.one.arena.arms
+def number_of(data: ViewData, name: str) -> int:
+    """Return the number of the arm that a path or a body names, or raise."""
+    arms = data.one.context.arms
     try:
         return arms.number(name)
     except UnknownArmError:
@@ -165,25 +163,25 @@ def number_of(look: Look, name: str) -> int:
         return arms.number(int(name))
 
 
-def arm(look: Look, arm: str) -> m.ArmView:
+def arm(data: ViewData, arm: str) -> m.ArmView:
     """Return one arm."""
-    number = number_of(look, arm)
-    return _view(look, number, look.of_arm(number))
+    number = number_of(data, arm)
+    return _view(data, number, data.of_arm(number))
 
 
-def course(look: Look) -> m.Course:
-    """Return what happened when."""
-    course = look.experiment.course
+def course(data: ViewData) -> m.Course:
+    """Return pulls and rewards over time."""
+    course = data.experiment.course
     points = [
         m.Point(float(course.step * at), int(asked), int(told), float(reward), int(fresh))
         for at, (asked, told, reward, fresh) in sorted(course.points.items())
     ]
-    return m.Course(points, course.step, look.experiment.seq)
+    return m.Course(points, course.step, data.experiment.seq)
 
 
-def pending(look: Look, limit: int = 20) -> m.PendingView:
+def pending(data: ViewData, limit: int = 20) -> m.PendingView:
     """Return the pending pulls, and how long rewards took."""
-    experiment, now, name = look.experiment, clock.now(), look.one.arena.name
+    experiment, now, name = data.experiment, clock.now(), data.one.context.name
     ages = [0] * (len(DELAYS) + 1)
     for pull in experiment.pending.values():
         ages[sum(now - pull.asked >= end for end in DELAYS)] += 1
@@ -203,19 +201,23 @@ def pending(look: Look, limit: int = 20) -> m.PendingView:
             m.PendingPull(number, name(pull.arm), now - pull.asked)
             for number, pull in islice(experiment.pending.items(), limit)
         ],
-        alarm=late_rewards_warning(experiment.delays, hold=experiment.settings.hold),
-        uneven=[m.UnevenLoss(name(loss.arm), *loss[1:]) for loss in look.losses()],
+        alarm=late_rewards_warning(
+            experiment.delays,
+            hold=experiment.settings.hold,
+            reward_range=experiment.reward_range,
+        ),
+        uneven=[m.UnevenLoss(name(loss.arm), *loss[1:]) for loss in data.losses()],
         seq=experiment.seq,
     )
 
 
-def _seen(look: Look, places: Iterable[int]) -> list[m.ArmView]:
-    tried = look.tried
-    return [_view(look, int(tried.arm[place]), tried.at(place)) for place in places]
+def _seen(data: ViewData, places: Iterable[int]) -> list[m.ArmView]:
+    tried = data.tried
+    return [_view(data, int(tried.arm[place]), tried.at(place)) for place in places]
 
 
-def _view(look: Look, number: int, known: ArmEstimate) -> m.ArmView:
-    recent = look.recent()
+def _view(data: ViewData, number: int, known: ArmEstimate) -> m.ArmView:
+    recent = data.recent()
     return m.ArmView(
         arm=known.arm,
         number=number,
@@ -231,7 +233,7 @@ def _view(look: Look, number: int, known: ArmEstimate) -> m.ArmView:
 
 
 def number_or_none(value: float) -> float | None:
-    """Return a number; None if it is infinite or not a number, for which JSON has nothing."""
+    """Return a number; None if it is infinite or NaN, which JSON cannot express."""
     return value if math.isfinite(value) else None
 
 

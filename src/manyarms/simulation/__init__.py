@@ -1,4 +1,4 @@
-"""Simulation: sweeps, how they are played, and their results.
+"""Simulate policies: sweeps, runs and results.
 
 >>> import manyarms as ma
 >>> cells = [

@@ -1,9 +1,9 @@
 """The file of a chunk: a Parquet file with the hash of its sweep and a checksum.
 
-It has a row for each replication: the parameters, policy, replication, regret (at the end),
-best_pulls, distinct_arms, recommended, recommended_mean (the true mean of the recommended arm),
-checkpoints and regret_at_checkpoints (lists). The parameters are those in which cells and policies
-differ. A file is the same bytes whenever the same versions write it on processors of one kind.
+It has a row for each replication. The columns are the parameters (`Sweep.columns`), policy,
+replication, regret (at the horizon), best_pulls, distinct_arms, recommended, recommended_mean (the
+true mean of the recommended arm), checkpoints and regret_at_checkpoints (lists). The same versions
+write the same bytes on processors of one kind.
 """
 
 from __future__ import annotations
@@ -45,15 +45,16 @@ class Stored(NamedTuple):
 class ChunkFiles:
     """The files of a sweep's finished chunks.
 
-    A file says which sweep, chunk and code it belongs to, and has a checksum of its numbers.
+    A file contains the hash of its sweep, the digest of its code, and a checksum of its name and
+    its table.
     """
 
     def __init__(self, folder: Path, sweep: Sweep) -> None:
         self._folder, self._sweep = folder, sweep
-        self._codes: dict[tuple[str, frozenset[type]], str] = {}  # by policy and laws
+        self._codes: dict[tuple[str, frozenset[type]], str] = {}  # by policy and distributions
 
     def save(self, chunk: Chunk, played: Played) -> None:
-        """Write the file of a chunk, as a whole or not at all."""
+        """Write the file of a chunk atomically."""
         arrow, rows = need_pyarrow(), played.rows
         kinds = {"int64": arrow.int64(), "double": arrow.float64(), "string": arrow.string()}
         keys = self._sweep.row(chunk.cell, chunk.player) | {"policy": chunk.player.label}
@@ -96,7 +97,7 @@ class ChunkFiles:
         return self._stored(chunk) is not None
 
     def has_same_code(self, chunk: Chunk) -> bool:
-        """Return whether the chunk's file exists, and the policy's code has not changed."""
+        """Return whether `has` is true and the code that plays the chunk has not changed."""
         stored = self._stored(chunk)
         return stored is not None and stored.code == self._code(chunk)
 
@@ -130,10 +131,10 @@ def _checksum(name: str, table: Any) -> str:
 
 
 def read_chunk(path: Path) -> Stored:
-    """Read the file of a chunk, or raise one of many errors if it is damaged."""
+    """Read the file of a chunk, or raise one of `MALFORMED` if it is damaged."""
     parquet, how = need_pyarrow().parquet, {"pre_buffer": False, "page_checksum_verification": True}
     with path.open("rb") as handle, parquet.ParquetFile(handle, **how) as file:
-        # no threads: one that still runs when Python exits aborts the process
+        # no threads, because one that still runs when Python exits aborts the process
         table, about = file.read(use_threads=False), file.metadata.metadata
     columns = {name: table.column(name).combine_chunks() for name in table.column_names}
     regret = columns["regret_at_checkpoints"].flatten().to_numpy()
@@ -143,8 +144,8 @@ def read_chunk(path: Path) -> Stored:
     for name in _COUNTS:
         rows[name] = columns[name].to_numpy()
     if not all((np.abs(rows[name]) < _LARGEST).all() for name in ("regret", "recommended_mean")):
-        raise ValueError("it has regrets or means that are no finite numbers")
+        raise ValueError("it has regrets or means that are not finite, or too large")
     sweep, code, checksum = (about[name.encode()].decode() for name in (_SWEEP, _CODE, _SUM))
     if checksum != _checksum(path.name, table):
-        raise ValueError("it has another checksum than when it was written")
+        raise ValueError("its checksum is wrong")
     return Stored(sweep, code, times, rows)

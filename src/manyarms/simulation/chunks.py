@@ -1,4 +1,4 @@
-"""Chunks: the parts into which a sweep is split."""
+"""Split a sweep into chunks."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from manyarms.simulation.players import Player
 from manyarms.simulation.runner import blocks
 from manyarms.simulation.sweep import Cell, Sweep, new_state
 
-# A killed process loses its current chunks, each less than half a minute if a pull takes less than
-# 6 µs (in plain Python 300 µs), unless a single replication takes longer.
+# A killed process loses its current chunks. Each takes less than half a minute if a pull takes less
+# than 6 µs (in plain Python 300 µs), unless a single replication takes longer.
 CHUNK_PULLS, PLAIN_PULLS = 5_000_000, 100_000
 _CHUNK_ROWS = 1 << 20
-_MOST_CHUNKS = 100_000  # approximate; files in one folder
+_MOST_CHUNKS = 100_000  # approximate limit of the files in one folder
 
 
 class Chunk(NamedTuple):
@@ -36,20 +36,20 @@ class Chunk(NamedTuple):
 
     @property
     def pulls(self) -> int:
-        """The number of pulls."""
+        """The number of pulls of its replications."""
         return self.cell.horizon * self.replications
 
     @property
     def file_name(self) -> str:
-        """Where the chunk is stored."""
+        """The name of the chunk's file."""
         return f"{self.cell_number:06d}-{self.player_number:04d}-{self.first:010d}.parquet"
 
 
 def plan(sweep: Sweep, *, parts: int = 1) -> Iterator[Chunk]:
     """Yield the chunks in the order of the tables, at least `parts` for each player if possible.
 
-    By default they follow from the sweep alone, so that a resumed run finds those of the one
-    before, whatever the number of workers.
+    By default they depend on the sweep alone, so a resumed run finds the chunks of the stopped one
+    for any number of workers.
 
     >>> import manyarms as ma
     >>> from manyarms.simulation import Sweep, cell
@@ -70,7 +70,7 @@ def plan(sweep: Sweep, *, parts: int = 1) -> Iterator[Chunk]:
 
 
 def digest_of_code(chunk: Chunk) -> str:
-    """Return a digest of the code that plays a chunk, ours and the user's."""
+    """Return a digest of the code that plays a chunk: of this package and of the user."""
     policy = chunk.player.policy
     state = new_state(policy, chunk.cell.instance, chunk.cell.horizon, BOUNDED)
     bodies = bodies_of(*classes_in(state), *chunk.cell.law_classes)
@@ -78,7 +78,7 @@ def digest_of_code(chunk: Chunk) -> str:
 
 
 def _makers(policy: Policy) -> Iterator[Any]:
-    """Yield the functions that make the states of a policy, and of the policies within."""
+    """Yield the functions that make the states of a policy and of the policies inside it."""
     yield inspect.unwrap(type(policy).new_state)
     if isinstance(policy, PlainPolicy):
         yield from filter(inspect.isfunction, vars(policy.make).values())

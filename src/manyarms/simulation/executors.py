@@ -18,11 +18,11 @@ from manyarms.simulation.progress import ProgressCallback
 from manyarms.simulation.runner import CpuRunner, Played
 from manyarms.simulation.sweep import Engine
 
-_CHUNKS_PER_WORKER = 3  # one is played and two are queued, so that workers never wait for a chunk
+_CHUNKS_PER_WORKER = 3  # one running and two queued, so that workers never wait for a chunk
 
 
 class Meter:
-    """Counts pulls, which may be reported from any thread, and shows how far a run is."""
+    """Counts the pulls that any thread adds, and reports progress."""
 
     def __init__(self, total: int, report: ProgressCallback) -> None:
         self._total, self._report = total, report
@@ -30,34 +30,34 @@ class Meter:
         self._played: queue.SimpleQueue[int] = queue.SimpleQueue()
 
     def add(self, pulls: int) -> None:
-        """Count pulls, in any thread."""
+        """Add pulls; may be called in any thread."""
         self._played.put(pulls)
 
     def show(self, note: str = "") -> None:
-        """Show how far the run is; in the main thread."""
+        """Report progress; called in the main thread."""
         while not self._played.empty():
             self._done += self._played.get()
         self._report(self._done, self._total, note)
 
 
 class ChunkPlayer(Protocol):
-    """Plays chunks, several at a time."""
+    """Plays several chunks at a time."""
 
     def capacity(self) -> int:
-        """Return how many chunks to submit before one must be finished."""
+        """Return how many chunks may be pending."""
 
     def compile(self, chunk: Chunk) -> None:
-        """Compile what the chunk needs, in the main thread; say so if it takes long."""
+        """Compile what the chunk needs, and report it; called in the main thread."""
 
     def submit(self, chunk: Chunk) -> Future[Played]:
-        """Begin a chunk."""
+        """Queue a chunk."""
 
     def result(self, future: Future[Played], chunk: Chunk) -> Played:
-        """Return what a finished chunk measured, or raise."""
+        """Return the measurements of a finished chunk, or raise its error."""
         return future.result()
 
     def close(self) -> None:
-        """Stop all chunks."""
+        """Stop chunks that are not finished, as far as possible."""
 
 
 def play_chunks(
@@ -79,8 +79,8 @@ def play_chunks(
 
     try:
         for chunk in chunks:
-            # Compiled code depends on the types of state, law and delay. A cell and a player fix
-            # all of them, and asking for code that exists costs next to nothing.
+            # Compiled code depends on the types of state, distribution and delay. The cell and the
+            # player determine them. If the code exists, this call costs almost nothing.
             pair = chunk.cell_number, chunk.player_number
             if pair not in compiled:
                 compiled.add(pair)
@@ -92,7 +92,7 @@ def play_chunks(
         while pending:
             collect()
     finally:
-        # after Ctrl-C or an error no chunk begins, and running ones stop soon
+        # after Ctrl-C or an error, no more chunks begin and running ones stop soon
         player.close()
 
 
@@ -116,7 +116,7 @@ def chunk_player(
 
 
 def check_engine(engine: Any, executor: Any, workers: int | None) -> None:
-    """Refuse engines and executors that cannot play, and options that exclude each other."""
+    """Raise if the engine or executor cannot be used, or if options exclude each other."""
     check_choice("engine", engine, get_args(Engine))
     processors(workers)
     if executor is not None and not isinstance(executor, Executor):
@@ -133,7 +133,7 @@ def check_engine(engine: Any, executor: Any, workers: int | None) -> None:
 
 
 def processors(workers: int | None) -> int:
-    """Return how many threads or processes to use (default: all processors)."""
+    """Return the number of threads or processes to use (default: the number of processors)."""
     if workers is not None:
         return check_int("workers", workers, at_least=1)
     if hasattr(os, "sched_getaffinity"):  # only those that this process may use
@@ -153,7 +153,7 @@ class Threads(ChunkPlayer):
     def __init__(self, workers: int, seed: int, meter: Meter, *, record_arms: bool = False) -> None:
         self._workers, self._seed, self._meter = workers, seed, meter
         self._record_arms = record_arms
-        self._runners: dict[tuple[int, int], CpuRunner] = {}  # the latest, by cell and player
+        self._runners: dict[tuple[int, int], CpuRunner] = {}  # only the latest, by cell and player
         self._stop = threading.Event()
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="manyarms")
 
@@ -174,22 +174,22 @@ class Threads(ChunkPlayer):
         self._pool.shutdown(wait=True, cancel_futures=True)
 
     def _runner(self, chunk: Chunk) -> CpuRunner:
-        """Return the runner of a chunk's player; the memory of earlier players is freed."""
-        place = (chunk.cell_number, chunk.player_number)
-        if place not in self._runners:
+        """Return the runner of a chunk's player, and drop earlier ones to free their memory."""
+        pair = chunk.cell_number, chunk.player_number
+        if pair not in self._runners:
             runner = CpuRunner(
                 chunk.cell, chunk.player, seed=self._seed, record_arms=self._record_arms
             )
-            self._runners = {place: runner}
-        return self._runners[place]
+            self._runners = {pair: runner}
+        return self._runners[pair]
 
 
 def play_alone(chunk: Chunk, seed: int, wanted: str, record_arms: bool) -> Played:
-    """Play a chunk in any process, unless its code is not the `wanted` one."""
+    """Play a chunk in any process, or raise if its code does not have the digest `wanted`."""
     if (code := digest_of_code(chunk)) != wanted:
         raise ExecutorError(
-            f"All workers must have the same code as the process that started the run, or results "
-            f"would differ. For {chunk.player.label} its digest is {wanted}, got {code} from a "
+            f"Workers must have the same code as the process that started the run, so that results "
+            f"do not differ. For {chunk.player.label} its digest is {wanted}, got {code} from a "
             f"worker with manyarms {sys.modules['manyarms'].__version__}. Install the same "
             f"versions there."
         )
@@ -199,7 +199,7 @@ def play_alone(chunk: Chunk, seed: int, wanted: str, record_arms: bool) -> Playe
 
 
 class Pool(ChunkPlayer):
-    """Plays chunks with any executor of `concurrent.futures`, which its owner shuts down."""
+    """Plays chunks with an executor of `concurrent.futures`, and does not shut it down."""
 
     def __init__(
         self, executor: Executor, workers: int, seed: int, meter: Meter, *, record_arms: bool
@@ -212,12 +212,12 @@ class Pool(ChunkPlayer):
         return _CHUNKS_PER_WORKER * self._workers
 
     def compile(self, chunk: Chunk) -> None:
-        """Compile here: other processes on this machine find the code in the common cache."""
+        """Compile in this process; others on this machine load the code from the cache."""
         runner = CpuRunner(chunk.cell, chunk.player, seed=self._seed)
         _compile(runner, chunk.player.label, self._meter)
 
     def submit(self, chunk: Chunk) -> Future[Played]:
-        """Send a chunk, without the other players of its cell."""
+        """Submit a chunk, without the other players of its cell."""
         alone = chunk._replace(cell=replace(chunk.cell, players=()))
         future = self._executor.submit(
             play_alone, alone, self._seed, digest_of_code(chunk), self._record_arms
@@ -232,6 +232,6 @@ class Pool(ChunkPlayer):
         return played
 
     def close(self) -> None:
-        """Cancel the chunks that have not begun."""
+        """Cancel the chunks that have not started."""
         for future in self._submitted:
             future.cancel()

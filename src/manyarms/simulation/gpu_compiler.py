@@ -1,10 +1,10 @@
 """Compile the simulator's loop for a GPU, from the same functions as for the CPU.
 
-A *lane* is one thread of the GPU that plays one replication. All lanes have states of one shape,
-that of a template: an array of the template becomes an array with a row for each lane. Arrays of
-length one (a clock, a stream) are copied into the thread while it runs, mostly into registers.
+A *lane* is one thread of the GPU that plays one replication. The states of all lanes have the shape
+of a template: an array of the template becomes an array with a row for each lane. Arrays of length
+one (a clock, a stream) are copied into the thread while it runs, mostly into registers.
 
-Only this module imports numba.cuda, which the package `numba-cuda` brings. With the environment
+Only this module imports numba.cuda, which the package `numba-cuda` provides. With the environment
 variable NUMBA_ENABLE_CUDASIM=1 that package runs everything in CPython, without a GPU.
 """
 
@@ -31,20 +31,20 @@ from manyarms.core.memory import is_shared
 from manyarms.errors import DeviceError, MissingExtraError
 
 _BLOCK = 32  # threads: a warp, so that as many fit as registers allow
-_REGISTERS = 168  # of a thread: so that 12 warps share a processor
-_compiling = threading.Lock()  # one thread compiles at a time, and the simulator runs one kernel
+_REGISTERS = 168  # per thread, so that 12 warps fit on a multiprocessor
+_compiling = threading.Lock()  # one thread compiles at a time; CUDASIM runs one kernel at a time
 _COMPILERS = ("numba-cuda", "nvidia-nvvm", "cuda-bindings")
 # Private names of numba-cuda without which a GPU cannot be used: see docs/design.md.
 _NEEDED = ("cuda.cudadrv.nvvm", "compile_ir"), ("cuda.cudadrv.driver", "device_memset")
 
 
 def need_gpu() -> None:
-    """Raise unless there is a GPU that can be used; say what is missing."""
+    """Raise an error that says what is missing, unless a GPU can be used."""
     if importlib.util.find_spec("numba_cuda") is None:
         raise MissingExtraError("numba-cuda", "to play on a GPU", "cuda")
     if not jit_enabled():
         raise DeviceError(
-            "NUMBA_DISABLE_JIT is set, and a GPU needs the compiler. Unset it, or "
+            "NUMBA_DISABLE_JIT is set, but a GPU needs the compiler. Unset it, or "
             'use engine="threads".'
         )
     if is_simulated():
@@ -65,7 +65,7 @@ def need_gpu() -> None:
 
 
 def numba_module(name: str) -> Any:
-    """Return a module of Numba's; those of numba-cuda have no types, and may be missing."""
+    """Return a module of Numba; those of numba-cuda have no types and may be missing."""
     import numba
 
     return importlib.import_module(f"{numba.__name__}.{name}")
@@ -78,16 +78,16 @@ def cuda() -> Any:
 
 
 def is_simulated() -> bool:
-    """Whether numba-cuda's simulator takes the place of a GPU."""
+    """Whether numba-cuda's simulator is used instead of a GPU."""
     return bool(numba_module("core.config").ENABLE_CUDASIM)
 
 
 def launch(
     kernel: Any, lanes: int, width: int, stream: Any, arguments: tuple[Any, ...], *, new: bool
 ) -> None:
-    """Start a kernel; one thread in `width` has a lane, so that fewer wait for each other.
+    """Start a kernel; one thread in `width` has a lane, so that fewer lanes wait for each other.
 
-    If it is `new`, it may have to be compiled, which one thread does at a time.
+    If it is `new`, it may have to be compiled. Only one thread compiles at a time.
     """
     blocks = -(-lanes * width // _BLOCK)
     with exact() if new or is_simulated() else contextlib.nullcontext():
@@ -96,11 +96,11 @@ def launch(
 
 @contextlib.contextmanager
 def exact() -> Iterator[None]:
-    """Compile so that results are bit-equal to the CPU's, and without negative indices.
+    """Compile so that results are bit-identical to the CPU's, and without negative indices.
 
     The compiler would contract a * b + c into one operation that is rounded once, and `cuda.jit`
-    has no option against it. Support of negative indices takes a fifth of all instructions; kernels
-    use none, because dicts have none.
+    has no option to prevent it. Support for negative indices takes a fifth of all instructions.
+    Kernels use none, because the dicts that replace arrays in CPython have none.
     """
     with _compiling, contextlib.ExitStack() as patches:
         if not is_simulated():
@@ -141,11 +141,11 @@ def lane_kernel(
     step
         A function that a decorator of `core.jit` has collected.
     own, common
-        By name: templates of what each lane has for itself, and what all lanes share. A template
+        By name: templates of what each lane has for itself, and of what all lanes share. A template
         may be a NamedTuple of arrays, or None for what needs no template.
     compiled_in
-        Given the path of a number in a template, such as "state.arms.n", and the number: whether it
-        is compiled in. Then the kernel serves only templates with this number.
+        A function of the path of a number in a template, such as "state.arms.n", and the number. It
+        returns whether the number is compiled in; then the kernel is only for templates with it.
     """
     text, names = _source(own, common, compiled_in)
     return _kernel(text, step, tuple(sorted(names.items(), key=str)))
@@ -170,12 +170,12 @@ def _kernel(text: str, step: Any, names: tuple[tuple[str, Any], ...]) -> Any:
     path = (folder or Path()) / "kernel.py"
     if folder is not None:
         try:
-            replace_file(path, text.encode())  # Numba caches functions that have a file
+            replace_file(path, text.encode())  # Numba caches only functions that have a file
         except OSError as error:
             warn_uncached(error)
             folder = None
     exec(compile(text, str(path), "exec"), known)
-    # An optimizing linker would contract operations, too.
+    # An optimizing linker would also contract operations.
     options = {"lto": False, "max_registers": _REGISTERS}
     return cached_in(folder, cuda().jit, known["kernel"], **options)
 
@@ -183,7 +183,7 @@ def _kernel(text: str, step: Any, names: tuple[tuple[str, Any], ...]) -> Any:
 def _source(
     own: dict[str, Any], common: dict[str, Any], compiled_in: Callable[[str, Any], bool]
 ) -> tuple[str, dict[str, Any]]:
-    """Write the kernel, and return it with the classes and types that it names."""
+    """Return the source of the kernel, and the classes and types that it names."""
     names: dict[str, Any] = {}
     opened: list[str] = []
     closed: list[str] = []
@@ -221,7 +221,7 @@ def _source(
 
 
 def _for_gpu(body: Any) -> Any:
-    """Return the body for a GPU. There `math.floor` and `math.ceil` return floats without this."""
+    """Return the body for a GPU, where `math.floor` and `math.ceil` would return floats."""
     if body is None:
         return None
     body = getattr(body, "on_gpu", body)
@@ -255,7 +255,7 @@ def _gpu_math() -> Any:
 
 
 class Row:
-    """A lane's row of an array for the simulator, which reads Python numbers."""
+    """A lane's row of an array in numba-cuda's simulator; its elements are Python numbers."""
 
     def __init__(self, values: NDArray[Any]) -> None:
         self.values = np.asarray(values)

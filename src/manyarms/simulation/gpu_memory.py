@@ -1,4 +1,4 @@
-"""The memory of a GPU: arrays of all lanes of a batch, and how many lanes are played."""
+"""The memory of a GPU: the arrays of a batch of lanes, and the number of lanes being played."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 from manyarms.core.memory import is_shared
 from manyarms.simulation.gpu_compiler import Row, cuda, is_simulated, numba_module
 
-_WIDEST = 8  # threads that are started for one lane; more gain nothing
+_WIDEST = 8  # threads that are started for one lane; more are not faster
 _ALIGNED = 256  # bytes
-_NAP = 0.0003  # seconds
+_POLL_SECONDS = 0.0003
 
 
 class Load:
-    """How many lanes are played at the moment, in all batches."""
+    """Counts the lanes being played in all batches."""
 
     def __init__(self, threads: int) -> None:
         self.threads = threads
@@ -27,14 +27,14 @@ class Load:
         self._lock = threading.Lock()
 
     def add(self, lanes: int) -> None:
-        """Add lanes that begin; a negative number stands for lanes that end."""
+        """Add lanes that start; a negative number removes lanes that have ended."""
         with self._lock:
             self._lanes += lanes
 
     def width(self) -> int:
         """Return how many threads to start for each lane, a power of two.
 
-        The others end at once; with fewer lanes in a warp, lanes wait less for each other.
+        All but one of them end at once. With fewer lanes in a warp, lanes wait less for each other.
         """
         width = 1
         while width < _WIDEST and 2 * width * self._lanes <= self.threads:
@@ -42,7 +42,7 @@ class Load:
         return width
 
 
-class Place:
+class StreamMemory:
     """A stream of the GPU, and the memory of its batches, which run one after the other."""
 
     def __init__(self, size: int, load: Load) -> None:
@@ -52,7 +52,7 @@ class Place:
         self._used = 0
 
     def begin(self, size: int) -> None:
-        """Make room for a batch; the one before must be done."""
+        """Allocate memory for a batch; the one before must have ended."""
         self._used = 0
         if not is_simulated() and (self._bytes is None or self._bytes.size < size):
             self._bytes = None  # free it first
@@ -70,7 +70,7 @@ class Place:
         return made[:0].reshape(*shape) if 0 in shape else made.reshape(*shape)
 
     def copy(self, values: NDArray[Any]) -> Any:
-        """Return an array with these values."""
+        """Return an array with these values, on the GPU."""
         if is_simulated():
             return Row(values)
         made = self.zeros(values.shape, values.dtype)
@@ -78,13 +78,13 @@ class Place:
         return made
 
     def shared(self, part: Any) -> Any:
-        """Return what all lanes share: arrays are copied, numbers are not."""
+        """Return what all lanes share, with its arrays copied to the GPU."""
         if hasattr(part, "_fields"):
             return type(part)(*map(self.shared, part))
         return self.copy(part) if isinstance(part, np.ndarray) else part
 
     def lanes(self, template: Any, count: int, shared: Any) -> Any:
-        """Return the state of `count` lanes, each a copy of the template, with one shared table."""
+        """Return the states of `count` lanes: copies of the template, with one shared table."""
         if hasattr(template, "_fields"):
             return type(template)(*(self.lanes(part, count, shared) for part in template))
         if not isinstance(template, np.ndarray):
@@ -111,13 +111,13 @@ class Place:
             done += more
 
     def read(self, array: Any) -> Any:
-        """Return a copy of an array, once all work in the stream is done."""
+        """Return a copy of an array after all work in the stream is done."""
         if is_simulated():
             return np.array(getattr(array, "values", array))
         done = cuda().event(timing=False)
         done.record(self.stream)
-        while not done.query():  # waiting within the driver would block other threads, too
-            time.sleep(_NAP)
+        while not done.query():  # waiting in the driver would also block other threads
+            time.sleep(_POLL_SECONDS)
         found = array.copy_to_host(stream=self.stream)
         self.stream.synchronize()
         return np.asarray(found)

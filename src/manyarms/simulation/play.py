@@ -25,11 +25,11 @@ class Stretch(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """What is measured, by replication.
+    """The measurements, by replication.
 
     `regret` has a column for each of `times`, whose last one is the horizon, and one more, which
     carries the regret between the pieces of a replication. `arms` has a column for each pull whose
-    arm is wanted.
+    arm is recorded.
     """
 
     times: Ints
@@ -50,7 +50,7 @@ class InTurn(NamedTuple):
 class Late(NamedTuple):
     """The pending pulls: pull t is kept at place t modulo `size` until its reward is told.
 
-    A reward is told `delay` pulls later, or, where `batch` is above 1, when its batch is complete.
+    A reward is told `delay` pulls later, or, if `batch` is above 1, when its batch is complete.
     """
 
     pending: Records[PendingRecord]
@@ -61,24 +61,24 @@ class Late(NamedTuple):
 
 
 def late(memory: Memory, *, delay: int, batch: int, pulls: int) -> Late:
-    """Make room for as many pending pulls as there will be; `delay` is 0 or `batch` is 1."""
+    """Allocate memory for the pending pulls; `delay` is 0 or `batch` is 1."""
     size = min(max(delay + 1, batch), pulls)
     return Late(memory.records(size, PendingRecord), memory.floats(size), size, delay, batch)
 
 
 @generic
 def next_pull(rewards: Any, state: Any, time: int) -> tuple[int, int]:  # type: ignore[empty-body]
-    """Tell what is due before pull `time` (from 0), then ask: return its place and its arm."""
+    """Tell the rewards due before pull `time` (from 0), then ask; return its place and arm."""
 
 
 @generic
 def receive(rewards: Any, state: Any, place: int, reward: float) -> None:
-    """Take the reward of the pull at `place`: tell it now, or keep it until it is due."""
+    """Tell the reward of the pull at `place` now, or keep it until it is due."""
 
 
 @generic
 def tell_rest(rewards: Any, state: Any, time: int) -> None:
-    """Tell the rewards that are still pending after `time` pulls, which were the last."""
+    """Tell the rewards that are still pending after all `time` pulls."""
 
 
 @next_pull.register(InTurn)
@@ -131,8 +131,8 @@ def play(
 ) -> None:
     """Play a stretch of pulls.
 
-    A replication may be played in pieces: then it is alone in the stretch, and the state, the tape,
-    the pending pulls and what was measured are kept between the pieces.
+    A replication may be played in pieces. Then it is alone in the stretch, and the caller keeps the
+    state, the tape, the pending pulls and the measurements between the pieces.
     """
     times, regret, best_pulls = measured.times, measured.regret, measured.best_pulls
     last = len(times) - 1

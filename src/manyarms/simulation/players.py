@@ -34,17 +34,17 @@ class Player:
 
 
 def players_of(policies: Any, replications: int) -> tuple[Player, ...]:
-    """Return a player for each policy, or raise; players are taken as they are."""
+    """Return a player for each policy, or raise. Players are not changed."""
     if isinstance(policies, str | Policy | Player) or not isinstance(policies, Iterable):
         policies = [policies]  # one policy or class; anything else is refused below
     chosen = [plain_policy(one) if is_plain(one) else one for one in policies]
     if not chosen:
-        raise ParameterError("`policies` must hold at least one policy, got none.")
+        raise ParameterError("`policies` must contain at least one policy, got none.")
     for policy in chosen:
         if not isinstance(policy, Policy | Player):
             raise ParameterError(
-                f"`policies` must hold policies such as MOSSPlusPlus(), got {policy!r}."
-                f"{_way_out(policy)}"
+                f"`policies` must contain policies such as MOSSPlusPlus(), got {policy!r}."
+                f"{_hint(policy)}"
             )
     unnamed = [policy for policy in chosen if isinstance(policy, Policy)]
     labels = iter(_labels(unnamed))
@@ -56,12 +56,12 @@ def players_of(policies: Any, replications: int) -> tuple[Player, ...]:
     )
     for label, count in Counter(player.label for player in players).items():
         if count > 1:
-            raise ParameterError(f"`policies` must differ, got {label} twice. Leave one out.")
+            raise ParameterError(f"`policies` must differ, got {label} twice. Remove one of them.")
     return players
 
 
 def _labels(policies: Sequence[Policy]) -> list[str]:
-    """Return labels without what policies know, unless that makes two of them equal."""
+    """Return labels without known parameters (see `Policy.text`), unless two would be equal."""
     short = [policy.text(known=False) for policy in policies]
     count = Counter(short)
     return [
@@ -70,7 +70,7 @@ def _labels(policies: Sequence[Policy]) -> list[str]:
     ]
 
 
-def _way_out(wrong: Any) -> str:
+def _hint(wrong: Any) -> str:
     """Return a hint for something that is not a policy."""
     if isinstance(wrong, str):
         return f" For a name use policy({wrong!r})."
@@ -91,7 +91,7 @@ def _way_out(wrong: Any) -> str:
 
 
 def _changed(policy: Policy) -> dict[str, Scalar | None]:
-    """Return the parameters that are not the default ones, if they are numbers or strings."""
+    """Return the parameters that differ from their defaults, if they are numbers or strings."""
     return {
         one.name: value
         for one in fields(policy)
@@ -101,7 +101,9 @@ def _changed(policy: Policy) -> dict[str, Scalar | None]:
 
 
 def label_of(policy: str | Policy, labels: Sequence[str]) -> str:
-    """Return the label of a policy, or raise; a name without parameters will do if only one has it.
+    """Return the label of a policy, or raise.
+
+    A name without parameters is accepted if only one policy has it.
 
     >>> labels = ["moss++(beta=0.6)", "moss", "ucb(sigma=1)", "ucb(sigma=2)"]
     >>> label_of("moss++", labels), label_of("ucb(sigma=2)", labels)

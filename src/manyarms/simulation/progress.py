@@ -1,6 +1,6 @@
-"""A line on stderr that shows how far a simulation is.
+"""A progress line on stderr.
 
-Written by hand because the simulator depends on NumPy and Numba only.
+It is written by hand because the simulator depends on NumPy and Numba only.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from typing import Protocol, TextIO
 from manyarms.core.checks import refusal
 
 _WIDTH = 24
-_PATIENCE = 1.0  # seconds before anything is shown
+_QUIET_SECONDS = 1.0  # before the line is shown
 
 
 class ProgressCallback(Protocol):
-    """A callable to which a simulation reports its progress."""
+    """A callable that a simulation calls to report progress."""
 
     def __call__(self, done: int, total: int, note: str) -> None:
-        """Show that `done` of `total` pulls are made."""
+        """Report that `done` of `total` pulls are made."""
 
 
 class _Line:
@@ -32,8 +32,8 @@ class _Line:
     def __call__(self, done: int, total: int, note: str) -> None:
         now = time.monotonic()
         if self._started is None and done > 0:
-            self._started = (now, done)  # compilation is not part of the rate
-        if now - self._begun < _PATIENCE and not self._shown:
+            self._started = (now, done)  # so that compilation does not count in the rate
+        if now - self._begun < _QUIET_SECONDS and not self._shown:
             return
         self._shown = True
         bar = "#" * int(_WIDTH * done / total)

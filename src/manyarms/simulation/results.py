@@ -1,4 +1,4 @@
-"""The result of a simulation: regrets by policy, replication and time."""
+"""The result of a simulation: regret by policy, replication and time."""
 
 from __future__ import annotations
 
@@ -25,37 +25,37 @@ _LARGEST_COUNT = (1 << 63) - 1
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Result(Tabular):
-    """Everything that was measured in one cell.
+    """Measurements of one simulation, or of one cell of a sweep.
 
     Attributes
     ----------
     policies
-        The policies' labels. Methods take a label, a policy, or its name without parameters if only
-        one policy has it.
+        The policies' labels. Methods take a label, a policy, or a name without parameters if only
+        one policy has this name.
     specifications
         The policies with all their parameters.
     instance, n_arms, best_mean
-        The instance.
+        The instance's label, its number of arms, and its best mean.
     horizon, seed, first_replication, times
         The number of pulls, the seed, the number of the first replication, and the checkpoints.
     rows
         By policy: a record for each replication, with `regret` by checkpoint, `best_pulls`,
         `distinct_arms`, `recommended` and `recommended_mean`.
     arms
-        By (policy, replication, time): the arms pulled if `record_arms` was given, else None.
+        The arms pulled, by (policy, replication, time), if `record_arms` was given, else None.
     seconds
-        By policy: computing time, over all workers.
+        By policy: the computing time over all workers.
     parameters, policy_parameters
         The parameters of the cell in its sweep; by policy, the parameters shown in tables.
     n_best, is_stand_in
-        The number of best arms, or None where means are drawn; whether synthetic data
-        replace a missing file.
+        The number of best arms (None if means are drawn); whether synthetic data replace a missing
+        file.
     largest_gap
         The largest possible regret of a pull: the best mean minus the lowest one.
     good_mean
-        The least mean of a best arm.
+        The threshold of a best arm: its mean is at least this.
     objective
-        The loss that summaries compare: "earn", regret, or "find", simple regret.
+        The loss that summaries compare: "earn" (regret) or "find" (simple regret).
     """
 
     policies: tuple[str, ...]
@@ -106,7 +106,7 @@ class Result(Tabular):
 
     @property
     def recommended(self) -> NDArray[np.int64]:
-        """By (policy, replication), the arm that is recommended after all rewards were told."""
+        """The arm recommended after all rewards have been told, by (policy, replication)."""
         return self._stacked("recommended")
 
     @property
@@ -120,13 +120,13 @@ class Result(Tabular):
         return np.asarray(self.best_mean - self.recommended_mean)
 
     def by(self, objective: Objective) -> Result:
-        """Return the same result, with summaries of regret or simple regret.
+        """Return the same result with another objective.
 
         Parameters
         ----------
         objective
-            "earn", for regret, or "find", for simple regret at the horizon. It changes what
-            `summary`, `interval`, `difference` and `ratio` are about. `regret` stays regret.
+            The loss that `summary`, `interval`, `difference` and `ratio` compare: "earn" (regret)
+            or "find" (simple regret at the horizon). `regret` does not change.
 
         Examples
         --------
@@ -139,19 +139,19 @@ class Result(Tabular):
         return replace(self, objective=check_objective(objective))
 
     def of(self, policy: str | Policy) -> NDArray[np.float64]:
-        """Return the regrets of one policy, by (replication, checkpoint)."""
+        """Return the regret of one policy, by (replication, checkpoint)."""
         return np.asarray(self.rows_of(policy)["regret"])
 
     def rows_of(self, policy: str | Policy) -> NDArray[Any]:
-        """Return what was measured of one policy, a record for each replication."""
+        """Return the measurements of one policy, a record for each replication."""
         return self.rows[self.policies.index(label_of(policy, self.policies))]
 
     def best_share(self, policy: str | Policy) -> NDArray[np.float64]:
-        """Return by replication the share of the pulls that were of best arms."""
+        """Return the share of pulls to best arms, by replication."""
         return np.asarray(self.rows_of(policy)["best_pulls"] / self.horizon)
 
     def first(self, replications: int) -> Result:
-        """Return the result of the first replications alone."""
+        """Return the result of the first `replications` replications only."""
         wanted = slice(check_int("replications", replications, at_least=1))
         return replace(
             self,
@@ -161,13 +161,13 @@ class Result(Tabular):
 
     @property
     def largest_regret(self) -> NDArray[np.float64]:
-        """By checkpoint, the largest possible regret of a run."""
+        """The largest possible regret of a run, by checkpoint."""
         return np.asarray(self.largest_gap * self.times)
 
     def interval(
         self, policy: str | Policy, *, time: int | None = None, confidence: float = 0.95
     ) -> Interval:
-        """Return the mean regret of a policy with Gaffke's interval; see `summary`.
+        """Return the mean loss of a policy with Gaffke's interval; see `summary`.
 
         Parameters
         ----------
@@ -199,7 +199,7 @@ class Result(Tabular):
     ) -> Interval:
         """Return the mean loss of `first` minus that of `second`, with Gaffke's interval.
 
-        Over the replications that both have; parameters as for `interval`.
+        It is over the replications that both have. The parameters are as for `interval`.
         """
         a, b, most = self._paired(first, second, time)
         return mean_interval(a - b, bounds=(-most, most), confidence=confidence)
@@ -212,15 +212,15 @@ class Result(Tabular):
         time: int | None = None,
         confidence: float = 0.95,
     ) -> Interval:
-        """Return the mean regret of `over` divided by that of `under`, with an interval.
+        """Return the mean loss of `over` divided by that of `under`, with Gaffke's interval.
 
-        Over the replications that both have; parameters as for `interval`.
+        It is over the replications that both have. The parameters are as for `interval`.
         """
         a, b, most = self._paired(over, under, time)
         return ratio_interval(a, b, at_most=(most, most), confidence=confidence)
 
     def _losses(self, policy: str | Policy, at: int) -> NDArray[np.float64]:
-        """Return regrets at a checkpoint, or simple regrets, by replication."""
+        """Return the losses by replication: regret at a checkpoint, or simple regret."""
         rows = self.rows_of(policy)
         if self.objective == "find":
             return np.asarray(self.best_mean - rows["recommended_mean"])
@@ -231,7 +231,7 @@ class Result(Tabular):
         return float(self.largest_gap if self.objective == "find" else self.largest_regret[at])
 
     def _missed(self, policy: str) -> NDArray[np.bool_]:
-        """Return by replication whether no best arm was pulled, or recommended."""
+        """Return by replication whether no best arm was pulled ("earn") or recommended ("find")."""
         rows = self.rows_of(policy)
         if self.objective == "find":
             return np.asarray(rows["recommended_mean"] < self.good_mean)
@@ -249,8 +249,8 @@ class Result(Tabular):
     def _stacked(self, name: str) -> NDArray[Any]:
         if len({len(rows) for rows in self.rows}) > 1:
             raise ParameterError(
-                f"`{name}` is one array for all policies, and they have different numbers of "
-                f"replications here. For one policy, use rows_of(policy)[{name!r}]."
+                f"`{name}` is one array for all policies, but here they have different numbers of "
+                f"replications. For one policy, use rows_of(policy)[{name!r}]."
             )
         return np.stack([rows[name] for rows in self.rows])
 
@@ -262,21 +262,21 @@ class Result(Tabular):
         interval: IntervalKind | None = None,
         confidence: float = 0.95,
     ) -> Summary:
-        """Summarise the regrets at one checkpoint.
+        """Summarise the losses at one checkpoint.
 
         Parameters
         ----------
         time
             One of `times` (default: the last).
         objective
-            "earn", or "find" for simple regret (default: "earn", unless `by` chose another one).
+            "earn" for regret or "find" for simple regret (default: `objective` of the result).
         interval
             "gaffke" adds a confidence interval to each mean (default: none). A standard error
             reflects only the observed runs. If one run in 400 misses every best arm and costs 100
-            times as much, 78 % of samples of 100 runs contain none, and the usual interval is too
-            low. Gaffke's interval allows for such runs, up to the largest regret that is possible.
-            Its coverage is proved for regrets of two values and conjectured for all others. It is
-            wide if there are few runs.
+            times as much, 78 % of samples of 100 runs contain no such run, and the usual interval
+            is too low. Gaffke's interval allows for such runs, up to the largest possible regret.
+            Its coverage is proved for regret that takes two values, and conjectured otherwise. It
+            is wide if there are few runs.
         confidence
             The nominal confidence (default: 0.95).
 
@@ -321,7 +321,7 @@ class Result(Tabular):
     def to_dataframe(
         self, table: Literal["runs", "regret"] = "runs", *, library: Library | None = None
     ) -> Any:
-        """Return what was measured as a data frame.
+        """Return the measurements as a data frame.
 
         pandas or polars must be installed; the extra `sim` contains neither.
 
@@ -346,7 +346,7 @@ class Result(Tabular):
         return data_frame(self._tidy(over_time=table == "regret"), library)
 
     def _tidy(self, *, over_time: bool) -> dict[str, Any]:
-        """Return a column for each thing measured, with a row for each run, or run and time."""
+        """Return the measurements of all policies as columns; see `tidy_columns`."""
         parts = [
             tidy_columns(rows, self.times, self.first_replication, over_time=over_time)
             for rows in self.rows
@@ -360,19 +360,20 @@ class Result(Tabular):
             return len(self.times) - 1
         time = check_int("time", time, at_least=1)
         known = self.times if self.objective == "earn" else self.times[-1:]
-        places = np.flatnonzero(self.times == time)
+        indices = np.flatnonzero(self.times == time)
         if time not in known:
             nearest = int(known[np.abs(known - time).argmin()])
             raise refusal("time", "a checkpoint", time, f"The nearest one is {nearest}.")
-        return int(places[0])
+        return int(indices[0])
 
 
 def tidy_columns(
     rows: NDArray[Any], times: NDArray[np.int64], first: int, *, over_time: bool
 ) -> dict[str, NDArray[Any]]:
-    """Return the rows of one policy as columns, with a row for each run, or run and time.
+    """Return the rows of one policy as columns, with a row for each run.
 
-    `first` is the number of the first replication.
+    With `over_time` there is a row for each run and checkpoint. `first` is the number of the first
+    replication.
     """
     numbers = first + np.arange(len(rows))
     if over_time:
@@ -386,7 +387,7 @@ def tidy_columns(
 
 
 def cell_facts(cell: Cell) -> dict[str, Any]:
-    """Return the facts about a cell that its results have, as plain data."""
+    """Return the facts about a cell that are stored with its results, as plain data."""
     instance = cell.instance
     return {
         "parameters": dict(cell.parameters),
@@ -414,7 +415,7 @@ def cell_facts(cell: Cell) -> dict[str, Any]:
 
 
 def check_facts(facts: Mapping[str, Any]) -> None:
-    """Raise an error unless it is what `cell_facts` returns."""
+    """Raise an error unless `facts` have the form that `cell_facts` returns."""
     for name, least in (("horizon", 1), ("n_arms", 1), ("delay", 0), ("first_replication", 0)):
         check_int(name, facts[name], at_least=least, at_most=_LARGEST_COUNT)
     if facts["n_best"] is not None:
@@ -433,8 +434,8 @@ def check_facts(facts: Mapping[str, Any]) -> None:
             raise refusal("policy", "a string", player["policy"])
     for own in (facts["parameters"], *(player["parameters"] for player in players.values())):
         for name, value in own.items():
-            a_nan = isinstance(value, float) and math.isnan(value)
-            if a_nan or not isinstance(value, str | int | float | None):
+            is_nan = isinstance(value, float) and math.isnan(value)
+            if is_nan or not isinstance(value, str | int | float | None):
                 raise refusal(name, "a number or a string", value)
 
 

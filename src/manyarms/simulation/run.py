@@ -1,8 +1,7 @@
-"""Play a sweep chunk by chunk into a folder, so that it may be stopped at any time.
+"""Run a sweep and write its results to a folder, chunk by chunk, so that a run can be resumed.
 
-A finished chunk is a Parquet file, which is written as a whole or not at all. What it contains
-follows from the sweep, so a run that was killed and resumed ends in the same bytes as one that was
-not.
+Each finished chunk is a Parquet file, which is written atomically. Its contents are determined by
+the sweep, so a resumed run writes the same bytes as an uninterrupted one.
 """
 
 from __future__ import annotations
@@ -45,18 +44,18 @@ def run(
     engine: Engine = "threads",
     progress: bool | ProgressCallback | None = None,
 ) -> tables.ResultsFolder:
-    """Play a sweep and write its results into a folder, or resume a run that was stopped.
+    """Run a sweep and write its results to a folder, or resume a run that was stopped.
 
-    A run may be stopped by Ctrl-C, a kill or a power cut. The same call resumes it. At most the
-    chunks that were being played are lost (less than half a minute each, or one replication), and
-    the files are the same bytes.
+    After Ctrl-C, a kill or a power failure, the same call resumes the run. Only unfinished chunks
+    are lost (less than half a minute each, or one replication). The files are the same bytes as
+    those of an uninterrupted run.
 
     Parameters
     ----------
     sweep
-        What to play.
+        The sweep to run.
     folder
-        A folder: new, empty, or one of this sweep that was played with the same engine.
+        A new or empty folder, or one with results of this sweep from the same engine.
     executor, workers, engine
         As for `simulate`. The files are the same bytes for any number of workers and any executor
         on processors of one kind.
@@ -66,7 +65,7 @@ def run(
     Returns
     -------
     ResultsFolder
-        What `read_results` reads from the folder.
+        The results, as `read_results` reads them.
 
     Examples
     --------
@@ -85,7 +84,7 @@ def run(
     """
     if not isinstance(sweep, Sweep):
         raise refusal("sweep", "a Sweep(name, cells)", sweep)
-    need_pyarrow()  # checked now, not after hours
+    need_pyarrow()  # fail now, not after hours of computing
     check_engine(engine, executor, workers)
     path = check_path("folder", folder)
     meter = Meter(sweep.pulls, progress_for(progress))
@@ -94,8 +93,8 @@ def run(
             _Run(sweep, path, meter, engine).complete(before, executor, workers)
         except KeyboardInterrupt:
             sys.stderr.write(
-                f"\nmanyarms: stopped. Finished replications are in '{path}'. Run the same again "
-                f"to resume.\n"
+                f"\nmanyarms: stopped. Finished replications are in '{path}'. Run the same sweep "
+                f"again to resume.\n"
             )
             raise
         except FolderError:
@@ -103,25 +102,25 @@ def run(
         except OSError as error:
             raise FolderError(
                 f"Cannot write to '{path}': {error}. Finished replications are kept. "
-                f"{fix_for(error)}, and run the same again."
+                f"{fix_for(error)}, and run the same sweep again."
             ) from error
     return tables.read_results(path)
 
 
 class _Run:
-    """A run in a folder that is locked for it."""
+    """A run in a folder that this process has locked."""
 
     def __init__(self, sweep: Sweep, folder: Path, meter: Meter, engine: Engine) -> None:
         self._sweep, self._engine = sweep, engine
         self._folder, self._meter = folder, meter
         self._files = ChunkFiles(folder, sweep)
         self._chunks = list(plan(sweep))
-        self._seconds, self._pulls = 0.0, 0  # of this session
+        self._seconds, self._pulls = 0.0, 0  # since this start
 
     def complete(
         self, before: dict[str, Any], executor: Executor | None, workers: int | None
     ) -> None:
-        """Play what is missing, unless the run is finished."""
+        """Play the missing chunks, unless the run is finished."""
         if before.get("status") == "finished" and all(map(self._files.has, self._chunks)):
             self._compare_code()
             self._meter.add(self._sweep.pulls)
@@ -131,13 +130,13 @@ class _Run:
                 "started": before.get("started", _now()),
                 "sessions": before.get("sessions", 0) + 1,
             }
-            self._note(provenance)  # first, so that the folder belongs to this sweep
+            self._write(provenance)  # first, so that the folder belongs to this sweep
             self._remove_others()
             self._play(executor, workers)
-            # of all workers; where a run was resumed, an estimate from its last session
+            # over all workers; if the run was resumed, estimated from the chunks played since then
             seconds = self._seconds * self._sweep.pulls / max(1, self._pulls)
             ended = {"status": "finished", "finished": _now(), "seconds": seconds}
-            self._note(provenance | ended)
+            self._write(provenance | ended)
         for part in self._folder.glob(f"*{PART}"):
             part.unlink(missing_ok=True)
         self._meter.show()
@@ -155,13 +154,13 @@ class _Run:
             warnings.warn(text, OldResultsWarning, stacklevel=4)
 
     def _remove_others(self) -> None:
-        """Remove files of chunks that another version cut in another way."""
+        """Remove chunks of another version that split the sweep differently."""
         own = {chunk.file_name for chunk in self._chunks}
         for path in self._folder.glob("??????-????-??????????.parquet"):
             if path.name not in own:
                 path.unlink()
 
-    def _note(self, provenance: dict[str, Any]) -> None:
+    def _write(self, provenance: dict[str, Any]) -> None:
         text = json.dumps(provenance, indent=2) + "\n"
         replace_file(self._folder / tables.PROVENANCE, text.encode())
 
@@ -188,7 +187,7 @@ def _now() -> str:
 
 
 def _provenance(sweep: Sweep) -> dict[str, Any]:
-    """Return what is known about a run when it starts or resumes."""
+    """Return the provenance of a run that starts or resumes."""
     return {
         "format": tables.FORMAT,
         "status": "running",
@@ -200,7 +199,7 @@ def _provenance(sweep: Sweep) -> dict[str, Any]:
         "pulls": sweep.pulls,
         "versions": {
             "python": platform.python_version(),
-            "manyarms": sys.modules["manyarms"].__version__,  # an import would go up
+            "manyarms": sys.modules["manyarms"].__version__,  # importing it would break the layers
             **{name: version_of(name) for name in ("numpy", "numba", "pyarrow")},
         },
         "machine": {
@@ -214,12 +213,12 @@ def _provenance(sweep: Sweep) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def _claimed(folder: Path, wanted: str, engine: Engine) -> Iterator[dict[str, Any]]:
-    """Hold a folder for one process, if it is empty or belongs to the sweep.
+    """Lock a folder that is empty or belongs to the sweep.
 
     Yields
     ------
     dict
-        Its provenance; empty if there is none yet.
+        The provenance of the folder; empty if there is none yet.
     """
     try:
         _owned(folder, wanted, engine)  # before the lock file changes a wrong folder
@@ -227,8 +226,8 @@ def _claimed(folder: Path, wanted: str, engine: Engine) -> Iterator[dict[str, An
         lock = FileLock(folder / _LOCK, remove=True)
     except LockedError as error:
         raise FolderError(
-            f"`folder` must be free, got '{folder}', which process {error.holder or '?'} is "
-            f"using. Wait for it, or choose another folder."
+            f"`folder` must not be in use, got '{folder}', which process {error.holder or '?'} is "
+            f"using. Wait until it ends, or choose another folder."
         ) from error
     except FolderError:
         raise
@@ -243,7 +242,7 @@ def _claimed(folder: Path, wanted: str, engine: Engine) -> Iterator[dict[str, An
 
 
 def _owned(folder: Path, wanted: str, engine: Engine) -> dict[str, Any]:
-    """Return the folder's provenance, or raise if the folder is not for this sweep."""
+    """Return the folder's provenance, or raise if the folder cannot hold this sweep's results."""
     if not folder.exists():
         return {}
     if not folder.is_dir():
@@ -262,20 +261,19 @@ def _owned(folder: Path, wanted: str, engine: Engine) -> dict[str, Any]:
         theirs = None
     if not isinstance(theirs, str):
         raise FolderError(
-            f"`folder` must be an empty folder or one of this sweep, got '{folder}', which "
+            f"`folder` must be empty or contain results of this sweep, got '{folder}', which "
             f"contains other files. Choose another folder."
         )
     if theirs != wanted:
         raise FolderError(
             f"`folder` must be a folder of this sweep (hash {wanted[:12]}), got '{folder}', "
-            f"which belongs to another one ({theirs[:12]}). Choose another folder, or delete that "
-            f"one."
+            f"which belongs to another sweep ({theirs[:12]}). Choose another folder, or delete "
+            f"this one."
         )
     if played != engine:
         raise FolderError(
-            f"`folder` must be a folder that was played with engine={engine!r}, got '{folder}', "
-            f"which was played with {played!r}: a GPU may round a logarithm differently, and one "
-            f"folder has the results of one engine. Choose another folder, or pass "
-            f"engine={played!r}."
+            f"`folder` must have results of engine={engine!r}, got '{folder}', which has results "
+            f"of {played!r}. A GPU may round a logarithm differently, so a folder has results of "
+            f"one engine only. Choose another folder, or pass engine={played!r}."
         )
     return dict(found)

@@ -1,4 +1,4 @@
-"""Run the replications of one policy in one cell, in threads; `gpu.py` runs them on a GPU."""
+"""Run the replications of one policy in one cell on the CPU; `gpu.py` runs them on a GPU."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from manyarms.simulation.play import InTurn, Late, Measured, Stretch, late, play
 from manyarms.simulation.players import Player
 from manyarms.simulation.sweep import Cell, informed_policy, new_state
 
-PIECE, SLOW_PIECE = 1 << 20, 1 << 11  # pulls in some 30 ms: compiled, and in CPython
+PIECE, SLOW_PIECE = 1 << 20, 1 << 11  # pulls in about 30 ms: compiled, and in CPython
 
 
 class Played(NamedTuple):
-    """What was measured: a row for each replication, the arms if recorded, and the time taken."""
+    """Measurements: a row for each replication, the arms if recorded, and the computing time."""
 
     rows: NDArray[Any]
     arms: NDArray[np.int64] | None
@@ -37,7 +37,7 @@ class Stopped(BaseException):
 
 
 class Workspace(NamedTuple):
-    """The memory that one replication needs; the next one may use it again."""
+    """The memory of one replication, which the next one reuses."""
 
     state: Any
     rewards: InTurn | Late
@@ -45,7 +45,7 @@ class Workspace(NamedTuple):
 
 
 def blocks(count: int, size: int) -> Iterator[range]:
-    """Cut a number of replications into blocks of at most `size` (at least one).
+    """Split `count` replications into blocks of at most `size` (or of 1, if `size` is smaller).
 
     >>> list(blocks(5, 2))
     [range(0, 2), range(2, 4), range(4, 5)]
@@ -55,7 +55,7 @@ def blocks(count: int, size: int) -> Iterator[range]:
 
 
 def row_type(times: int) -> np.dtype[Any]:
-    """Return the type of a row: the regret at each time, counts, and what was recommended."""
+    """Return the NumPy type of a row of measurements, with regret at this number of times."""
     counts = [(name, "<i8") for name in ("best_pulls", "distinct_arms", "recommended")]
     return np.dtype([("regret", "<f8", (times,)), *counts, ("recommended_mean", "<f8")])
 
@@ -69,12 +69,12 @@ class Runner:
         self._world = cell.instance.world(cell.horizon)
         self._key: Any = np.array([run_key(seed)], np.uint64)
         self._times: Any = np.array(cell.times, np.int64)
-        self._recorded = cell.horizon if record_arms else 0  # pulls whose arm is kept
+        self._recorded = cell.horizon if record_arms else 0  # pulls whose arm is recorded
         policy = informed_policy(player.policy, cell.instance)
         self._scale = scale_of(policy, cell.instance.rewards.reward_range)
 
     def new_workspace(self, memory: Memory) -> Workspace:
-        """Make room for a replication that meets at most `memory.arms_met` arms."""
+        """Allocate memory for a replication with at most `memory.arms_met` distinct arms."""
         cell, n_arms, pulls = self._cell, self._cell.instance.n_arms, self._cell.horizon
         state = new_state(self._policy, cell.instance, pulls, memory)
         rewards: InTurn | Late = InTurn()
@@ -84,7 +84,7 @@ class Runner:
 
 
 class CpuRunner(Runner):
-    """Runs replications in several threads, and may keep the arm of every pull."""
+    """Runs replications on the CPU. Several threads may call `play` at the same time."""
 
     def __init__(self, cell: Cell, player: Player, *, seed: int, record_arms: bool = False) -> None:
         super().__init__(cell, player, seed=seed, record_arms=record_arms)
@@ -92,7 +92,7 @@ class CpuRunner(Runner):
         self._memory = ARRAYS if self._compiles else BOUNDED
         self._piece = PIECE if self._compiles else SLOW_PIECE
         if not self._compiles:
-            self._key = self._key.tolist()  # CPython is quicker with its own numbers
+            self._key = self._key.tolist()  # CPython is faster with its own numbers
         self._idle: list[Workspace] = [self.new_workspace(self._memory)]
         self._loop: Any = play
         if self._compiles:
@@ -102,11 +102,11 @@ class CpuRunner(Runner):
 
     @property
     def is_compiled(self) -> bool:
-        """Whether playing can begin at once: machine code exists, or none is needed."""
+        """Whether machine code exists or is not needed."""
         return not self._compiles or is_cached(play, *self._classes)
 
     def compile(self) -> None:
-        """Compile the loop, before threads wait for it."""
+        """Compile the loop now, so that threads do not wait for it."""
         if self._compiles:
             compile_now(
                 f"{self.label} on {self._cell.instance.rewards!r} rewards",
@@ -117,7 +117,7 @@ class CpuRunner(Runner):
     def play(
         self, first: int, count: int, stopped: Callable[[], bool], done: Callable[[int], None]
     ) -> Played:
-        """Play replications in blocks, long ones in pieces, and ask `stopped` between them."""
+        """Play replications in blocks, or long ones in pieces; call `stopped` before each."""
         begun = time.perf_counter()
         try:
             workspace = self._idle.pop()
@@ -171,13 +171,13 @@ class CpuRunner(Runner):
 def no_such_arm(label: str, arm: int, n_arms: int) -> ParameterError:
     """Return the error for a policy that chose an arm that does not exist."""
     return ParameterError(
-        f"{label} chose arm {arm}, but there are {n_arms}, numbered from 0. Its `ask` must return "
-        f"(slot, arm), in this order."
+        f"{label} chose arm {arm}, but there are {n_arms} arms, numbered from 0. Its `ask` must "
+        f"return (slot, arm), in this order."
     )
 
 
 def rows_of(measured: Measured) -> NDArray[Any]:
-    """Return what was recorded as one row for each replication."""
+    """Return the measurements as one row for each replication."""
     rows = np.zeros(len(measured.best_pulls), row_type(len(measured.times)))
     rows["regret"] = measured.regret[:, :-1]
     for name in ("best_pulls", "distinct_arms", "recommended", "recommended_mean"):

@@ -1,4 +1,4 @@
-"""Play in memory: policies on one instance, or a whole sweep."""
+"""Simulate in memory: policies on one instance, or a whole sweep."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from manyarms.simulation.sweep import Cell, Engine, Sweep, cell
 from manyarms.simulation.sweep_results import SweepResults
 
 _MOST_NUMBERS = 10**9  # 8 GB
-_PARTS = 4  # chunks of a player, for each thread
+_PARTS = 4  # chunks per player and thread
 
 
 def simulate(
@@ -47,52 +47,52 @@ def simulate(
     record_arms: bool = False,
     progress: bool | ProgressCallback | None = None,
 ) -> Result:
-    """Play every policy on the instance, `replications` times.
+    """Simulate each policy on the instance, `replications` times.
 
     The k-th reward of an arm is the same for all policies of a replication, so differences
-    between policies are paired. The result is the same, bit for bit, for any number of workers and
-    any executor on processors of one kind, and a policy's regret does not depend on which others
-    are played beside it. Another processor, a GPU or another C library may round a logarithm
-    differently in its last bit; then a run differs if a choice depends on that bit.
+    between policies are paired. On processors of one kind, results are bit-identical for any number
+    of workers and any executor. A policy's regret does not depend on the other policies that are
+    simulated. Another processor, a GPU or another C library may round the last bit of a logarithm
+    differently. A run then differs if a choice depends on that bit.
 
     Parameters
     ----------
     policies
-        One policy or several; a plain class with `ask` and `tell` is one, too (`plain_policy`).
+        One policy or several. A plain class with `ask` and `tell` is accepted (see `plain_policy`).
     instance
-        What to play on.
+        The instance to simulate.
     horizon
         The number of pulls.
     replications
         The number of independent repetitions (default: 100).
     first_replication
-        The number of the first replication (default: 0). You may play replications 50 to 99 of a
-        run alone; they are the same as if all 100 were played.
+        The number of the first replication (default: 0). Replications 50 to 99 can be simulated
+        alone; they are the same as in a run of all 100.
     seed
         The seed of all random numbers (default: 0).
     workers
-        The number of threads, or of workers that the executor has (default: all processors).
+        The number of threads, or of the executor's workers (default: the number of processors).
     engine
-        "threads" of this process, or "cuda", a GPU, which needs the extra `cuda` (default:
-        "threads").
+        "threads" (default), threads of this process; or "cuda", a GPU, which needs the extra
+        `cuda`.
     executor
-        An executor of `concurrent.futures` that plays instead of threads of this process, such as
-        a `ProcessPoolExecutor` or Dask's `client.get_executor()` (default: none). You shut it down
-        yourself.
+        An executor of `concurrent.futures` to use instead of threads, such as a
+        `ProcessPoolExecutor` or Dask's `client.get_executor()` (default: none). It is not shut
+        down.
     checkpoints
-        The times at which regret is recorded, or their number, spread evenly (default: 100). The
-        horizon is always one of them.
+        The times at which regret is recorded, or the number of evenly spaced times (default: 100).
+        The horizon is always one of them.
     delay
         The number of further pulls that are asked for before the reward of a pull is told (default:
         0).
     batch
-        The number of pulls that are asked for at once, and whose rewards are told together
-        (default: 1).
+        The number of pulls that are asked for at once. Their rewards are told together (default:
+        1).
     record_arms
-        Whether to keep the arm of every pull, 8 bytes each (default: False).
+        Whether to keep the arm of every pull (8 bytes each; default: False).
     progress
-        True or False, or a callable that takes (done, total, note). By default a terminal shows a
-        progress line if the simulation takes more than a second.
+        Whether to show a progress line, or a callable that takes (done, total, note). By default a
+        line is shown on a terminal if the simulation takes more than a second.
 
     Examples
     --------
@@ -113,8 +113,8 @@ def simulate(
         batch=batch,
     )
     sweep = Sweep("simulation", (only,), seed)
-    who: dict[str, Any] = {"workers": workers, "engine": engine, "executor": executor}
-    return run_in_memory(sweep, **who, record_arms=record_arms, progress=progress).cells[0]
+    how: dict[str, Any] = {"workers": workers, "engine": engine, "executor": executor}
+    return run_in_memory(sweep, **how, record_arms=record_arms, progress=progress).cells[0]
 
 
 def run_in_memory(
@@ -126,12 +126,12 @@ def run_in_memory(
     record_arms: bool = False,
     progress: bool | ProgressCallback | None = None,
 ) -> SweepResults:
-    """Play a sweep without a folder.
+    """Run a sweep and return its results, without writing files.
 
     Parameters
     ----------
     sweep
-        What to play.
+        The sweep to run.
     workers, engine, executor, record_arms, progress
         As for `simulate`.
 
@@ -144,7 +144,7 @@ def run_in_memory(
     [(1, 3, 50)]
     """
     check_engine(engine, executor, workers)
-    _check_room(sweep, record_arms)
+    _check_memory(sweep, record_arms)
     meter = Meter(sweep.pulls, progress_for(progress))
     played: defaultdict[tuple[int, int], dict[int, Played]] = defaultdict(dict)
 
@@ -159,7 +159,7 @@ def run_in_memory(
         meter=meter,
         record_arms=record_arms,
     )
-    # small, so that no thread is idle for long
+    # small chunks, so that no thread is idle for long
     chunks = plan(sweep, parts=_PARTS * processors(workers))
     play_chunks(chunks, player, meter, keep)
     meter.show()
@@ -170,8 +170,8 @@ def run_in_memory(
     return SweepResults(cells, sweep.objective)
 
 
-def _check_room(sweep: Sweep, record_arms: bool) -> None:
-    """Refuse a sweep whose results do not fit into memory."""
+def _check_memory(sweep: Sweep, record_arms: bool) -> None:
+    """Raise an error if the results of a sweep do not fit into memory."""
     numbers = sum(
         player.replications * (len(each.times) + 3 + each.horizon * record_arms)
         for each in sweep.cells
@@ -180,15 +180,15 @@ def _check_room(sweep: Sweep, record_arms: bool) -> None:
     if numbers > _MOST_NUMBERS:
         arms = " and every pull" if record_arms else ""
         raise ParameterError(
-            f"`replications` must leave at most {_MOST_NUMBERS:.0e} numbers to keep in memory, one "
-            f"for each policy, replication and checkpoint{arms}, got {numbers:.3g}. Use fewer "
-            f"replications or `checkpoints`, or write them to a folder with `simulation.run`.",
+            f"`replications` must need at most {_MOST_NUMBERS:.0e} numbers in memory, one for "
+            f"each policy, replication and checkpoint{arms}, got {numbers:.3g}. Use fewer "
+            f"replications or `checkpoints`, or write results to a folder with `simulation.run`.",
             parameter="replications",
         )
 
 
 def _gather(sweep: Sweep, each: Cell, played: list[dict[int, Played]]) -> Result:
-    """Join the parts of a cell, given by player and first replication."""
+    """Join the chunks of a cell; `played` has them by player and first replication."""
     own = [[parts[first] for first in sorted(parts)] for parts in played]
     arms = [[part.arms for part in mine if part.arms is not None] for mine in own]
     spent = [sum(part.seconds for part in mine) for mine in own]

@@ -1,4 +1,4 @@
-"""Summaries of regrets, and the tables that show them."""
+"""Summaries of regret, as tables."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ class PolicySummary(NamedTuple):
     q95: float
     q99: float
     worst: float  # of a replication
-    miss_rate: float  # share of replications that pulled no best arm, or recommend none
+    miss_rate: float  # share of replications that pulled ("earn") or recommend ("find") no best arm
     replications: int
-    low: float | None  # of the confidence interval of the mean, if it was asked for
+    low: float | None  # ends of the confidence interval of the mean, if there is one
     high: float | None
 
 
 class PairedDifference(NamedTuple):
-    """What `first` loses beyond `second`, replication by replication."""
+    """The loss of `first` minus that of `second`, paired by replication."""
 
     first: str
     second: str
@@ -49,7 +49,7 @@ class PairedDifference(NamedTuple):
     above: int  # replications in which `first` loses more
     below: int  # replications in which it loses less
     replications: int
-    low: float | None  # of the confidence interval of the mean, if it was asked for
+    low: float | None  # ends of the confidence interval of the mean, if there is one
     high: float | None
 
 
@@ -60,9 +60,9 @@ def summarise(
     most: float | None,
     confidence: float = 0.95,
 ) -> PolicySummary:
-    """Summarise the regrets of one policy.
+    """Summarise the regret of one policy.
 
-    `missed` says which replications found no best arm. If `most`, the largest possible regret, is
+    `missed` marks the replications without a best arm. If `most`, the largest possible regret, is
     given, the mean gets an interval.
     """
     low, high = _ends(regret, None if most is None else (0.0, most), confidence)
@@ -151,7 +151,7 @@ _PAIR_COLUMNS: _Columns = {
 
 
 def digits_of(objective: Objective) -> int:
-    """Return how many decimals a regret is shown with."""
+    """Return the number of decimals of a regret in tables."""
     return 4 if objective == "find" else 1
 
 
@@ -162,15 +162,16 @@ class Summary(Tabular):
     Attributes
     ----------
     title
-        What was played.
+        What was simulated.
     policies
         One `PolicySummary` for each policy.
     pairs
         One `PairedDifference` for each pair of policies.
     objective
-        "earn" if they are about regret, "find" if they are about simple regret.
+        "earn" (regret) or "find" (simple regret).
     interval, confidence
-        Which confidence intervals of means it has (None: none), and how often they hold.
+        The kind of confidence intervals of the means (None: there are none), and their nominal
+        confidence.
 
     Examples
     --------
@@ -194,20 +195,20 @@ class Summary(Tabular):
     def table(
         self, which: Which = "policies", *, columns: Sequence[str] | None = None
     ) -> TextTable:
-        """Return one of the tables as text, which prints and becomes Markdown or LaTeX.
+        """Return one of the tables, to be printed or converted to Markdown or LaTeX.
 
         Parameters
         ----------
         which
             "policies" has a row for each policy (default), "pairs" one for each pair.
         columns
-            The columns, in this order. Of policies: "mean" (± its standard error), "interval",
+            The columns, in this order. For policies: "mean" (± its standard error), "interval",
             "median", "q05", "q95", "q99" (quantiles over replications), "worst", "missed" (the
-            share of replications that pulled no best arm, or recommend none), "best" (the others)
-            and "runs"; by default the mean, the interval if there is one, the median, the 99 %
-            quantile and the worst run, and "best" if the objective is "find". Of pairs: "mean",
-            "interval", "median" and "worse" (in how many replications the first policy loses more);
-            by default all that there are.
+            share of replications that pulled no best arm, or recommend none), "best" (the share of
+            the others) and "runs". The default is the mean, the interval if there is one, the
+            median, the 99 % quantile, the worst run, and "best" if the objective is "find". For
+            pairs: "mean", "interval" if there is one, "median" and "worse" (in how many
+            replications the first policy loses more). The default is all of them.
         """
         check_choice("which", which, choices=("policies", "pairs"))
         known = POLICY_COLUMNS if which == "policies" else _PAIR_COLUMNS
@@ -221,7 +222,7 @@ class Summary(Tabular):
             check_choice("columns", name, choices=tuple(known))
             if name == "interval" and self.interval is None:
                 raise ParameterError(
-                    "`columns` must not have 'interval', because this summary has none. Use "
+                    "`columns` must not contain 'interval', because this summary has none. Use "
                     'result.summary(interval="gaffke").'
                 )
         rows = self.policies if which == "policies" else self.pairs

@@ -20,11 +20,11 @@ from manyarms.instances.instance import Instance
 from manyarms.protocol.policy import Policy, ask, reset, tell
 from manyarms.simulation.players import Player, Scalar, players_of
 
-Engine: TypeAlias = Literal["threads", "cuda"]  # what plays
-Objective: TypeAlias = Literal["earn", "find"]  # little regret, or a good arm in the end
+Engine: TypeAlias = Literal["threads", "cuda"]  # what runs replications
+Objective: TypeAlias = Literal["earn", "find"]  # regret, or simple regret
 
-MOST_PULLS = 1 << 40  # of one replication, and of replications
-MOST_TIMES = 10**6  # at which regret is recorded
+MOST_PULLS = 1 << 40  # of one replication; also the largest number of replications
+MOST_TIMES = 10**6  # the largest number of checkpoints
 
 _FORMAT = "manyarms sweep 1"
 _CHECKPOINTS = 100
@@ -36,19 +36,19 @@ _TAKEN = (  # names of other columns of the tables
 
 @dataclass(frozen=True)
 class Cell:
-    """Players on one instance; `cell` makes one from policies.
+    """An instance and the policies to simulate on it; `cell` makes one.
 
     Attributes
     ----------
     instance, horizon, players
         The instance, the number of pulls, and the players.
     times
-        The times at which regret is recorded; the last one is the horizon. They follow from
-        `checkpoints` of `simulate`.
+        The times at which regret is recorded (see `checkpoints` of `simulate`). The last one is
+        the horizon.
     parameters
         The parameters that distinguish this cell from the others, each in its own column.
     delay, batch
-        How late rewards come, as for `simulate`.
+        When rewards are told, as for `simulate`.
     first_replication
         The number of the first replication.
     """
@@ -80,7 +80,7 @@ class Cell:
 
     @property
     def label(self) -> str:
-        """The parameters in a few words; empty where there are none."""
+        """The parameters as text; empty if there are none."""
         return ", ".join(f"{key}={value}" for key, value in self.parameters.items())
 
     @property
@@ -90,13 +90,13 @@ class Cell:
 
     @functools.cached_property
     def law_classes(self) -> frozenset[type]:
-        """The classes of the laws of rewards and means, on which compiled code depends."""
+        """The classes of the distributions of rewards and means; compiled code depends on them."""
         world = self.instance.world(self.horizon)
         return frozenset((type(world.law), type(world.mean_law)))
 
     @functools.cached_property
     def world_digest(self) -> str:
-        """A digest of the instance, because a contest's file may change."""
+        """A digest of the instance's data, because the file of a contest may change."""
         found = hashlib.sha256()
         *parts, law, mean_law = self.instance.world(self.horizon)
         for own in (law, mean_law):
@@ -120,16 +120,16 @@ def cell(
     batch: int = 1,
     parameters: Mapping[str, Scalar] | None = None,
 ) -> Cell:
-    """Check everything and make a cell.
+    """Make a cell, and check its arguments.
 
     Parameters
     ----------
     policies
-        One policy or several; a `Player` is taken as it is.
+        One policy or several. A `Player` is not changed.
     instance, horizon, replications, first_replication, checkpoints, delay, batch
         As for `simulate`.
     parameters
-        What distinguishes this cell from others of its sweep (default: nothing).
+        The parameters that distinguish this cell from others of its sweep (default: none).
 
     Examples
     --------
@@ -155,7 +155,7 @@ def cell(
 def checkpoint_times(checkpoints: Any, horizon: int) -> tuple[int, ...]:
     """Return the times at which regret is recorded. The horizon is always one of them.
 
-    `checkpoints` is the number of times, spread evenly, or a list of times.
+    `checkpoints` is the number of evenly spaced times, or a list of times.
 
     >>> checkpoint_times(4, 200)
     (50, 100, 150, 200)
@@ -177,20 +177,20 @@ def checkpoint_times(checkpoints: Any, horizon: int) -> tuple[int, ...]:
 
 
 def check_late(delay: Any, batch: Any) -> tuple[int, int]:
-    """Check how late rewards come: after some further pulls, or in batches."""
+    """Check `delay` and `batch`, of which only one may be used."""
     delay = check_int("delay", delay, at_most=MOST_PULLS)
     batch = check_int("batch", batch, at_least=1, at_most=MOST_PULLS)
     if delay > 0 and batch > 1:
         raise ParameterError(
             f"`delay` or `batch` must be left out, got delay={delay} and batch={batch}. Rewards "
-            f"come late one by one, or in batches."
+            f"are told one by one after a delay, or in batches."
         )
     return delay, batch
 
 
 @dataclass(frozen=True, eq=False)
 class Sweep:
-    """A name, cells and a seed. They determine all results.
+    """A set of simulations. Its name, cells and seed determine all results.
 
     Two sweeps are equal if their hashes are.
 
@@ -199,12 +199,12 @@ class Sweep:
     name
         The name of the sweep.
     cells
-        What is played; no two cells have the same parameters.
+        The simulations. No two cells may have the same parameters.
     seed
         The seed of all random numbers (default: 0).
     objective
-        What its summary and its page are about: "earn", regret, or "find", simple regret (default:
-        "earn"). The tables have both.
+        The loss in its summary and its page: "earn" (regret; default) or "find" (simple regret).
+        The tables have both.
 
     Examples
     --------
@@ -231,14 +231,14 @@ class Sweep:
             raise ParameterError("`cells` must contain at least one cell, got none.")
         seen: set[str] = set()
         for each in self.cells:
-            # as in columns, where 1, 1.0 and "1" are equal
-            words = repr(sorted((key, _as_text(value)) for key, value in each.parameters.items()))
-            if words in seen:
+            # compared as in columns, where 1, 1.0 and "1" are equal
+            text = repr(sorted((key, _as_text(value)) for key, value in each.parameters.items()))
+            if text in seen:
                 raise ParameterError(
                     f"`cells` must differ in their parameters, got {each.label!r} twice. Give "
-                    f"each cell `parameters` of its own."
+                    f"each cell other `parameters`."
                 )
-            seen.add(words)
+            seen.add(text)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sweep) and self.hash == other.hash
@@ -248,26 +248,26 @@ class Sweep:
 
     @property
     def pulls(self) -> int:
-        """The number of pulls in all."""
+        """The total number of pulls."""
         return sum(each.pulls for each in self.cells)
 
     @property
     def replications(self) -> int:
-        """The replications of the player that plays most often."""
+        """The largest number of replications of any player."""
         return max(player.replications for each in self.cells for player in each.players)
 
     @functools.cached_property
     def hash(self) -> str:
-        """The SHA-256 of all that results depend on: equal for equal cells, name and seed."""
+        """The SHA-256 of the cells, name, seed and objective."""
         text = json.dumps([_FORMAT, self.objective, self._described()], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()
 
     @functools.cached_property
     def columns(self) -> dict[str, str]:
-        """The parameters as columns of a table: name to int64, double or string.
+        """The types of the parameters' columns in tables, by name: int64, double or string.
 
-        Those of cells keep their names. Those of policies do too, unless a cell has the same:
-        then "policy_" stands before it.
+        A parameter of a cell keeps its name. A parameter of a policy gets the prefix "policy_" if
+        a parameter of a cell or another column has the same name.
         """
         found: dict[str, list[Any]] = {}
         for each in self.cells:
@@ -280,7 +280,7 @@ class Sweep:
         return {name: _column_type(values) for name, values in found.items()}
 
     def row(self, each: Cell, player: Player) -> dict[str, Scalar | None]:
-        """Return a player's values in these columns; None where it lacks the parameter."""
+        """Return a player's values in `columns`, None for parameters that it does not have."""
         found: dict[str, Scalar | None] = dict(each.parameters)
         for key, name in self._policy_columns.items():
             found[name] = player.parameters.get(key)
@@ -292,7 +292,7 @@ class Sweep:
 
     @functools.cached_property
     def _policy_columns(self) -> dict[str, str]:
-        """The policies' parameters, and their columns."""
+        """The column of each parameter of the policies."""
         taken = {name for each in self.cells for name in each.parameters} | {*_TAKEN}
         keys = {key: None for each in self.cells for p in each.players for key in p.parameters}
         return {key: f"policy_{key}" if key in taken else key for key in keys}
@@ -329,7 +329,7 @@ def _check_parameters(parameters: Mapping[str, Any]) -> dict[str, Scalar]:
             )
         number = value.item() if isinstance(value, np.generic) else value
         if not isinstance(number, str | int | float):
-            raise refusal("parameters", "numbers or texts", value)
+            raise refusal("parameters", "numbers or strings", value)
         found[name] = number
     return found
 
@@ -342,19 +342,19 @@ def _as_text(value: Scalar) -> str:
 
 
 def informed_policy(policy: Policy, instance: Instance) -> Policy:
-    """Return the policy with what it needs to know about the instance, unless it was given."""
+    """Give the policy the instance's best mean and reward range, if it needs and lacks them."""
     informed = policy.with_best_mean(instance.best_mean)
     return informed.with_reward_range(instance.rewards.reward_range)
 
 
 def new_state(policy: Policy, instance: Instance, horizon: int, memory: Memory) -> Any:
-    """Make the state of a policy for replications on the instance."""
+    """Make the state of a policy on the instance."""
     informed = informed_policy(policy, instance)
     return informed.new_state(memory, n_arms=instance.n_arms, pulls=horizon)
 
 
 def check_playable(policy: Policy, instance: Instance, horizon: int) -> None:
-    """Raise unless the policy can be played on the instance; this takes less than a millisecond."""
+    """Raise unless the policy can play the instance. This takes less than a millisecond."""
     informed = informed_policy(policy, instance)
     informed.check_rewards(instance.rewards.reward_range)
     check_bodies(new_state(policy, instance, horizon, BOUNDED), (reset, ask, tell))

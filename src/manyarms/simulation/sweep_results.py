@@ -1,4 +1,4 @@
-"""The results of a sweep: those of its cells, and tables of all of them."""
+"""The results of a sweep: one for each cell, and tables of all cells."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class SweepResults(Tabular):
     cells
         A `Result` for each cell, in the order of the sweep.
     objective
-        What the sweep is about: "earn", or "find".
+        The objective of the sweep: "earn" or "find".
     """
 
     def __init__(self, cells: Sequence[Result], objective: Objective) -> None:
@@ -51,12 +51,12 @@ class SweepResults(Tabular):
         interval: IntervalKind | None = None,
         confidence: float = 0.95,
     ) -> list[Summary]:
-        """Return the summary of each cell at the end, with the paired differences.
+        """Return the summary of each cell at the horizon, with the paired differences.
 
         Parameters
         ----------
         objective
-            "earn", or "find" for simple regret (default: what the sweep is about).
+            "earn" for regret or "find" for simple regret (default: the objective of the sweep).
         interval, confidence
             As for `Result.summary`.
         """
@@ -68,14 +68,14 @@ class SweepResults(Tabular):
         """Yield the parameters of each policy in each cell, and its summary."""
         for each, summary in zip(self.cells, self.summaries(**options), strict=True):
             for own, row in zip(each.policy_parameters, summary.policies, strict=True):
-                # if a cell and a policy have a parameter of one name, it is renamed as in the files
+                # a parameter with the name of a cell's parameter is renamed as in the files
                 named = {f"policy_{k}" if k in each.parameters else k: v for k, v in own.items()}
                 yield {**each.parameters, **named, "policy": row.policy}, row
 
     def _columns(self) -> dict[str, list[Any]]:
         every = list(self._rows())
         parameters = [name for keys, _ in every for name in keys if name != "policy"]
-        own = PolicySummary._fields[:-2]  # there are no intervals
+        own = PolicySummary._fields[:-2]  # without the ends of intervals, which are None
         rows = [{**keys, **row._asdict()} for keys, row in every]
         return {name: [r.get(name) for r in rows] for name in dict.fromkeys([*parameters, *own])}
 
@@ -89,7 +89,7 @@ class SweepResults(Tabular):
         interval: IntervalKind | None = None,
         confidence: float = 0.95,
     ) -> TextTable:
-        """Return one number of each policy in each cell, as a table with two keys.
+        """Return a table with one number for each policy in each cell.
 
         Parameters
         ----------
@@ -97,13 +97,13 @@ class SweepResults(Tabular):
             What distinguishes the rows, and the columns (default: "policy"): a parameter of cells
             or policies, or "policy".
         show
-            What the table shows: "mean" (± its standard error; default) or another column of
+            The number: "mean" (± its standard error; default) or another column of
             `Summary.table`.
         objective
-            "earn", or "find" for simple regret (default: what the sweep is about).
+            "earn" for regret or "find" for simple regret (default: the objective of the sweep).
         interval, confidence
-            As for `Result.summary`: with "gaffke" the mean has its confidence interval instead of
-            its standard error (default: none).
+            As for `Result.summary`. With "gaffke" the mean is shown with its confidence interval
+            instead of its standard error (default: none).
 
         Examples
         --------
@@ -144,9 +144,9 @@ class SweepResults(Tabular):
             place = keys.get(rows), keys.get(columns)
             if place in found:
                 raise ParameterError(
-                    f"`rows` and `columns` must tell all results apart, got several for "
-                    f"{rows}={place[0]} and {columns}={place[1]}. `to_dataframe()` has all of "
-                    f"them, with {', '.join(known)}."
+                    f"`rows` and `columns` must distinguish all results, got several for "
+                    f"{rows}={place[0]} and {columns}={place[1]}. `to_dataframe()` returns all of "
+                    f"them, with the columns {', '.join(known)}."
                 )
             found[place] = text(row, digits_of(objective))
         down, across = (list(dict.fromkeys(each)) for each in zip(*found, strict=True))

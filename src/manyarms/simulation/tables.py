@@ -1,7 +1,7 @@
 """Results in a folder: a Parquet file for each chunk, and `_provenance.json`.
 
 The provenance has the hash and the seed of the sweep, facts about each cell, the engine, versions,
-the machine and times. Readers of Parquet skip names that begin with an underscore, so that
+the machine and times. Parquet readers skip names that begin with an underscore, so
 `pandas.read_parquet(folder)` reads a folder as one table.
 """
 
@@ -52,7 +52,7 @@ class ResultsFolder(SweepResults):
             return check_objective(self.provenance["objective"])
 
     @functools.cached_property
-    def cells(self) -> Sequence[Result]:  # they are read when asked for
+    def cells(self) -> Sequence[Result]:  # read on first access
         paths = sorted(self.folder.glob("*-*-*.parquet"))
         chunks = {
             prefix: list(own)
@@ -72,7 +72,7 @@ class ResultsFolder(SweepResults):
             if found != player["replications"]:
                 raise ResultsError(
                     f"'{self.folder}' must have {player['replications']} replications of {label} "
-                    f"in cell {number}, got {found}. Run it again, or get another copy."
+                    f"in cell {number}, got {found}. Run the sweep again, or get another copy."
                 )
             if not (times[0] >= 1 and (np.diff(times) > 0).all() and times[-1] == about["horizon"]):
                 raise ValueError("its checkpoints do not increase up to the horizon")
@@ -89,24 +89,26 @@ class ResultsFolder(SweepResults):
         with _damage(path):
             stored = read_chunk(path)
         if stored.sweep != self.provenance["hash"]:
-            raise ResultsError(f"'{path}' belongs to another sweep. Delete it, and run again.")
+            raise ResultsError(
+                f"'{path}' belongs to another sweep. Delete it, and run the sweep again."
+            )
         return stored
 
 
 def read_results(folder: str | os.PathLike[str]) -> ResultsFolder:
-    """Read a folder that `run` wrote; needs pyarrow, and no numba.
+    """Read the results that `run` wrote to a folder. This needs pyarrow, but not numba.
 
     Parameters
     ----------
     folder
-        The folder that was given to `run`. Its run must be finished: the same call resumes one
-        that was stopped.
+        The folder that was given to `run`. The run must be finished; the same call of `run` resumes
+        one that was stopped.
 
     Examples
     --------
     >>> read_results("no such folder")
     Traceback (most recent call last):
-    manyarms...ResultsError: `folder` must hold results of manyarms, got 'no such folder'...
+    manyarms...ResultsError: `folder` must contain results of manyarms, got 'no such folder'...
     """
     return ResultsFolder(folder)
 
@@ -127,20 +129,20 @@ def _read_provenance(path: Path) -> dict[str, Any]:
         else:
             reason = f"{PROVENANCE} cannot be used ({getattr(error, 'strerror', None) or error})"
         raise ResultsError(
-            f"`folder` must hold results of manyarms, got '{path}': {reason}. Name the folder that "
-            f"was given to `run`."
+            f"`folder` must contain results of manyarms, got '{path}': {reason}. Pass the folder "
+            f"that was given to `run`."
         ) from error
     if status != "finished":
         raise ResultsError(
-            f"`folder` must hold a finished run, but the one in '{path}' is not finished. Run the "
-            f"same sweep with the same folder again to resume it."
+            f"`folder` must contain a finished run, but the one in '{path}' is not finished. Run "
+            f"the same sweep with the same folder again to resume it."
         )
     return found
 
 
 @contextlib.contextmanager
 def _damage(path: Path) -> Iterator[None]:
-    """Turn any error that a damaged file causes into a `ResultsError` of one sentence."""
+    """Turn any error that a damaged file causes into a `ResultsError`."""
     try:
         yield
     except ResultsError:
@@ -149,5 +151,5 @@ def _damage(path: Path) -> Iterator[None]:
         words = getattr(error, "strerror", None) or str(error) or repr(error)
         raise ResultsError(
             f"'{path}' is missing, cut short or damaged: {words.splitlines()[0].rstrip('.')}. Run "
-            f"it again, or get another copy."
+            f"the sweep again, or get another copy."
         ) from error

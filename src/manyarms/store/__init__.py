@@ -63,14 +63,14 @@ def open_store(
     address
         A path or sqlite:///PATH for a file, postgresql://HOST/DATABASE for a server.
     durable
-        What a commit survives: the end of the process, or also a power failure. PostgreSQL always
-        waits for its disk (default: "process").
+        With "process", a commit survives the end of the process; with "power", also a power
+        failure. PostgreSQL always waits for its disk (default: "process").
     wait
         The longest time to wait for another process that is writing (seconds; default: 5).
     create
-        Whether a new store is created where there is none (default: True).
+        Whether a new store is created if there is none (default: True).
     read_only
-        Whether nothing may be written (default: False).
+        Whether the store may only be read (default: False).
 
     Examples
     --------
@@ -95,7 +95,7 @@ def _connector(address: str, options: Options) -> Callable[[], Connection]:
         extra = f"?{rest.partition('?')[2]}"
         raise ParameterError(
             f"`store` must be sqlite:///PATH without options, got {address!r}: SQLite addresses "
-            f"take none. Leave out {extra!r}; a file name with '?' is given as a plain path."
+            f"take none. Leave out {extra!r}; pass a file name that contains '?' as a plain path."
         )
     path = rest[1:] if scheme == "sqlite" and rest.startswith("/") else address
     if path in ("", ":memory:") or "://" in path:

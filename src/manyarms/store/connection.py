@@ -1,4 +1,4 @@
-"""One connection to a database: what SQLite and PostgreSQL do differently."""
+"""The interface of a connection, implemented for SQLite and PostgreSQL."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class Options(NamedTuple):
     wait
         The longest time to wait for locks and connections (seconds).
     create
-        Whether tables are created where there are none.
+        Whether tables are created if there are none.
     read_only
-        Whether nothing may be written.
+        Whether the database may only be read.
     """
 
     durable: bool
@@ -37,14 +37,14 @@ class Options(NamedTuple):
 
 
 class Connection(ABC):
-    """An open connection, used by one thread at a time; `str` returns the address.
+    """An open connection, used by one thread at a time; `str` returns its address.
 
-    In statements `?` marks a value.
+    In statements, `?` is the placeholder of a value.
 
     Attributes
     ----------
     lost
-        Whether the connection broke, so that a new one is needed.
+        Whether the connection is broken, so that a new one is needed.
     """
 
     lost = False
@@ -70,7 +70,7 @@ class Connection(ABC):
 
     @abstractmethod
     def append(self, rows: Sequence[tuple[Any, ...]], experiments: Collection[int]) -> None:
-        """Insert events of these experiments in a transaction of their own, quickly."""
+        """Insert events of these experiments in a transaction of its own."""
 
     @abstractmethod
     def rows_of(self, sql: str, experiment: int, keys: Sequence[Any]) -> list[Any]:
@@ -78,23 +78,23 @@ class Connection(ABC):
 
     @abstractmethod
     def transaction(self) -> AbstractContextManager[None]:
-        """Write all that the block writes, or nothing."""
+        """Run the block in a transaction: all that it writes is committed, or nothing."""
 
     @abstractmethod
     def unchanging(self) -> AbstractContextManager[None]:
-        """Read a snapshot of the database within the block, even if others write meanwhile."""
+        """Read one state of the database within the block, even if others write meanwhile."""
 
     @abstractmethod
     def lock(self) -> bool:
-        """Try to become the leader; the lock ends with the connection or the process."""
+        """Try to take the leader's lock, which is released with the connection or the process."""
 
     @abstractmethod
     def unlock(self) -> None:
-        """Stop leading."""
+        """Release the leader's lock."""
 
     @abstractmethod
     def check_lock(self) -> None:
-        """Raise a `StoreError` if the lock was lost; tell the database that this process lives."""
+        """Raise a `StoreError` if the lock was lost; keep the session of the leader alive."""
 
     @abstractmethod
     def leader(self) -> str:

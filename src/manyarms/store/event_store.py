@@ -34,21 +34,22 @@ from manyarms.store.sessions import Sessions
 
 _MOST = 900_000_000  # bytes of a snapshot: both databases hold a little more in one row
 _KEPT = 2  # snapshots
-_PIECE = 5000  # rows that are deleted in one transaction
+_PIECE = 5000  # rows that one transaction deletes
 _logger = logging.getLogger("manyarms.store")
 
 
 class EventStore(Sessions):
-    """A place for the event logs of experiments; `open_store` opens one.
+    """A store of experiments and their event logs; `open_store` opens one.
 
-    All methods may be called from any thread. A store must not be used in a forked process: open it
-    again there.
+    All methods may be called from any thread. Do not use a store in a forked process; open it again
+    there.
     """
 
     def __init__(self, connect: Callable[[], Connection]) -> None:
         super().__init__(connect)
         self._tails: dict[int, tuple[int, int]] = {}  # last event and its checksum
-        self._tails_by: Connection | None = None  # after a failover the server may have lost events
+        # the connection that wrote them: a server may lose events in a failover
+        self._tails_by: Connection | None = None
 
     # Experiments
 
@@ -66,7 +67,7 @@ class EventStore(Sessions):
         ------
         DuplicateNameError
             If there is an experiment of this name, or two arms have the same name. Nothing is
-            changed, and `find` returns the experiment that is there.
+            changed, and `find` returns the existing experiment.
         """
         check_name(name, LONGEST_EXPERIMENT_NAME, "experiment")
         arms = writing.named_arms(enumerate(names))
@@ -94,12 +95,12 @@ class EventStore(Sessions):
             )
 
     def delete(self, experiment: int) -> None:
-        """Delete an experiment: its name is free at once. `purge` deletes its rows in pieces."""
+        """Mark an experiment as deleted, which frees its name; `purge` deletes its rows."""
         with self.writing() as link:
             link.run("UPDATE experiments SET name = NULL WHERE id = ?", experiment)
 
     def purge(self) -> bool:
-        """Delete some rows of a deleted experiment; return False if there are none."""
+        """Delete some rows of a deleted experiment; return False if no such experiment is left."""
         with self.writing() as link:
             row = link.first("SELECT id FROM experiments WHERE name IS NULL LIMIT 1")
             if row is None:
@@ -122,7 +123,7 @@ class EventStore(Sessions):
     # Events
 
     def commit(self, appends: Sequence[Append]) -> None:
-        """Write what experiments append: all of it, or nothing if an error is raised.
+        """Append events to one or more experiments in one transaction.
 
         Raises
         ------
@@ -211,7 +212,7 @@ class EventStore(Sessions):
                 return WriteConflictError(
                     f"Another process is writing experiment {names[0]!r} in {self}: its log ends "
                     f"at event {last}, and this process would have continued after event {after}. "
-                    f"Nothing was written. Let only one process write it.",
+                    f"Nothing was written. Only one process at a time may write an experiment.",
                     experiment,
                 )
         return WriteConflictError(
@@ -274,8 +275,8 @@ class EventStore(Sessions):
     def save_snapshot(self, experiment: int, seq: int, version: str, data: bytes) -> None:
         """Store a snapshot of the state after an event; only the newest two are kept.
 
-        The snapshot before the first event is kept, too: the log begins with it. If this raises,
-        the store can be used as before, because the events are all there.
+        The snapshot before the first event is kept, too, because the log begins with it. If this
+        raises, the store can still be used, because no event is lost.
         """
         if len(data) > _MOST:
             raise StoreError(f"A snapshot has at most {_MOST:,} bytes, got {len(data):,}.")
@@ -290,7 +291,7 @@ class EventStore(Sessions):
             )
 
     def snapshots(self, experiment: int) -> Iterator[Snapshot]:
-        """Yield the snapshots that are intact, newest first; each is read when it is needed."""
+        """Yield the intact snapshots, newest first; each is read when it is needed."""
         with self.reading() as link:
             seqs = reading.snapshot_seqs(link, experiment)
         for seq in seqs:
@@ -304,7 +305,7 @@ class EventStore(Sessions):
     # Requests and tokens of the service
 
     def request(self, experiment: int, key: str) -> Request | None:
-        """Return the request that was answered under an idempotency key."""
+        """Return the request that was answered under an idempotency key; None if there is none."""
         with self.reading() as link:
             row = link.first(
                 "SELECT key, digest, answer, at FROM requests WHERE experiment = ? AND key = ?",
@@ -323,7 +324,7 @@ class EventStore(Sessions):
         return [Request(*row) for row in reversed(rows)]
 
     def prune_requests(self, before: float) -> bool:
-        """Forget some requests from before a time; return whether there were any."""
+        """Delete some of the requests before a time; return whether there were any."""
         with self.writing() as link:
             row = link.first(
                 "SELECT max(at) FROM (SELECT at FROM requests WHERE at < ? ORDER BY at LIMIT ?) "

@@ -1,9 +1,10 @@
 """Stores in PostgreSQL (14 or newer): for a service with standbys on several machines.
 
-The leader holds an advisory lock of the session that commits. If it loses the lock, it has lost the
-session, and cannot commit. The server ends the session of a leader that sent nothing for
-`SILENCE` seconds, so a frozen leader is replaced. A pooler that shares sessions between clients
-(PgBouncer in transaction mode) breaks this; then only the primary key of the events is left.
+The session that commits holds the leader's advisory lock. A leader that loses the lock has also
+lost the session, so it cannot commit. The server ends the session of a leader that has sent nothing
+for `SILENCE` seconds, so a frozen leader is replaced. A pooler that shares sessions between clients
+(PgBouncer in transaction mode) breaks this; then only the primary key of the events prevents
+conflicting writes.
 """
 
 from __future__ import annotations
@@ -32,9 +33,9 @@ if TYPE_CHECKING:
 
 SILENCE = 5.0  # seconds without a statement after which the server ends a leader's session
 _TIMEOUTS = ("idle_session_timeout", "idle_in_transaction_session_timeout")
-_LOCKS = 0x6D61  # the class of our advisory locks; number 0 is for creating tables
-_AT_ONCE = 20_000  # rows in one statement
-_WORDS = {
+_LOCKS = 0x6D61  # the class of the advisory locks; number 0 is for creating tables
+_AT_ONCE = 20_000  # rows that one statement inserts
+_DIALECT = {
     "INTEGER PRIMARY KEY AUTOINCREMENT": "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
     "INTEGER": "BIGINT",
     "REAL": "DOUBLE PRECISION",
@@ -43,7 +44,7 @@ _WORDS = {
 }
 _MARK = "manyarms_store"  # the table that holds the format
 _NUMBER = f"mod('{_MARK}'::regclass::oid::bigint, 2147483647)"  # of the lock: one for each schema
-_OUR_LOCK = f"{_LOCKS}, {_NUMBER}::int"
+_LEADER_LOCK = f"{_LOCKS}, {_NUMBER}::int"
 _LEADER = (
     "SELECT a.application_name FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid WHERE "
     "l.locktype = 'advisory' AND l.granted AND l.database = (SELECT oid FROM pg_database WHERE "
@@ -57,7 +58,7 @@ def _driver() -> Any:
 
 
 class PostgresConnection(Connection):
-    """A session; the tables are in the schema that its search path names."""
+    """A session; the tables are in the schema of its search path."""
 
     def __init__(self, url: str, options: Options) -> None:
         driver = _driver()
@@ -92,17 +93,17 @@ class PostgresConnection(Connection):
         return self._shown
 
     def _prepare(self, options: Options) -> None:
-        """Check the tables and create them where there are none."""
+        """Check the tables, and create them if there are none."""
         self.run(f"SET lock_timeout = {max(1, round(1000 * options.wait))}")
         self.run("SET synchronous_commit = on")
         if options.read_only:
             self.run("SET default_transaction_read_only = on")
-        if not self._is_ours():
+        if not self._has_store():
             if not options.create:
                 raise PathNotFoundError(f"There is no store in {self}. Check the address.")
             self._create_tables()
 
-    def _is_ours(self) -> bool:
+    def _has_store(self) -> bool:
         # not to_regclass, which may not see what another session has just created
         if not self.run(
             "SELECT 1 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
@@ -117,10 +118,10 @@ class PostgresConnection(Connection):
         try:
             with self.transaction():
                 self.run(f"SELECT pg_advisory_xact_lock({_LOCKS}, 0)")
-                if self._is_ours():  # another process was faster
+                if self._has_store():  # another process has created them meanwhile
                     return
                 for statement in TABLES:
-                    self._link.execute(_own_words(statement))
+                    self._link.execute(_translated(statement))
                 self.run(f"CREATE TABLE {_MARK} (format BIGINT NOT NULL)")
                 self.run(f"INSERT INTO {_MARK} VALUES ({FORMAT})")
         except _driver().errors.DuplicateTable as error:
@@ -136,7 +137,7 @@ class PostgresConnection(Connection):
 
     def lock(self) -> bool:
         """Try to take the advisory lock of this session."""
-        (taken,) = self.first(f"SELECT pg_try_advisory_lock({_OUR_LOCK})")
+        (taken,) = self.first(f"SELECT pg_try_advisory_lock({_LEADER_LOCK})")
         if taken:
             for what in _TIMEOUTS:
                 self.run(f"SET {what} = {1000 * SILENCE:.0f}")
@@ -149,7 +150,7 @@ class PostgresConnection(Connection):
             self.run(f"RESET {what}")
 
     def check_lock(self) -> None:
-        """Send something, which shows the server that this process lives."""
+        """Send a statement, so that the server does not end the session."""
         self.run("SELECT 1")
 
     def leader(self) -> str:
@@ -159,7 +160,7 @@ class PostgresConnection(Connection):
 
     @contextlib.contextmanager
     def _clear_errors(self) -> Iterator[None]:
-        """Raise errors of the driver as ours."""
+        """Translate the driver's errors into those of manyarms."""
         driver = _driver()
         try:
             yield
@@ -168,11 +169,12 @@ class PostgresConnection(Connection):
         except driver.errors.LockNotAvailable as error:
             raise StoreUnavailableError(
                 f"{self} is busy: another process is writing the same rows (a script, or "
-                f"the service). Try again, or let that process end."
+                f"the service). Try again, or stop that process."
             ) from error
         except driver.errors.DiskFull as error:
             raise StoreUnavailableError(
-                f"{self} cannot be written: {str(error).strip()}. Make room on the server."
+                f"{self} cannot be written: {str(error).strip()}. Free some disk space on the "
+                f"server."
             ) from error
         except (driver.OperationalError, driver.InterfaceError) as error:
             self.lost = self._link.closed
@@ -203,7 +205,7 @@ class PostgresConnection(Connection):
             raise UniqueError(f"An experiment in {self} was deleted.")
 
     def append(self, rows: Sequence[tuple[Any, ...]], experiments: Collection[int]) -> None:
-        """Insert events; one statement is a transaction, and one round trip."""
+        """Insert events in one statement: a transaction in one round trip."""
         if len(rows) > _AT_ONCE:
             with self.transaction():
                 self.keep(experiments)
@@ -221,20 +223,20 @@ class PostgresConnection(Connection):
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[None]:
-        """Write all that the block writes, or nothing."""
+        """Run the block in a transaction: all that it writes is committed, or nothing."""
         with self._clear_errors(), self._link.transaction():
             yield
 
     @contextlib.contextmanager
     def unchanging(self) -> Iterator[None]:
-        """Read a snapshot of the database within the block."""
+        """Read one state of the database within the block."""
         with self.transaction():
             self.run("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
             yield
 
 
-def _own_words(sql: str) -> Any:
-    for word, own in _WORDS.items():
+def _translated(sql: str) -> Any:
+    for word, own in _DIALECT.items():
         sql = sql.replace(word, own)
     return sql
 

@@ -1,4 +1,4 @@
-"""Queries of a store, and the verification of what they return."""
+"""Queries of a store that verify what they read."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from manyarms.store.records import (
     next_checksum,
 )
 
-PAGE = 5000  # events that are read at once
+PAGE = 5000  # events that one query reads
 
 
 def experiments(link: Connection, where: str = "name IS NOT NULL", *values: Any) -> Any:
@@ -55,9 +55,9 @@ def checksum_at(link: Connection, experiment: int, seq: int) -> int | None:
 
 
 class Chain:
-    """Reads a log in pages and verifies it.
+    """A reader that returns a log in pages and verifies its checksums.
 
-    Events before the first damaged one are returned; then `raise_damage` raises.
+    It returns the events before the first damaged one. Then `raise_damage` raises.
     """
 
     def __init__(self, place: str, link: Connection, experiment: int, after: int) -> None:
@@ -108,7 +108,7 @@ class Chain:
 
 
 def snapshot_seqs(link: Connection, experiment: int) -> list[int]:
-    """Return after which events there are snapshots, newest first."""
+    """Return the numbers of the events that have a snapshot, newest first."""
     rows = link.run(
         "SELECT seq FROM snapshots WHERE experiment = ? AND seq <= ? ORDER BY seq DESC",
         *(experiment, last_seq(link, experiment)),
@@ -117,7 +117,7 @@ def snapshot_seqs(link: Connection, experiment: int) -> list[int]:
 
 
 def snapshot(link: Connection, experiment: int, seq: int) -> Snapshot | str:
-    """Return a snapshot, or what is wrong with it; empty if it was removed meanwhile."""
+    """Return a snapshot, or a text that says what is wrong; empty if it was removed meanwhile."""
     row = link.first(
         "SELECT version, checksum, data FROM snapshots WHERE experiment = ? AND seq = ?",
         *(experiment, seq),

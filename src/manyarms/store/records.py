@@ -13,13 +13,13 @@ from manyarms.errors import ParameterError
 
 LONGEST_ARM_NAME = 20_000  # characters: a prompt may be the name of an arm
 LONGEST_EXPERIMENT_NAME = 200  # characters: PostgreSQL indexes at most 2,700 bytes
-_NONE = -(1 << 63)  # in a checksum, the integer of an empty field
-_NAN = float("nan")  # in a checksum, the number of an empty field
+_NONE = -(1 << 63)  # stands for an empty integer in checksums
+_NAN = float("nan")  # stands for an empty number in checksums
 _numbers = struct.Struct("<qdqqd").pack
 
 
 class Event(NamedTuple):
-    """One thing that happened in an experiment.
+    """An event in the log of an experiment.
 
     Attributes
     ----------
@@ -32,7 +32,7 @@ class Event(NamedTuple):
     pull, arm, reward
         The pull, the number of the arm and the reward; None where there is none.
     detail
-        Everything else, as JSON.
+        Everything else, stored as JSON.
     """
 
     seq: int
@@ -66,14 +66,14 @@ class Request(NamedTuple):
 
 
 class Append(NamedTuple):
-    """What one experiment commits at once.
+    """What a commit appends to one experiment.
 
     Attributes
     ----------
     experiment
         The number of the experiment.
     after_seq
-        The last event that is in the log already.
+        The last event that is already in the log.
     events
         The events after it.
     names
@@ -118,7 +118,7 @@ class Token(NamedTuple):
 
 
 class HistoryRow(NamedTuple):
-    """An event as exports show it: with the name of the arm, or its number if it has no name."""
+    """An event in an export, with the name of the arm, or its number if it has no name."""
 
     seq: int
     at: float
@@ -171,7 +171,7 @@ def next_checksum(
 
 
 def digest_of(name: str) -> bytes:
-    """Return what is unique for an arm's name: PostgreSQL cannot index names of any length."""
+    """Return a digest of an arm's name; PostgreSQL cannot index long names themselves."""
     return hashlib.blake2b(name.encode(), digest_size=16).digest()
 
 
@@ -186,7 +186,7 @@ def check_name(name: object, longest: int = LONGEST_ARM_NAME, what: str = "arm")
     shown = f"one of {len(name):,}" if isinstance(name, str) and len(name) > longest else repr(name)
     raise ParameterError(
         f"The name of an {what} must be a text of 1 to {longest:,} characters without NUL and "
-        f"without halves of surrogate pairs, got {shown[:200]}."
+        f"without lone surrogates, got {shown[:200]}."
     )
 
 

@@ -1,8 +1,8 @@
-"""The tables in the dialect of SQLite; `postgres.py` translates them. Times are seconds since 1970.
+"""The tables in SQLite's dialect, which `postgres.py` translates. Times are seconds since 1970.
 
-An experiment without a name is being deleted. Its number is never reused, so that no process can
-write to a successor by mistake. There are no foreign keys, because PostgreSQL would look up the
-experiment for every row: commits look it up once.
+An experiment without a name is being deleted. Its number is never reused, so that no process writes
+to another experiment by mistake. There are no foreign keys, because PostgreSQL would look up the
+experiment for every row; commits look it up once.
 """
 
 from __future__ import annotations
@@ -69,10 +69,10 @@ TABLES = (
     )""",
 )
 
-# the column by which rows of an experiment are deleted in pieces
+# the column that orders the rows of an experiment, which are deleted in pieces
 PIECES = {"requests": "key", "snapshots": "seq", "arms": "number", "events": "seq"}
 
-# the types of columns, where many rows are inserted at once
+# the column types of tables into which many rows are inserted at once
 TYPES = {
     "arms": ("bigint", "bigint", "text", "bytea"),
     "events": (

@@ -1,4 +1,4 @@
-"""The connections of a store, and the lock of the process that leads."""
+"""The connections of a store, and the lock of its leader."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from manyarms.store.connection import Connection
 
 
 class Sessions:
-    """Two connections to a store, opened when they are needed, each for one thread at a time.
+    """Two connections to a store, each used by one thread at a time.
 
-    Commits use the first one, which also holds the leader's lock. Everything that may take long
-    uses the second one.
+    Commits use the first one, which also holds the leader's lock. Operations that may take long use
+    the second one. A lost connection is replaced when it is needed.
 
     Attributes
     ----------
     leads
-        Whether this process became the leader by `lead()` and has not resigned.
+        Whether this process has become the leader by `lead()` and has not resigned.
     """
 
     def __init__(self, connect: Callable[[], Connection]) -> None:
@@ -43,7 +43,7 @@ class Sessions:
         self.close()
 
     def close(self) -> None:
-        """Disconnect, and let another process lead. Closing twice is allowed."""
+        """Resign and disconnect. Closing twice is allowed."""
         if self._process != os.getpid():
             return
         with self._commits, self._reads:
@@ -66,7 +66,7 @@ class Sessions:
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[Connection]:
-        """Yield the connection that commits, for this thread alone."""
+        """Yield the connection for commits, for use by this thread only."""
         with self._commits:
             connection = self._committing()
             try:
@@ -91,7 +91,7 @@ class Sessions:
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[Connection]:
-        """Yield the connection for everything else, for this thread alone."""
+        """Yield the connection for everything else, for use by this thread only."""
         with self._reads:
             self._check_process()
             if self._side is None:
@@ -107,8 +107,8 @@ class Sessions:
     def lead(self) -> bool:
         """Try to become the leader; return False if another process leads.
 
-        The lock ends with this process. On PostgreSQL it is held by the session that commits, and
-        the server ends that session if `beat()` and commits stay away for 5 seconds.
+        The lock is released when this process ends. In PostgreSQL, the session that commits holds
+        it, and the server ends that session after 5 seconds without a commit or `beat()`.
         """
         with self.writing() as link:
             self.leads = self.leads or link.lock()
@@ -122,7 +122,7 @@ class Sessions:
             link.check_lock()
 
     def resign(self) -> None:
-        """Let another process lead."""
+        """Release the leader's lock, so that another process can lead."""
         with self._commits:
             led, self.leads = self.leads, False
             if led and self._main is not None:

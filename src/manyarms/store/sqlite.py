@@ -22,8 +22,8 @@ from manyarms.errors import (
 from manyarms.store.connection import Connection, Options, UniqueError
 from manyarms.store.schema import FORMAT, TABLES, TYPES
 
-_APPLICATION = 0x6D616E79  # "many": tells our files from other SQLite files
-_CHECKPOINT = 4000  # pages of the write-ahead log until they are moved into the file
+_APPLICATION = 0x6D616E79  # "many": marks the files of manyarms
+_CHECKPOINT = 4000  # pages; when the write-ahead log is longer, it is moved into the file
 _CACHE = 16_000  # KiB
 _creating = threading.Lock()
 _INSERTS = {
@@ -35,18 +35,18 @@ _MARKS = ", ".join("?" * len(TYPES["events"]))
 _APPEND = f"INSERT INTO events SELECT {_MARKS} WHERE EXISTS ({_EXISTS})"
 _FIXES = {
     sqlite3.SQLITE_BUSY: "Another process is writing to this file (a script, or the service). "
-    "Try again, or let that process end",
+    "Try again, or stop that process",
     sqlite3.SQLITE_LOCKED: "Another process is writing to this file. Try again",
-    sqlite3.SQLITE_FULL: "The disk is full: make room, then open the store again",
-    sqlite3.SQLITE_IOERR: "Check the disk and the room on it, then open the store again",
-    sqlite3.SQLITE_CANTOPEN: "Check that its folder is there and that this user may write to it",
+    sqlite3.SQLITE_FULL: "Free some disk space, then open the store again",
+    sqlite3.SQLITE_IOERR: "Check the disk and its free space, then open the store again",
+    sqlite3.SQLITE_CANTOPEN: "Check that its folder exists and that this user may write to it",
     sqlite3.SQLITE_READONLY: "Allow this user to write to the file and its folder",
     sqlite3.SQLITE_PERM: "Allow this user to write to the file and its folder",
 }
 
 
 class SQLiteConnection(Connection):
-    """A connection to a file; beside it are SQLite's write-ahead log and the leader's lock."""
+    """A connection to a file; SQLite's write-ahead log and the leader's lock are beside it."""
 
     def __init__(self, path: Path, options: Options) -> None:
         self._given, self.path = path, Path(os.path.realpath(path))
@@ -78,19 +78,19 @@ class SQLiteConnection(Connection):
         return f"sqlite:///{self._given}"
 
     def _create_file(self) -> None:
-        """Make the file readable for its user alone, because it holds hashes of tokens.
+        """Create a file that only its user can read, because it holds hashes of tokens.
 
         Closing a file that SQLite has open elsewhere in this process would release SQLite's locks.
-        Hence only a new file is opened here, by one thread at a time.
+        So only a new file is opened here, by one thread at a time.
         """
-        with _creating, contextlib.suppress(OSError):  # SQLite says what is wrong
+        with _creating, contextlib.suppress(OSError):  # SQLite reports the error
             os.close(os.open(self.path, os.O_CREAT | os.O_EXCL, 0o600))
 
     def _prepare(self, options: Options) -> None:
-        """Check whose file it is, and set it up; a file that is not ours is not changed."""
+        """Set up the file; the file of another program is not changed."""
         with self.unchanging():
-            ours = self._is_ours()
-        if not ours:
+            has_store = self._has_store()
+        if not has_store:
             if not options.create:
                 raise StoreDamagedError(f"{self} is empty: there is no store in it.")
             self._create_tables()
@@ -101,12 +101,12 @@ class SQLiteConnection(Connection):
         self._link.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT}")
         self._link.execute("SELECT count(*) FROM experiments")  # opens the write-ahead log
         for path in (str(self.path), f"{self.path}-wal"):
-            with contextlib.suppress(FileNotFoundError):  # where nothing can be written
+            with contextlib.suppress(FileNotFoundError):  # if only read, there may be no log
                 found = os.stat(path)  # noqa: PTH116
                 self._files.append((path, found.st_dev, found.st_ino))
 
     def _use_write_ahead_log(self, wait: float) -> None:
-        """Change the mode of a new file; SQLite does not wait for others that do the same."""
+        """Switch a new file to this log; SQLite does not wait for others that do the same."""
         end = time.monotonic() + wait
         while True:
             try:
@@ -117,8 +117,8 @@ class SQLiteConnection(Connection):
                     raise
                 time.sleep(0.01)
 
-    def _is_ours(self) -> bool:
-        """Whether the file holds a store; False if it is empty, and an error if it is another."""
+    def _has_store(self) -> bool:
+        """Whether the file holds a store; raise if it belongs to another program."""
         number = self._link.execute("PRAGMA application_id").fetchone()[0]
         if number == _APPLICATION:
             self._check_format(self._link.execute("PRAGMA user_version").fetchone()[0])
@@ -132,7 +132,7 @@ class SQLiteConnection(Connection):
 
     def _create_tables(self) -> None:
         with self.transaction():
-            if self._is_ours():  # another process was faster
+            if self._has_store():  # another process has created it meanwhile
                 return
             for statement in TABLES:
                 self._link.execute(statement)
@@ -145,7 +145,7 @@ class SQLiteConnection(Connection):
         self.unlock()
 
     def lock(self) -> bool:
-        """Try to lock the file beside this one."""
+        """Try to take the leader's lock."""
         try:
             self._lock = FileLock(self._lock_path, remove=True)
         except LockedError:
@@ -163,7 +163,7 @@ class SQLiteConnection(Connection):
     def check_lock(self) -> None:
         """Raise if the lock or the file was removed or replaced."""
         if self._lock is None or not self._lock.stands():
-            raise StoreError(f"This process no longer leads: the lock beside {self} was removed.")
+            raise StoreError(f"This process no longer leads: the lock file of {self} was removed.")
         self.check_files()
 
     def leader(self) -> str:
@@ -175,15 +175,15 @@ class SQLiteConnection(Connection):
         return f"process {text}"
 
     def vacuum_into(self, target: Path) -> None:
-        """Write the present contents to an empty file, while others write to this one.
+        """Write the current contents to an empty file; others may write meanwhile.
 
-        SQLite's backup functions start again whenever another process writes, and so may never end.
+        SQLite's backup functions start again whenever another process writes, and may never end.
         """
         with self._clear_errors("copied"):
             self._link.execute("VACUUM INTO ?", (str(target),))
 
     def check_files(self) -> None:
-        """Raise if the file was removed or replaced: the next start would not see what we write."""
+        """Raise if the file was removed or replaced: the next start would not see new events."""
         try:
             for path, device, number in self._files:
                 found = os.stat(path)  # noqa: PTH116
@@ -209,13 +209,13 @@ class SQLiteConnection(Connection):
             self._link.executemany(_INSERTS[table], rows)
 
     def keep(self, experiments: Collection[int]) -> None:
-        """Raise if one of these experiments was deleted; no other process writes meanwhile."""
+        """Raise if one of these experiments was deleted; the transaction is the only writer."""
         for one in experiments:
             if self.first(_EXISTS, one) is None:
                 raise UniqueError(f"Experiment {one} in {self} was deleted.")
 
     def append(self, rows: Sequence[tuple[Any, ...]], experiments: Collection[int]) -> None:
-        """Insert events: one alone needs no BEGIN and no COMMIT."""
+        """Insert events; a single one needs neither BEGIN nor COMMIT."""
         if len(rows) > 1:
             with self.transaction():
                 self.keep(experiments)
@@ -237,7 +237,7 @@ class SQLiteConnection(Connection):
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[None]:
-        """Write all that the block writes, or nothing."""
+        """Run the block in a transaction: all that it writes is committed, or nothing."""
         self.check_files()
         self.run("BEGIN IMMEDIATE")
         try:
@@ -248,13 +248,13 @@ class SQLiteConnection(Connection):
             raise
 
     def _roll_back(self) -> None:
-        if self._link.in_transaction:  # some errors have rolled it back already
+        if self._link.in_transaction:  # after some errors, SQLite has already rolled back
             with contextlib.suppress(sqlite3.Error):
                 self._link.execute("ROLLBACK")
 
     @contextlib.contextmanager
     def unchanging(self) -> Iterator[None]:
-        """Read a snapshot of the file within the block."""
+        """Read one state of the file within the block."""
         self.run("BEGIN")
         try:
             yield
@@ -263,20 +263,20 @@ class SQLiteConnection(Connection):
 
     @contextlib.contextmanager
     def _clear_errors(self, what: str) -> Iterator[None]:
-        """Raise errors of SQLite as ours."""
+        """Translate SQLite's errors into those of manyarms."""
         try:
             yield
         except sqlite3.Error as error:
             raise self._clear(error, what) from error
 
     def _clear(self, error: sqlite3.Error, what: str) -> StoreError:
-        code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the rest says more than we need
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # without the extended code
         if code == sqlite3.SQLITE_CONSTRAINT:
             return UniqueError(f"{self} cannot be {what}: {error}.")
         if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
             return StoreDamagedError(
-                f"{self} is no SQLite file, or damaged: {error}. Restore a backup, or choose "
-                f"another file. Nothing was changed."
+                f"{self} is not an SQLite file, or it is damaged: {error}. Restore a backup, or "
+                f"choose another file. Nothing was changed."
             )
         if code in _FIXES:
             return StoreUnavailableError(f"{self} cannot be {what}: {error}. {_FIXES[code]}.")
@@ -284,10 +284,10 @@ class SQLiteConnection(Connection):
 
 
 def make_replaceable(path: Path) -> None:
-    """Remove the write-ahead log of a file that is replaced next; it must not be in use.
+    """Remove the write-ahead log of a file that is to be replaced; it must not be in use.
 
     A process that was killed leaves a log, and SQLite would apply it to the new file. Its events
-    are moved into the file, so that the old file is intact if it is not replaced after all.
+    are moved into the old file, so that this stays intact if it is not replaced after all.
     """
     path = replaced_by(path)
     beside = [path.with_name(f"{path.name}{ending}") for ending in ("-wal", "-shm", "-journal")]
@@ -303,7 +303,7 @@ def make_replaceable(path: Path) -> None:
                 f"handle or process has it open, close it there; or choose another name."
             ) from error
         except sqlite3.DatabaseError:
-            pass  # no SQLite file, or a damaged one: there is nothing to save
+            pass  # not an SQLite file, or a damaged one: there is nothing to save
         finally:
             link.close()
     for one in beside:

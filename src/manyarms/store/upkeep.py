@@ -21,11 +21,11 @@ from manyarms.store.event_store import EventStore
 from manyarms.store.records import ExperimentRecord, Snapshot, Token, digest_of, stored
 from manyarms.store.sqlite import SQLiteConnection, make_replaceable
 
-_PAGE = 20_000  # rows of names and requests that are copied at once
+_PAGE = 20_000  # rows that one query reads
 
 
 class Checked(NamedTuple):
-    """What a check of one experiment has found; `trouble` is empty if everything is intact."""
+    """The result of checking one experiment; `trouble` is empty if everything is intact."""
 
     name: str
     events: int
@@ -81,8 +81,8 @@ def _pages(
 def copy(source: EventStore, target: EventStore, names: Sequence[str] | None = None) -> list[str]:
     """Copy experiments with their arms, events, snapshots and answered requests.
 
-    Each experiment is copied as a whole or not at all. Copy a store while nothing writes to it:
-    events that come later stay in the source.
+    Each experiment is copied as a whole or not at all. Events that are written during the copy are
+    not copied, so stop all writers first.
 
     Parameters
     ----------
@@ -149,16 +149,16 @@ def _copy_tokens(source: Connection, target: EventStore) -> None:
 
 
 def backup(store: EventStore, path: str | os.PathLike[str]) -> int:
-    """Write all that is committed to a new SQLite file; return its size in bytes.
+    """Write everything that is committed to a new SQLite file; return its size (bytes).
 
-    Other processes may go on writing. A file that exists is not replaced.
+    Other processes may write meanwhile. An existing file is not replaced.
     """
     target = Path(path)
     if target.exists():
         raise ParameterError(f"`path` must not exist, got {target}. Choose another name.")
     part = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
-        os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))  # it holds hashes
+        os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))  # hashes of tokens
         with store.reading() as link:
             if isinstance(link, SQLiteConnection):
                 link.vacuum_into(part)
@@ -167,8 +167,8 @@ def backup(store: EventStore, path: str | os.PathLike[str]) -> int:
                 with EventStore(lambda: SQLiteConnection(part, options)) as copied:
                     copy(store, copied)
         _sync(part)
-        make_replaceable(target)  # a log of a file that was removed
-        os.link(part, target)  # unlike a rename, it replaces nothing
+        make_replaceable(target)  # an earlier file of this name may have left a log
+        os.link(part, target)  # unlike a rename, this replaces nothing
         _sync(target.parent)
     except OSError as error:
         raise StoreError(f"{store} cannot be copied to {target}: {error}.") from error

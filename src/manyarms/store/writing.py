@@ -35,7 +35,7 @@ def insert_experiment(link: Connection, name: str, spec: str, state: str, create
 
 
 def insert_arms(link: Connection, experiment: int, arms: Arms) -> None:
-    """Insert arms within a transaction; raise a `DuplicateNameError` if a name is there."""
+    """Insert arms within a transaction; raise a `DuplicateNameError` if a name exists."""
     seen: set[bytes] = set()
     for _, name, digest in arms:
         if digest in seen:

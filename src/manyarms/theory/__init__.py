@@ -1,4 +1,4 @@
-"""Formulas: hardness, schedules, rates, bounds, probabilities and Pareto optimality."""
+"""Hardness, schedules, rates, regret bounds, miss probabilities and Pareto optimality."""
 
 from manyarms.theory.bounds import (
     anytime_moss_plus_plus_bound,

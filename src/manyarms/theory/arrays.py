@@ -25,7 +25,7 @@ def check_numbers(
     whole: bool = False,
     fix: str = "",
 ) -> NDArray[np.float64]:
-    """Return a number, or an array of numbers, as an array of floats, or raise.
+    """Return a number or an array of numbers as an array of floats, or raise.
 
     >>> check_numbers("horizon", [2, 1.5], at_least=2, whole=True)
     Traceback (most recent call last):
@@ -40,7 +40,7 @@ def check_numbers(
     if array.dtype.kind not in "iuf":
         raise ParameterError(f"`{name}` must contain numbers, got {array.dtype} values.")
     numbers = array.astype(np.float64)
-    right = (numbers >= at_least) & (numbers <= at_most)  # written so that NaN is refused, too
+    right = (numbers >= at_least) & (numbers <= at_most)  # written so that NaN is refused
     right &= np.isfinite(numbers) & ((numbers == np.floor(numbers)) | (not whole))
     for wrong in array[~right][:1]:
         rule = f"{'whole ' if whole else ''}numbers >= {at_least:g}"
@@ -58,12 +58,12 @@ def check_alpha(alpha: Any) -> NDArray[np.float64]:
 
 
 def check_beta(beta: Any) -> float:
-    """Return the parameter of MOSS++, or of the guard, or raise."""
+    """Return the parameter of MOSS++ or of the guard, or raise."""
     return check_number("beta", beta, at_least=0.5, at_most=1.0)
 
 
 def check_horizon(
-    horizon: Any, *, at_least: int = 2, fix: str = "One pull may well be of a wrong arm."
+    horizon: Any, *, at_least: int = 2, fix: str = "One pull may choose a wrong arm."
 ) -> NDArray[np.float64]:
     """Return the horizon of a bound as an array, or raise."""
     return check_numbers("horizon", horizon, at_least=at_least, whole=True, fix=fix)
@@ -90,7 +90,7 @@ def like(inputs: tuple[Any, ...], result: Any) -> Any:
 
 
 def each(function: Callable[..., float], *inputs: Any) -> NDArray[Any]:
-    """Apply a function of numbers to every entry of arrays, which are broadcast.
+    """Apply a function of numbers to each entry of arrays, after broadcasting them.
 
     >>> each(math.pow, np.array([[2.0], [3.0]]), [1, 2])
     array([[2., 4.],

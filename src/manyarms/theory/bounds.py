@@ -1,8 +1,8 @@
 """Proved bounds on the regret of the paper's policies, with constants and conditions.
 
-Upper bounds hold for the expected pseudo-regret, for rewards in [0, 1] (or sub-Gaussian ones with
-sigma = 1/2 and gaps of at most 1) unless a function says otherwise. Numbers and arrays are
-broadcast; numbers give a number.
+Upper bounds hold for the expected pseudo-regret with rewards in [0, 1]. Those without mixture-arms,
+`moss_bound` and `subroutine_bound`, also hold for sub-Gaussian rewards with sigma = 1/2 and gaps of
+at most 1. Numbers and arrays are broadcast; if all inputs are numbers, so is the result.
 """
 
 from __future__ import annotations
@@ -39,29 +39,29 @@ def moss_bound(
     sigma: float = 0.5,
     sum_of_gaps: float | None = None,
 ) -> Any:
-    r"""Return the bound on the regret of MOSS on K = `arms` arms, for a horizon of H >= K.
+    r"""Return the bound on the regret of MOSS on K = `arms` arms with horizon H >= K.
 
     .. math:: 39\,\sigma\sqrt{KH} + \sum_a \Delta_a \;\le\; (39\,\sigma + 1)\sqrt{KH}
 
-    which is :math:`20.5 \sqrt{KH}` for sigma = 1/2; with `exploration` = 1/2 it is
-    :math:`18\sqrt{KH}`.
+    which is :math:`20.5 \sqrt{KH}` for sigma = 1/2. With `exploration` = 1/2 and sigma = 1/2 the
+    bound is :math:`18\sqrt{KH}`.
 
     Parameters
     ----------
     arms, horizon
         K and H, numbers or arrays.
     exploration
-        The parameter of `MOSS`: 1 or 1/2. For other values we know no constant.
+        The parameter of `MOSS`: 1 or 1/2. For other values no constant is known.
     sigma
-        Rewards are sigma-sub-Gaussian. The second form is for sigma = 1/2 alone.
+        Rewards are sigma-sub-Gaussian; 1/2 if `exploration` is 1/2.
     sum_of_gaps
-        The sum over arms of what a pull of each loses, which sharpens the first form (default: at
-        most :math:`K \le \sqrt{KH}`, since gaps are at most 1).
+        :math:`\sum_a \Delta_a`, if `exploration` is 1 (default: its upper bound
+        :math:`\sqrt{KH} \ge K`, for gaps of at most 1).
 
     Notes
     -----
-    First form: Lattimore & Szepesvári, *Bandit Algorithms*, the theorem on MOSS. Second form:
-    Garivier et al., *KL-UCB-switch*; the paper uses its constant throughout.
+    The constant 39 is from the theorem on MOSS in Lattimore & Szepesvári, *Bandit Algorithms*. The
+    constant 18 is from Garivier et al., *KL-UCB-switch*; the paper uses 18 throughout.
 
     Examples
     --------
@@ -96,20 +96,20 @@ def moss_bound(
 def learning_error_bound(
     horizon: int, iteration: int, *, beta: float, n: int, exploration: float = 1.0
 ) -> float:
-    r"""Return the bound on what one whole iteration of MOSS++ loses against the best of its set.
+    r"""Return the bound on the regret of one iteration of MOSS++ against the best arm of its set.
 
     .. math:: \Delta T_i \max_{a \in S_i} \mu_a - E \sum \mu_{A_t}
               \;\le\; 20.5 \sqrt{|S_i| \Delta T_i}
 
-    (18 instead of 20.5 with `exploration` = 1/2.) Mixture-arms are among the arms of the set, each
-    with the mean of its mixture.
+    (18 replaces 20.5 with `exploration` = 1/2.) The set includes the mixture-arms, each with the
+    mean of its mixture.
 
     Parameters
     ----------
     horizon
         T.
     iteration
-        i, from 1 to p.
+        i, from 1 to p; the bound is for a complete iteration.
     beta
         The parameter of MOSS++.
     n
@@ -119,10 +119,10 @@ def learning_error_bound(
 
     Notes
     -----
-    Each iteration is a new MOSS, with :math:`|S_i| = \min(K_i, n) + i - 1` arms for
-    :math:`\Delta T_i` pulls: this is `moss_bound`, given the set. If the set has more arms than
-    there are pulls, the right side exceeds the number of pulls, so the bound holds trivially.
-    Unlike the theorem, it is below T at practical horizons.
+    Each iteration is a new MOSS with :math:`|S_i| = \min(K_i, n) + i - 1` arms and
+    :math:`\Delta T_i` pulls, so this is `moss_bound`, given the set. If the set has more arms than
+    the iteration has pulls, the bound holds trivially. From about i = 6 on it is informative, that
+    is, below :math:`\Delta T_i`.
 
     Examples
     --------
@@ -139,7 +139,7 @@ def learning_error_bound(
 
 
 def subroutine_bound(alpha: Numbers, horizon: Numbers) -> Any:
-    r"""Return the bound on the regret of the subroutine SR that knows the hardness (MOSS Oracle).
+    r"""Return the bound on the regret of MOSS Oracle, the subroutine SR that knows the hardness.
 
     .. math:: 19 \sqrt e \, \log T \; T^{(1+\alpha)/2}
 
@@ -152,8 +152,7 @@ def subroutine_bound(alpha: Numbers, horizon: Numbers) -> Any:
     -----
     The set has :math:`\lceil T^\alpha \log T \rceil` arms. It misses all best arms with probability
     at most :math:`1/\sqrt T`, which costs :math:`\sqrt T`; MOSS on the set costs the rest. The
-    paper uses 18 as the constant of MOSS. With 20.5, for `exploration` = 1, the sum stays below the
-    same bound.
+    paper uses 18 as the constant of MOSS. The same bound holds with 20.5, for `exploration` = 1.
 
     Examples
     --------
@@ -179,10 +178,9 @@ def moss_plus_plus_bound(alpha: Numbers, horizon: Numbers, *, beta: float) -> An
 
     Notes
     -----
-    Before T = 2^41 the bound is above T for every `alpha` and `beta`, so it says nothing; see
+    Below T = 2^41 the bound exceeds T for every `alpha` and `beta`, so it is vacuous; see
     `share_of_horizon`. `learning_error_bound` can be checked at practical horizons. The paper uses
-    18 as the constant of MOSS. With 20.5, for `exploration` = 1, the sum of the learning errors
-    stays below the same bound.
+    18 as the constant of MOSS. The same bound holds with 20.5, for `exploration` = 1.
 
     Examples
     --------
@@ -193,7 +191,7 @@ def moss_plus_plus_bound(alpha: Numbers, horizon: Numbers, *, beta: float) -> An
 
 
 def anytime_moss_plus_plus_bound(alpha: Numbers, horizon: Numbers, *, beta: float) -> Any:
-    r"""Return the bound on the regret of MOSS++ under `Doubling`, at every time T.
+    r"""Return the bound on the regret of MOSS++ under `Doubling` at any time T.
 
     .. math:: 924 \, (\log_2 T)^{5/2} \, T^{\min(\max(\beta, 1 + \alpha - \beta), 1)}
 
@@ -206,8 +204,8 @@ def anytime_moss_plus_plus_bound(alpha: Numbers, horizon: Numbers, *, beta: floa
 
     Notes
     -----
-    The constant is that of the paper. Its proof uses the hardness at T for that at the
-    shorter horizons that doubling plays, where the same arms are harder. The rate is sound.
+    The constant is the paper's. Its proof uses the hardness at T also for the shorter phases of
+    `Doubling`, where the same problem is harder. The rate is correct.
 
     Examples
     --------
@@ -218,7 +216,7 @@ def anytime_moss_plus_plus_bound(alpha: Numbers, horizon: Numbers, *, beta: floa
 
 
 def parallel_bound(alpha: Numbers, horizon: Numbers) -> Any:
-    r"""Return the bound on the regret of Parallel that knows the best mean, for rewards in [0, 1].
+    r"""Return the bound on the regret of Parallel, for rewards in [0, 1].
 
     .. math:: \lceil \log T \rceil \Big(19 \sqrt e \, \log T \; T^{(1+\alpha)/2}
               + 4 \sqrt{T \log(2\, T^{3/2} \lceil \log T \rceil)}\Big) + \sqrt T
@@ -230,11 +228,11 @@ def parallel_bound(alpha: Numbers, horizon: Numbers) -> Any:
 
     Notes
     -----
-    Theorem 4 says :math:`C (\log T)^2\, T^{(1+\alpha)/2}`; this is the form that its proof gives.
+    Theorem 4 states :math:`C (\log T)^2\, T^{(1+\alpha)/2}`; its proof gives this form.
 
     Examples
     --------
-    >>> parallel_bound(0.0, 10_000) > 10_000  # it says nothing at so short a horizon
+    >>> parallel_bound(0.0, 10_000) > 10_000  # vacuous at this horizon
     True
     """
     t = check_horizon(horizon, at_least=3, fix="The proof needs log T >= 1.")
@@ -246,10 +244,10 @@ def parallel_bound(alpha: Numbers, horizon: Numbers) -> Any:
 def lower_bound(
     alpha: Numbers, horizon: Numbers, *, budget: Numbers, alpha_prime: Numbers = 0.0
 ) -> Any:
-    r"""Return the regret on hard problems that any policy has if it is good on easy ones.
+    r"""Return the least regret on hard problems of a policy with low regret on easy ones.
 
-    A policy whose regret is at most B on all problems of hardness α' has, on some problem of
-    hardness α, at least the regret
+    If the regret of a policy is at most B on all problems of hardness at most α', then on some
+    problem of hardness at most α it is at least
 
     .. math:: 2^{-10}\, T^{1+\alpha} / B
 
@@ -264,9 +262,9 @@ def lower_bound(
 
     Notes
     -----
-    The paper's lower bound; `LowerBoundFamily` has the problems of its proof, and checks the
-    conditions. Pareto optimality follows: with B of order T^θ(0) the rate at α is at least
-    1 + α - θ(0).
+    The paper's lower bound. `LowerBoundFamily` has the problems of its proof, and checks the
+    conditions. Pareto optimality follows: with B of order T^θ(0), the rate at α is at least
+    min(1 + α - θ(0), 1).
 
     Examples
     --------
@@ -284,12 +282,11 @@ def lower_bound(
 
 
 def minimax_order(n: Numbers, m: Numbers, horizon: Numbers) -> Any:
-    r"""Return the order of regret that no policy can go below, even if it knows m.
+    r"""Return the order of the least possible regret of a policy, even of one that knows m.
 
     .. math:: \Omega\big(\sqrt{T (n - m) / m}\big)
 
-    This is an order, not a bound. Its constant is not stated, so a single number means nothing;
-    only its growth does.
+    This is an order, not a bound. Its constant is not stated, so only its growth has a meaning.
 
     Parameters
     ----------
@@ -309,9 +306,9 @@ def minimax_order(n: Numbers, m: Numbers, horizon: Numbers) -> Any:
 
 
 def share_of_horizon(bound: Numbers, horizon: Numbers) -> Any:
-    """Return the bound as a share of the horizon; from 1 on it says nothing.
+    """Return the bound divided by the horizon; a bound is vacuous if this is at least 1.
 
-    T pulls lose at most T when gaps are at most 1, so a bound above T says nothing.
+    If gaps are at most 1, the regret of T pulls is at most T anyway.
 
     Parameters
     ----------
@@ -331,14 +328,14 @@ def share_of_horizon(bound: Numbers, horizon: Numbers) -> Any:
 
 
 def informative_from(bound: Callable[[int], float], *, at_most: int = 1 << 500) -> int | None:
-    """Return the horizon from which on a bound stays below T itself; None if there is none.
+    """Return the horizon T from which on a bound is below T, or None if there is none.
 
     Parameters
     ----------
     bound
-        A function of the horizon, whose share of the horizon decreases from some horizon on.
+        A function of the horizon T; bound(T) / T must decrease from some T on.
     at_most
-        How far to look.
+        The largest horizon tried.
 
     Examples
     --------

@@ -25,7 +25,7 @@ def hardness(n: Any, m: Any, horizon: Any) -> Any:
     .. math:: \psi(T, n, m) = \inf\{\alpha \ge 0 : n/m \le 2 T^\alpha\}
 
     Above 1 the problem is out of reach: no policy can expect to meet a best arm. Numbers and
-    arrays of them are broadcast, here and below.
+    arrays are broadcast, also in the functions below.
 
     Examples
     --------
@@ -48,7 +48,7 @@ def best_arms(n: int, horizon: int, alpha: float) -> int: ...
 @overload
 def best_arms(n: Numbers, horizon: Numbers, alpha: Numbers) -> Any: ...
 def best_arms(n: Any, horizon: Any, alpha: Any) -> Any:
-    r"""Return the number of best arms at hardness `alpha` that the paper's experiments plant.
+    r"""Return the number of best arms at hardness `alpha` in the paper's experiments.
 
     .. math:: m = \lceil n / (2 T^\alpha) \rceil
 
@@ -63,9 +63,9 @@ def best_arms(n: Any, horizon: Any, alpha: Any) -> Any:
     horizon = check_int("horizon", horizon, at_least=1, at_most=MOST)
     alpha = check_probability("alpha", alpha)
     quotient = n / (2.0 * math.pow(horizon, alpha))
-    # a quotient that is an integer up to rounding errors must not be rounded up
+    # A quotient that is an integer up to rounding errors must not be rounded up.
     whole = round(quotient)
-    # the power multiplies the rounding error of alpha by alpha log(T)
+    # The power multiplies the rounding error of alpha by alpha log(T).
     slack = 2 * math.ulp(quotient) * (1.0 + alpha * math.log(horizon))
     near = abs(quotient - whole) <= slack
     return max(1, whole if near else math.ceil(quotient))
@@ -85,7 +85,7 @@ def miss_probability(n: Any, m: Any, k: Any, *, exact: bool = True) -> Any:
     n, m, k
         Arms, best arms, arms drawn.
     exact
-        Whether to return the left side; if not, the paper's bound on the right (default: True).
+        Whether to return the left side (default: True); if not, the paper's bound on the right.
 
     Examples
     --------
@@ -103,7 +103,7 @@ def miss_probability(n: Any, m: Any, k: Any, *, exact: bool = True) -> Any:
         return math.exp(-m * k / n)
     if k > n - m:
         return 0.0
-    fewer, more = sorted((k, m))  # the ratio is symmetric in k and m: the shorter product
+    fewer, more = sorted((k, m))  # the ratio is symmetric in k and m: take the shorter product
     logs = (math.log1p(-more / (n - j)) for j in range(fewer))
     return math.exp(math.fsum(logs))
 
@@ -115,9 +115,9 @@ class Problem:
     Parameters
     ----------
     n, m
-        Arms and best arms; both `math.inf` with infinitely many arms.
+        Numbers of arms and of best arms; both `math.inf` with infinitely many arms.
     horizon
-        Pulls.
+        The number of pulls.
     probability
         With infinitely many arms: the probability that an arm drawn at random is best.
 
@@ -152,10 +152,10 @@ class Problem:
     def near_optimal(
         cls, means: Sequence[float], *, horizon: int, epsilon: float | None = None
     ) -> Problem:
-        """Count as best every arm within `epsilon` of the largest mean.
+        """Count every arm within `epsilon` of the largest mean as best.
 
-        The default of `epsilon` is 1/sqrt(horizon). Then the loss that it ignores, epsilon times
-        the horizon, is at most the square root of the horizon.
+        With the default of `epsilon`, 1/sqrt(horizon), the ignored regret is at most
+        sqrt(horizon).
 
         >>> Problem.near_optimal([0.9, 0.895, 0.2], horizon=10_000).m
         2
@@ -170,12 +170,12 @@ class Problem:
 
     @classmethod
     def infinite(cls, *, probability: float, horizon: int) -> Problem:
-        """Infinitely many arms, each (near-)best with the given probability: n/m = 1/p."""
+        """Return a problem with infinitely many arms, each best with probability p: n/m = 1/p."""
         return cls(math.inf, math.inf, horizon, probability)
 
     @property
     def ratio(self) -> float:
-        """n/m, the number of arms for each best one."""
+        """n/m, the number of arms per best arm."""
         return self.n / self.m if self.probability is None else 1.0 / self.probability
 
     @property

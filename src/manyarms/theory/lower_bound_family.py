@@ -1,4 +1,4 @@
-"""The instances of the paper's lower bound, as numbers, and the two inequalities of its proof."""
+"""The instances of the paper's lower bound, and the two inequalities of its proof."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ROUNDING = 1e-12  # relative: 2^20 to the power 0.3 is 64 up to rounding errors
 
 @dataclass(frozen=True, kw_only=True)
 class LowerBoundFamily:
-    r"""The K + 1 problems in the proof of the lower bound, which no policy solves all.
+    r"""The K + 1 problems in the proof of the lower bound; no policy has low regret on all.
 
     Arms come in groups: S_0 with m_0 arms, and S_1, …, S_K with `m` arms each, where
 
@@ -25,8 +25,8 @@ class LowerBoundFamily:
 
     On instance 0 the arms of S_0 have mean Δ/2 and all others 0; on instance i ≥ 1 the arms of
     S_i have mean Δ instead. Rewards are normal with variance 1/4. Instance 0 has hardness at most
-    α', the others at most α. To find the hidden group a policy must pull all K of them, and on
-    instance 0 each such pull costs Δ/2.
+    α', the others at most α. To find the hidden group, a policy must pull all of S_1, …, S_K, and
+    on instance 0 each such pull costs Δ/2.
 
     Parameters
     ----------
@@ -39,19 +39,19 @@ class LowerBoundFamily:
     alpha_prime
         The hardness of instance 0, below `alpha`.
     m
-        The arms of a hidden group.
+        The number of arms of each hidden group.
 
     Notes
     -----
     With N_i the pulls of group i and R_i the regret on instance i,
     :math:`R_0 = (\Delta/2) \sum_{i \ge 1} E_0 N_i` and
-    :math:`R_i \ge (\Delta/2)(T - E_i N_i)`. The relative entropy of two normal laws with variance
-    1/4 whose means differ by Δ is 2Δ², so that by Pinsker's inequality
+    :math:`R_i \ge (\Delta/2)(T - E_i N_i)`. The relative entropy of two normal distributions with
+    variance 1/4 whose means differ by Δ is 2Δ², so by Pinsker's inequality
     :math:`E_i N_i \le E_0 N_i + T \Delta \sqrt{E_0 N_i}`. Averaged over i, with
     :math:`\sum_i E_0 N_i \le T` in the first term and Jensen's inequality in the second, this is
-    `tradeoff`. If :math:`R_0 \le B` the root is at most 1/4, 1/K at most 1/2, and `floor` remains;
-    with :math:`K \ge T^\alpha/4` it is at least :math:`2^{-10} T^{1+\alpha}/B`, the theorem. We
-    have checked these steps and constants.
+    `tradeoff`. If :math:`R_0 \le B`, the root is at most 1/4 and 1/K at most 1/2, which gives
+    `floor`. With :math:`K \ge T^\alpha/4` this is at least :math:`2^{-10} T^{1+\alpha}/B`, the
+    theorem.
 
     Examples
     --------
@@ -98,7 +98,7 @@ class LowerBoundFamily:
     def _check_groups(self) -> None:
         groups, least = self.hidden_groups, max(self.power / 4, 2.0)
         if groups < least:
-            # floor(T^alpha) - 1 >= 2 says T^alpha >= 3; then it is at least T^alpha/4 too
+            # floor(T^alpha) - 1 >= 2 means T^alpha >= 3, and then it is also at least T^alpha/4
             fix = f"alpha >= {math.log(3) / math.log(self.horizon):.3f}"
             if math.log(3) <= self.alpha * math.log(MOST):
                 longer = math.ceil(3 ** (1 / self.alpha) * (1 - _ROUNDING))
@@ -116,37 +116,37 @@ class LowerBoundFamily:
 
     @property
     def hidden_groups(self) -> int:
-        """K: one of these groups is best on each of the instances 1, …, K."""
+        """K, the number of groups S_1, …, S_K; S_i is best on instance i."""
         return _whole(self.power, math.floor) - 1
 
     @property
     def open_arms(self) -> int:
-        """m_0: the arms of S_0, best on instance 0."""
+        """m_0, the number of arms of S_0, which are best on instance 0."""
         share = math.pow(self.horizon, self.alpha - self.alpha_prime)
         return self.m * _whole(share, math.ceil)
 
     @property
     def n_arms(self) -> int:
-        """n: all arms."""
+        """n, the number of arms."""
         return self.open_arms + self.hidden_groups * self.m
 
     @property
     def gap(self) -> float:
-        """Δ: the best mean of the instances 1, …, K; never above 2^-5, since K <= B."""
+        """Δ, the best mean of the instances 1, …, K; at most 2^-5, since K <= B."""
         return 2.0**-5 * self.hidden_groups / self.budget
 
     @property
     def settled(self) -> float:
-        """TΔ/2: the regret on an instance i >= 1 of pulling S_0 all the time."""
+        """TΔ/2, the regret on an instance i >= 1 of always pulling S_0."""
         return self.horizon * self.gap / 2
 
     def tradeoff(self, regret: float) -> float:
-        r"""Return the least possible R̄ if R_0 is `regret`.
+        r"""Return the lower bound on R̄ if R_0 is `regret`.
 
         .. math:: \bar R \ge \frac{T\Delta}{2}
                   \Big(1 - \frac1K - \sqrt{\frac{2\Delta R_0}{K}}\Big)
 
-        R̄ is the average of R_1, …, R_K. It is not clipped, so it may be negative.
+        R̄ is the average of R_1, …, R_K. The bound may be negative.
 
         >>> family = LowerBoundFamily(horizon=2**20, alpha=0.5, budget=2048)
         >>> round(family.tradeoff(0.0)), round(family.tradeoff(2048.0))
@@ -158,7 +158,7 @@ class LowerBoundFamily:
 
     @property
     def floor(self) -> float:
-        r"""The least possible R̄ if R_0 is at most B: :math:`2^{-8}\,T K / B`."""
+        r"""The lower bound on R̄ if R_0 is at most B: :math:`2^{-8}\,T K / B`."""
         return 2.0**-8 * self.horizon * self.hidden_groups / self.budget
 
 

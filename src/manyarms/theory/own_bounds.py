@@ -1,4 +1,4 @@
-"""Proved bounds of our own policies; the proofs are in docs/proofs.md and docs/guard.md."""
+"""Proved regret bounds of our own policies; docs/proofs.md and docs/guard.md have the proofs."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from manyarms.theory.rates import moss_plus_plus_rate
 from manyarms.theory.schedules import guard_stages
 
 _ROOT_5 = math.sqrt(5.0)
-_ONE_PULL = "One pull may well be of a wrong arm."
-_BELOW_1 = "At 1 the guard promises nothing."
+_ONE_PULL = "One pull may choose a wrong arm."
+_BELOW_1 = "At 1 the bound is infinite."
 
 
 def patience_bound(n: Numbers, m: Numbers, horizon: Numbers, *, sigma: float = 0.5) -> Any:
@@ -30,11 +30,11 @@ def patience_bound(n: Numbers, m: Numbers, horizon: Numbers, *, sigma: float = 0
     n, m, horizon
         Arms, best arms among them, and T >= 2; numbers or arrays.
     sigma
-        1/2, for which it is proved: rewards in [0, 1], gaps of at most 1.
+        Must be 1/2, for which the bound is proved: rewards in [0, 1].
 
     Notes
     -----
-    For every hardness at once: with :math:`n/m = 2 T^\alpha` it is of order
+    It holds for every hardness at once: with :math:`n/m = 2 T^\alpha` it is of order
     :math:`T^{(1+\alpha)/2} \sqrt{\log T}`.
 
     Examples
@@ -86,14 +86,14 @@ def anytime_guarded_bound(alpha: Numbers, horizon: Numbers, *, beta: float) -> A
     Parameters
     ----------
     alpha, horizon
-        Hardness at time T, between 0 and 1, and T >= 2, any time; numbers or arrays.
+        Hardness at time T, between 0 and 1, and T >= 2; numbers or arrays.
     beta
         The parameter of the guard, at least 1/2 and below 1.
 
     Notes
     -----
-    Corollary 4 of docs/guard.md, for rewards in [0, 1], all T at once. The guess is 256 at first
-    and doubles whenever four times the pulls made reach it.
+    Corollary 4 of docs/guard.md, for rewards in [0, 1] and all T at once. The first guess is 256;
+    it is doubled whenever four times the number of pulls made reaches it.
 
     Examples
     --------
@@ -108,7 +108,7 @@ def anytime_guarded_bound(alpha: Numbers, horizon: Numbers, *, beta: float) -> A
 
 
 def guarded_problem_bound(problem: Problem, *, beta: float, anytime: bool = False) -> float:
-    r"""Return the bound on the regret of any rule under the guard on a problem whose size is known.
+    r"""Return the bound on the regret of any rule under the guard on a problem of a given size.
 
     .. math:: 6 L^{3/2} T^\beta + 2 \sqrt 5 \, L^{3/2} K \, T^{1-\beta}, \quad
               L = \max(1, \log T), \quad K = \min(n, L \, n / m)
@@ -120,9 +120,10 @@ def guarded_problem_bound(problem: Problem, *, beta: float, anytime: bool = Fals
     beta
         The parameter of the guard, between 1/2 and 1; below 1 if `anytime`.
     anytime
-        Whether the guard guesses the horizon (default: False). If so, the first factor is
-        :math:`6 \cdot 8^\beta / (1 - 2^{-\beta})`, the second
-        :math:`2 \sqrt 5 / (4^\beta (1 - \beta))`, and L is :math:`\log(8T)`.
+        Whether the guard guesses the horizon (default: False). Then
+        :math:`6 \cdot 8^\beta / (1 - 2^{-\beta})` replaces 6,
+        :math:`2 \sqrt 5 / (4^\beta (1 - \beta))` replaces :math:`2 \sqrt 5`, and L is
+        :math:`\log(8T)`.
 
     Notes
     -----
@@ -133,7 +134,7 @@ def guarded_problem_bound(problem: Problem, *, beta: float, anytime: bool = Fals
     --------
     >>> round(guarded_problem_bound(Problem(100, 50, 2**30), beta=0.5))
     596555242
-    >>> guarded_problem_bound(Problem(100, 50, 2**20), beta=0.5) > 2**20  # it says nothing
+    >>> guarded_problem_bound(Problem(100, 50, 2**20), beta=0.5) > 2**20  # vacuous
     True
     """
     t = _horizon_of(problem)
@@ -150,10 +151,10 @@ def guarded_problem_bound(problem: Problem, *, beta: float, anytime: bool = Fals
 
 
 def guarded_steps_bound(problem: Problem, *, beta: float) -> float:
-    r"""Return the sum of the steps of the guard's proof without rounding; at most T.
+    r"""Return the sum of the terms in the guard's proof, without the simplifications; at most T.
 
-    With stages as `guard_stages` has them, the ends :math:`c_i = \tau_i + \sum_{j \le i} k_j n_j`
-    and the last stage i* that is large enough, :math:`k_i \ge \min(n, L n/m)`, it is
+    With the stages of `guard_stages`, their ends :math:`c_i = \tau_i + \sum_{j \le i} k_j n_j`,
+    and i* the last stage with :math:`k_i \ge \min(n, L n/m)`, it is
 
     .. math:: c_0 + \sum_{i < i^*} (c_{i+1} - c_i) \varepsilon_i + (T - c_{i^*}) \varepsilon_{i^*}
               + 4 T^\beta L + 1 + 2 \sqrt T + k_1
@@ -168,9 +169,9 @@ def guarded_steps_bound(problem: Problem, *, beta: float) -> float:
 
     Notes
     -----
-    Ends are cut at T and errors at 1, and stages that never begin cost nothing. With two arms of
-    which one is best, and `beta` = 1/2, it is below T from T = 2^16 on; if half of many arms are
-    best, from 2^25 on.
+    Ends are cut at T and errors at 1, and stages that never begin cost nothing. With `beta` = 1/2
+    it is below T from T = 2^16 on if one of two arms is best, and from 2^25 on if half of many arms
+    are best.
 
     Examples
     --------
@@ -188,8 +189,8 @@ def guarded_steps_bound(problem: Problem, *, beta: float) -> float:
     last = int(np.flatnonzero(enough)[-1])
     work = stages.arms * np.sqrt(stages.pulls)
     begins = stages.starts < t
-    begins[0] = False  # until the end of the first stage every pull counts in full
-    # floats: the pulls of stages that never begin may exceed 64 bits
+    begins[0] = False  # until the end of stage 0 every pull counts in full
+    # floats, because the pulls of stages that never begin may exceed 64 bits
     ends = np.minimum(t, stages.starts + np.cumsum(stages.arms * stages.pulls.astype(float)))
     errors = np.minimum(1.0, stages.errors)
     floor = ends[0] + np.diff(ends)[:last] @ errors[:last] + (t - ends[last]) * errors[last]

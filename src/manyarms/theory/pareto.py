@@ -1,4 +1,4 @@
-"""Compare a rate with the Pareto frontier: on it, dominated, or impossible."""
+"""Compare a rate with the Pareto frontier: it is on it, dominated, or impossible."""
 
 from __future__ import annotations
 
@@ -39,15 +39,15 @@ class ParetoPosition:
     verdict
         "on the frontier", "dominated", or "impossible".
     betas
-        If it is dominated, the parameters with which MOSS++ is never worse, and better at some
-        hardness; the beta that has this rate, if it is on the frontier; else None.
+        If dominated, the values of beta with which MOSS++ is never worse, and better at some
+        hardness; if on the frontier, the beta that has this rate; else None.
     alphas
         If dominated, the hardnesses at which some of these `betas` are strictly better; if
-        impossible, those at which it is below what any policy attains; else empty.
+        impossible, those at which the rate is below the frontier; else empty.
     margin
-        By how much it is worse, or too good, at most.
+        The largest difference to the better rates of MOSS++, or to the frontier.
     tolerance
-        Rates that differed by no more were treated as equal.
+        Rates that differ by no more are treated as equal.
 
     Examples
     --------
@@ -81,13 +81,16 @@ class ParetoPosition:
         if self.verdict == "on the frontier":
             return f"on the frontier: the rate of MOSS++ with beta = {self.betas}"
         if self.verdict == "impossible":
+            # a rate below the minimax rate is impossible even if alpha or mu* is known
+            attained = (self._rates >= minimax_rate(self._grid) - self.tolerance).all()
+            unless = " unless alpha or μ* is known" if attained else ""
             return (
-                f"impossible: below every policy's rate for hardness in {places}, by up to "
+                f"impossible{unless}: below the frontier for hardness in {places}, by up to "
                 f"{self.margin:.4g}"
             )
-        assert self.betas is not None  # it is dominated
+        assert self.betas is not None
         low, high = self.betas
-        # only a rate that is 1 everywhere has betas up to 1, and there MOSS++ is no better
+        # only for a rate of 1 everywhere do betas reach 1, and with beta = 1 MOSS++ is no better
         below = " (below 1)" if high == 1.0 else ""
         sign = "=" if low == high else "in"
         return (
@@ -97,27 +100,27 @@ class ParetoPosition:
 
 
 def pareto_position(rate: Rate, *, tolerance: float = 1e-9) -> ParetoPosition:
-    r"""Say whether a rate is on the Pareto frontier, and if not, which beta beats it and where.
+    r"""Return whether a rate is on the Pareto frontier, and if not, which beta beats it and where.
 
     Parameters
     ----------
     rate
-        A function of an array of hardnesses, looked at in steps of 1/10000; or a pair of arrays,
+        A function of an array of hardnesses, evaluated in steps of 1/10000; or a pair of arrays,
         hardnesses from 0 on and the rates there.
     tolerance
-        Rates that differ by no more are equal.
+        Rates that differ by no more are treated as equal (default: 1e-9).
 
     Notes
     -----
-    A policy with rate θ satisfies `frontier_rate`; what is below it is impossible. MOSS++ with
-    :math:`\beta = \theta(0)` attains it, so a rate above it anywhere is dominated. All parameters
-    that dominate it form one interval: :math:`\theta_\beta(\alpha) \le \theta(\alpha)` says
-    nothing where :math:`\theta(\alpha) = 1`, and else
+    The rate of a policy that knows neither α nor μ* is at least `frontier_rate`. MOSS++ with
+    :math:`\beta = \theta(0)` attains this bound, so a rate above it anywhere is dominated. The
+    values of beta that dominate it form one interval. :math:`\theta_\beta(\alpha) \le
+    \theta(\alpha)` holds for every beta where :math:`\theta(\alpha) = 1`; elsewhere it means
 
     .. math:: 1 + \alpha - \theta(\alpha) \le \beta \le \theta(\alpha).
 
-    Between the points of the grid nothing is known: a kink or a jump there moves the ends of the
-    intervals by up to a step.
+    The rate is not evaluated between the points of the grid: a kink or jump there may move the ends
+    of the intervals by up to one step.
 
     Examples
     --------
@@ -126,12 +129,13 @@ def pareto_position(rate: Rate, *, tolerance: float = 1e-9) -> ParetoPosition:
     dominated by MOSS++ with beta in [0.5592, 0.674], which is better for hardness in
     [0, 0.6739], by up to 0.3269
     >>> print(pareto_position(minimax_rate))
-    impossible: below every policy's rate for hardness in [0.0001, 0.9999], by up to 0.25
+    impossible unless alpha or μ* is known: below the frontier for hardness in
+    [0.0001, 0.9999], by up to 0.25
     """
     tolerance = check_number("tolerance", tolerance, at_least=0.0, at_most=0.1)
     alphas, rates = rate_on_grid(rate)
     start = float(rates[0])
-    if start < 0.5 - tolerance:  # not even possible at hardness 0
+    if start < 0.5 - tolerance:  # impossible even at hardness 0
         shortfall = minimax_rate(alphas) - rates
     else:
         shortfall = frontier_rate(alphas, max(start, 0.5)) - rates
@@ -144,20 +148,20 @@ def pareto_position(rate: Rate, *, tolerance: float = 1e-9) -> ParetoPosition:
         beta = max(start, 0.5)
         return ParetoPosition("on the frontier", Span(beta, beta), (), 0.0, *looked_at)
     betas = _dominating(alphas, rates, learning)
-    # the rate of MOSS++ falls with beta down to the minimax rate, and rises again
+    # as beta grows, the rate of MOSS++ falls to the minimax rate and then rises
     ends = [moss_plus_plus_rate(alphas, beta=beta) for beta in betas]
-    told = minimax_rate(alphas)
-    gain = rates - np.where((betas.low <= told) & (told <= betas.high), told, np.minimum(*ends))
+    known = minimax_rate(alphas)
+    gain = rates - np.where((betas.low <= known) & (known <= betas.high), known, np.minimum(*ends))
     places = _spans(alphas, gain > tolerance)
     return ParetoPosition("dominated", betas, places, float(gain.max()), *looked_at)
 
 
 def _dominating(alphas: Values, rates: Values, learning: NDArray[np.bool_]) -> Span:
-    """Return the parameters with which MOSS++ is never worse."""
+    """Return the values of beta with which MOSS++ is never worse."""
     low, high = 0.5, 1.0
     if learning.any():
         low = max(low, float((1.0 + alphas - rates)[learning].max()))
-        # within the tolerance a rate may be below 1/2, and the ends may cross
+        # within the tolerance, a rate may be below 1/2 and the ends may cross
         high = max(0.5, float(rates[learning].min()))
     return Span(min(low, high), high)
 
@@ -181,7 +185,7 @@ def rate_on_grid(rate: Rate) -> tuple[Values, Values]:
             )
         alphas, rates = (np.asarray(values) for values in rate)
     alphas = check_numbers("alphas", alphas, at_least=0.0, at_most=1.0)
-    fix = "A rate of 1 is no learning at all."
+    fix = "At rate 1 regret grows as fast as T."
     rates = check_numbers("rate", rates, at_least=0.0, at_most=1.0, fix=fix)
     if alphas.ndim != 1 or alphas.shape != rates.shape:
         raise ParameterError(
@@ -191,13 +195,13 @@ def rate_on_grid(rate: Rate) -> tuple[Values, Values]:
     if len(alphas) == 0 or alphas[0] != 0.0 or (np.diff(alphas) <= 0.0).any():
         raise ParameterError(
             f"`alphas` must increase from 0, got {alphas[:5].tolist()} at the beginning. "
-            f"All depends on the rate at hardness 0."
+            f"The frontier depends on the rate at hardness 0."
         )
     return alphas, rates
 
 
 def _spans(alphas: Values, chosen: NDArray[np.bool_]) -> tuple[Span, ...]:
-    """Return the runs of chosen points."""
+    """Return the runs of chosen points as intervals."""
     edges = np.flatnonzero(np.diff(np.concatenate([[False], chosen, [False]]).astype(np.int8)))
     return tuple(
         Span(float(alphas[first]), float(alphas[end - 1]))

@@ -1,6 +1,6 @@
-"""Rates: the exponents θ(α) of regrets that grow as T^θ(α) (up to logarithms) at hardness α.
+"""Rates: the exponents θ(α) of regret that grows as T^θ(α) (up to logarithms) at hardness α.
 
-With a rate of 1 nothing is learned: regret grows as fast as time.
+At rate 1 nothing is learned: regret grows as fast as T.
 """
 
 from __future__ import annotations
@@ -31,9 +31,10 @@ def moss_plus_plus_rate(alpha: Alpha, *, beta: float) -> Alpha:
 
     Notes
     -----
-    Upper bound: the paper's theorem on MOSS++ (Algorithm 1). Pareto optimality: no rate is below
-    this one anywhere unless it is above it somewhere; see `frontier_rate`. At `beta` = 1 the rate
-    is 1 everywhere: it meets the frontier condition with equality, and every other `beta` beats it.
+    The upper bound is the paper's theorem on MOSS++ (Algorithm 1). Pareto optimal means that a
+    policy with a lower rate at one hardness has a higher rate at another; see `frontier_rate`. At
+    `beta` = 1 the rate is 1 everywhere. This equals `frontier_rate`, but any other `beta` is
+    better.
 
     Examples
     --------
@@ -60,8 +61,8 @@ def minimax_rate(alpha: Alpha) -> Alpha:
     Notes
     -----
     MOSS on :math:`2 T^\alpha \log\sqrt T` random arms (MOSS Oracle) attains it, and the lower
-    bound :math:`\Omega(\sqrt{T(n-m)/m})` allows no better. No policy attains it at every
-    hardness without knowing which: that is the price of adaptation.
+    bound :math:`\Omega(\sqrt{T(n-m)/m})` shows that no policy has a lower rate. No policy that
+    knows neither α nor μ* attains it at every hardness; see `adaptation_cost`.
 
     Examples
     --------
@@ -81,7 +82,7 @@ def subset_rate(alpha: Alpha, *, exponent: float) -> Alpha:
     alpha
         Hardness, between 0 and 1; a number or an array.
     exponent
-        How the subset grows with the horizon, between 0 and 1.
+        b, between 0 and 1.
 
     Notes
     -----
@@ -112,7 +113,7 @@ def quantile_rate(alpha: Alpha) -> Alpha:
 
     Notes
     -----
-    The rate that the paper states. QRM2's sets grow as T^0.347, and the numbers agree with
+    This is the rate that the paper states. QRM2's sets grow as T^0.347, and the numbers agree with
     (1 + 0.347)/2 and 1/0.347, rounded up. Not Pareto optimal: MOSS++ is never worse for any beta
     in [0.5592, 0.674].
 
@@ -125,7 +126,7 @@ def quantile_rate(alpha: Alpha) -> Alpha:
 
 
 def frontier_rate(alpha: Alpha, rate_at_zero: float) -> Alpha:
-    r"""Return the least possible rate at hardness `alpha`, given the rate at hardness 0.
+    r"""Return the lowest possible rate at hardness `alpha`, given the rate at hardness 0.
 
     .. math:: \theta(\alpha) \ge \min(\max(\theta(0), 1 + \alpha - \theta(0)), 1),
               \quad \theta(0) \in [1/2, 1]
@@ -139,12 +140,13 @@ def frontier_rate(alpha: Alpha, rate_at_zero: float) -> Alpha:
 
     Notes
     -----
-    From the lower bound, with a budget of order T^θ(0). The right side is the rate of MOSS++ with
-    :math:`\beta = \theta(0)`, which is why MOSS++ is on the frontier.
+    It follows from `lower_bound` with a budget of order T^θ(0), and holds for policies that know
+    neither α nor μ*. The right side is the rate of MOSS++ with :math:`\beta = \theta(0)`, so MOSS++
+    is on the frontier.
 
     Examples
     --------
-    >>> frontier_rate(0.25, 0.5)  # a policy with rate 1/2 on easy problems pays for it here
+    >>> frontier_rate(0.25, 0.5)  # a rate of 1/2 at hardness 0 has this cost
     0.75
     """
     values = check_alpha(alpha)
@@ -153,9 +155,9 @@ def frontier_rate(alpha: Alpha, rate_at_zero: float) -> Alpha:
 
 
 def adaptation_cost(alpha: Alpha, *, beta: float) -> Alpha:
-    r"""Return the exponent of what MOSS++ pays for not knowing the hardness.
+    r"""Return how much higher the rate of MOSS++ is than the minimax rate.
 
-    Its rate is above the minimax rate by
+    This is the cost of not knowing the hardness, as an exponent of T:
 
     .. math:: \Big|\frac{2\beta - \alpha - 1}{2}\Big| \ \text{for}\ \beta > \alpha,
               \quad \frac{1 - \alpha}{2} \ \text{for}\ \beta \le \alpha
@@ -167,7 +169,7 @@ def adaptation_cost(alpha: Alpha, *, beta: float) -> Alpha:
 
     Notes
     -----
-    Nothing is paid at :math:`\alpha = 2\beta - 1`: there `beta` is the minimax rate.
+    The cost is 0 at :math:`\alpha = 2\beta - 1`, where the minimax rate is `beta`.
 
     Examples
     --------

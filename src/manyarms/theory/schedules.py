@@ -1,4 +1,4 @@
-"""The schedules of MOSS++ and of the guard as tables; the policies have the formulas."""
+"""The schedules of MOSS++ and of the guard as tables, computed by the policies' own formulas."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Schedule(NamedTuple):
     arms
         min(K_i, n) for i = 1, …, p: the real arms of each iteration.
     mixtures
-        i - 1: the mixture-arms beside them.
+        i - 1: the mixture-arms of each iteration.
     pulls
         ΔT_i. They add up to the horizon or more; the last ones are cut at the horizon.
 
@@ -50,7 +50,7 @@ class Schedule(NamedTuple):
 def moss_plus_plus_schedule(horizon: int, *, beta: float, n: int = MOST) -> Schedule:
     r"""Return the schedule of MOSS++ (Algorithm 1): p, and :math:`K_i` and :math:`\Delta T_i`.
 
-    `MOSSPlusPlus` has the formulas, and uses them.
+    The formulas are those that `MOSSPlusPlus` runs.
 
     Parameters
     ----------
@@ -63,9 +63,9 @@ def moss_plus_plus_schedule(horizon: int, *, beta: float, n: int = MOST) -> Sche
 
     Notes
     -----
-    :math:`K_i \Delta T_i = 2^{2p+2}` until the horizon cuts: every iteration has the same
-    :math:`\sqrt{K_i \Delta T_i}`, and so the same learning error. Uncut lengths add up to
-    :math:`2 (2^{2p} - 2^p) \ge T`.
+    While :math:`\Delta T_i` is not cut at the horizon, :math:`K_i \Delta T_i = 2^{2p+2}`, so every
+    iteration has about the same learning error, of order :math:`\sqrt{K_i \Delta T_i}`. Uncut
+    lengths add up to :math:`2 (2^{2p} - 2^p) \ge T`.
 
     Examples
     --------
@@ -92,7 +92,7 @@ class GuardStages(NamedTuple):
     pulls
         n_i: an arm is tested until it has this many pulls in all, or is ruled out.
     starts
-        τ_i: the pulls made when the stage is due. At T it never begins.
+        τ_i: the number of pulls made when the stage is due. A stage due at T never begins.
     levels
         x_i: the level of the upper bounds that rule arms out.
     errors
@@ -100,7 +100,7 @@ class GuardStages(NamedTuple):
     floor_level
         The level of the lower bounds that the floor is made of.
     allowance
-        What a rule may lose against the floor before it is dropped.
+        The loss against the floor above which a rule is dropped.
 
     Examples
     --------
@@ -119,7 +119,7 @@ class GuardStages(NamedTuple):
 
 
 def guard_stages(horizon: int, *, beta: float, n: int = MOST) -> GuardStages:
-    r"""Return the timetable of the guard, under which any rule keeps the rate of MOSS++.
+    r"""Return the schedule of the guard, under which any rule has the rate of MOSS++.
 
     .. math:: a_i = \lceil 2^{-i} S \rceil, \quad k_i = \min(a_i, n), \quad
               n_i = \lceil (S/a_i)^2 \rceil, \quad \tau_i = \lceil T^\beta S / a_i \rceil, \quad

@@ -1,4 +1,4 @@
-"""Other policies of the field; each names the source that it was checked against."""
+"""Other published policies; each docstring names the source that it was checked against."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CBT: leave an arm when the bound of its losses exceeds a target (Chan & Hu 2018)."""
+"""CBT: leave an arm when the lower bound of its losses exceeds a target (Chan & Hu 2018)."""
 
 from __future__ import annotations
 
@@ -9,30 +9,30 @@ from typing import Annotated, NamedTuple, TypeAlias
 from manyarms.core.memory import Memory, Record, Records, wipe
 from manyarms.core.rng import Stream, stream
 from manyarms.core.sampler import Sampler, clear_sampler, sampler
-from manyarms.policies.parts.losses import Factor, Losses, confidence_factor, suffer
+from manyarms.policies.parts.losses import Factor, Losses, confidence_factor, count_loss
 from manyarms.policies.parts.randomness import draw_fresh, reset_order
 from manyarms.protocol import Policy, plays
 from manyarms.protocol.parameters import number
 
-Shape: TypeAlias = Annotated[float, number(above=0.0, at_most=1e6)]  # of the law of the means
+Shape: TypeAlias = Annotated[float, number(above=0.0, at_most=1e6)]
 
 
 class CbtClock(Record):
     factor: float  # b = c
     target: float
-    visit: int  # arms played so far, with this one; it is the slot
+    visit: int  # arms pulled so far, this one included; it serves as the slot
     left: int  # 1 once the arm is left
 
 
 class CbtState(NamedTuple):
-    """The target, and the losses of the arm in play."""
+    """The target, and the losses of the current arm."""
 
     factor: float  # 0 for log log T
-    target: float  # 0: it follows from b and weight
+    target: float  # 0 if it follows from b and weight
     b: float
     weight: float
     clock: Records[CbtClock]  # [clock]
-    losses: Records[Losses]  # [of the arm in play]
+    losses: Records[Losses]  # [of the current arm]
     sampler: Sampler
     words: Stream
 
@@ -63,8 +63,8 @@ def cbt_ask(state: CbtState) -> tuple[int, int]:
 
 def cbt_tell(state: CbtState, slot: int, reward: float) -> None:
     clock = state.clock[0]
-    if slot == clock.visit and clock.left == 0:  # else the arm was left before this reward came
-        bound = suffer(state.losses, 0, 1.0 - reward, clock.factor)
+    if slot == clock.visit and clock.left == 0:  # else the arm was left before this reward
+        bound = count_loss(state.losses, 0, 1.0 - reward, clock.factor)
         clock.left = int(bound > clock.target)
 
 
@@ -73,35 +73,35 @@ plays(CbtState, reset=cbt_reset, ask=cbt_ask, tell=cbt_tell)
 
 @dataclass(frozen=True, kw_only=True)
 class CBT(Policy):
-    r"""Play an arm until the bound of its losses exceeds a target, then a new arm.
+    r"""Pull an arm until the lower bound of its losses exceeds a target, then take a new arm.
 
     The bound is that of `EmpiricalCBT`. With :math:`P(\mu \ge 1 - e) \approx w\, e^b` and rewards
     0 and 1 the target is
 
     .. math:: \zeta = \Big(\frac{b + 1}{w T}\Big)^{1/(b+1)}
 
-    An arm that was left is not played again.
+    An arm that was left is not pulled again.
 
     Parameters
     ----------
     b, weight
-        How many arms are nearly perfect; 1 and 1 stand for means uniform on [0, 1].
+        b and w: how many arms have means close to 1 (default: 1 and 1, means uniform on [0, 1]).
     target
-        The target itself, instead of both.
+        The target, instead of `b` and `weight`.
     factor
         As for `EmpiricalCBT`.
 
     Notes
     -----
-    Chan & Hu, *Infinite arms bandit: optimality via confidence bounds*, 2018. It knows the horizon,
-    that :math:`\mu^* = 1`, and the distribution of the means near 1. When all n arms were left (the
-    source has infinitely many), a new random order begins, with fresh statistics.
+    Chan & Hu, *Infinite arms bandit: optimality via confidence bounds*, 2018. It needs the horizon,
+    :math:`\mu^* = 1`, and the distribution of the means near 1. When all n arms were left (the
+    source has infinitely many), a new random order begins, and all statistics are reset.
 
     Checked against `CBT.R` and the manual of the R package CBT, by the authors of the paper: the
     same bound, the same rule, and for its three priors the same targets: (b, weight) is (1, 1) for
     "Uniform", (2, π²/4) for "Sine" and (3, π²/6) for "Cosine".
 
-    Cost per pull: O(1), and memory of one arm and of the order.
+    Cost per pull: O(1). Memory: one arm and the order.
 
     Examples
     --------

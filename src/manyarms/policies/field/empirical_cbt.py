@@ -1,4 +1,4 @@
-"""Empirical CBT: bounds of losses against the loss so far (Chan & Hu 2018)."""
+"""Empirical CBT: compare lower bounds of losses with the total loss (Chan & Hu 2018)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from manyarms.core.memory import Memory, Record, Records, wipe
 from manyarms.core.rng import Stream, stream
 from manyarms.core.sampler import Sampler, sampler
 from manyarms.core.tournament import Tournament, clear, leader, rekey, tournament
-from manyarms.policies.parts.losses import Factor, Losses, confidence_factor, suffer
+from manyarms.policies.parts.losses import Factor, Losses, confidence_factor, count_loss
 from manyarms.policies.parts.randomness import draw_fresh, reset_draws
 from manyarms.protocol import Policy, plays
 
@@ -25,7 +25,7 @@ class EmpiricalCbtClock(Record):
 
 
 class EmpiricalCbtState(NamedTuple):
-    """The losses of every opened arm, ranked by their bounds, and the total loss."""
+    """The losses of all opened arms, ranked by their bounds, and the total loss."""
 
     factor: float  # 0 for log log T
     clock: Records[EmpiricalCbtClock]  # [clock]
@@ -62,14 +62,14 @@ def empirical_cbt_ask(state: EmpiricalCbtState) -> tuple[int, int]:
 def empirical_cbt_tell(state: EmpiricalCbtState, slot: int, reward: float) -> None:
     loss = 1.0 - reward
     state.clock[0].loss += loss
-    bound = suffer(state.losses, slot, loss, state.clock[0].factor)
+    bound = count_loss(state.losses, slot, loss, state.clock[0].factor)
     rekey(state.rank, slot, -bound)
 
 
 def empirical_cbt_count_late(state: EmpiricalCbtState, slot: int, change: int) -> None:
     losses = state.losses[slot]
     losses.late += change
-    if losses.pulls == 0:  # last while its first reward is late; first if it was abandoned
+    if losses.pulls == 0:  # ranked last while its first reward is late, first if it was abandoned
         losses.bound = _UNSEEN * losses.late if losses.late > 0 else -math.inf
         rekey(state.rank, slot, -losses.bound)
 
@@ -85,32 +85,32 @@ plays(
 
 @dataclass(frozen=True, kw_only=True)
 class EmpiricalCBT(Policy):
-    r"""Play the arm of smallest bound if that is at most the loss so far over T, else a new arm.
+    r"""Pull the arm of smallest bound if that is at most the total loss over T, else a new arm.
 
     With losses 1 - reward of mean :math:`\bar x` and standard deviation :math:`\hat\sigma`,
 
     .. math:: L = \max\Big(\frac{\bar x}{b},\; \bar x - \frac{c\,\hat\sigma}{\sqrt N}\Big),
         \qquad b = c = \log \log T
 
-    and the target is (the sum of all losses so far) / T. Ties are broken at random.
+    and the target is (the sum of all losses so far)/T. Ties are broken at random.
 
     Parameters
     ----------
     factor
-        b = c (default: log log T, but at least 1).
+        b = c, at least 1 (default: the larger of log log T and 1).
 
     Notes
     -----
-    Chan & Hu, *Infinite arms bandit: optimality via confidence bounds*, 2018. It knows the
-    horizon, but neither the best mean nor the distribution of the means. Its theory is for losses
-    whose smallest mean is 0, that is :math:`\mu^* = 1`. With :math:`\mu^* < 1` it opens new arms
+    Chan & Hu, *Infinite arms bandit: optimality via confidence bounds*, 2018. It needs the
+    horizon, but neither the best mean nor the distribution of the means. Its theory assumes that
+    the smallest mean loss is 0, that is :math:`\mu^* = 1`. With :math:`\mu^* < 1` it opens new arms
     until the loss has grown. The larger :math:`1 - \mu^*` is, the longer that takes. An arm whose
-    first reward is pending is not pulled again while there are others.
+    first reward is pending is pulled again only if there are no others.
 
     Checked against `Emp_CBT` and `Ana_CBT` of `CBT.R` in the R package CBT, by the authors of the
     paper: the same bound, with a standard deviation that divides by N; the same factors, target and
-    rule; and when no new arm is left the smallest bound is played. What is ours: the factor is at
-    least 1, where log log T is not (T <= 15), and equal bounds are played at random.
+    rule; and when no new arm is left, the arm of smallest bound is pulled. Two details are ours:
+    the factor is at least 1 (log log T is less for T <= 15), and ties are broken at random.
 
     Cost per pull: O(log(arms opened)), O(1) while one arm leads.
 

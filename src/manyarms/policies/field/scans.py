@@ -1,8 +1,8 @@
-r"""UCB1, UCB, KL-UCB and Thompson sampling: scan all arms that were tried, and pull the best.
+r"""UCB1, UCB, KL-UCB and Thompson sampling: scan all arms tried so far, and pull the best.
 
 An arm that was never pulled is drawn when its first pull is due, so neither time nor memory depends
-on the number n of arms. But every pull looks at all arms tried so far: its cost grows with their
-number. These policies are for few arms; with many, use a random subset (`SubSampled`).
+on the number n of arms. But every pull scans all arms tried so far, so its cost grows with their
+number. These policies are for few arms; with many arms, use a random subset (`SubSampled`).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from manyarms.policies.parts.randomness import (
 from manyarms.protocol import Policy, plays
 from manyarms.protocol.parameters import Positive
 
-_UNSEEN = 1e300  # of an arm without a reward: above every index
+_UNSEEN = 1e300  # the index of an arm without a reward: above all others
 _LOG_4 = math.log(4.0)
 _LOG_5 = math.log(5.0)
 
@@ -35,7 +35,7 @@ class ScannedArm(Record):
     """An arm that was tried."""
 
     arm: int
-    pulls: int  # whose rewards are known
+    pulls: int  # N, the pulls whose rewards were told
     total: float  # the sum of rewards; for Thompson sampling, the number of successes
     late: int  # pending pulls
 
@@ -57,7 +57,7 @@ class Scan(NamedTuple):
 
 
 def scan(memory: Memory, n_arms: int, pulls: int) -> Scan:
-    """Make room for `pulls` pulls of `n_arms` arms."""
+    """Allocate memory for `pulls` pulls of `n_arms` arms."""
     room = min(n_arms, pulls)
     return Scan(
         memory.records(room, ScannedArm),
@@ -71,7 +71,7 @@ def scan(memory: Memory, n_arms: int, pulls: int) -> Scan:
 
 @kernel
 def reset_scan(arms: Scan, key: int) -> None:
-    """Forget all arms, and take the random words that belong to `key`."""
+    """Forget all arms, and seed the random streams with `key`."""
     reset_draws(arms, key)
     wipe(arms.clock, 0)
 
@@ -98,8 +98,8 @@ def largest_index(arms: Scan, level: float, kl: bool) -> int:
 
     The index is :math:`\bar x + \sqrt{\text{level} / N}`, or with `kl` the largest q with
     :math:`N\, \mathrm{kl}(\bar x, q) \le \text{level}`. Arms without a reward come first, those
-    with fewest pending pulls before the others. Of equal indices whose means differ, which happens
-    by rounding only, the larger mean wins.
+    with fewest pending pulls first. If indices are equal but means differ, which happens only by
+    rounding, the arm of larger mean is taken.
     """
     best = best_mean = -math.inf
     tied = 0
@@ -148,7 +148,7 @@ class UcbState(NamedTuple):
 def ucb_ask(state: UcbState) -> tuple[int, int]:
     arms = state.arms
     arms.clock[0].pulls += 1
-    t = arms.clock[0].pulls  # this is pull number t
+    t = arms.clock[0].pulls  # the number of this pull
     if not_tried(arms) > 0:
         slot = try_next(arms)
     else:
@@ -221,11 +221,11 @@ class UCB(SigmaPolicy):
     -----
     T. Lattimore, C. Szepesvári, "Bandit Algorithms" (2020), the asymptotically optimal UCB, there
     with sigma = 1. For Gaussian rewards its regret is :math:`\sum_a 2 \sigma^2 \log T / \Delta_a`
-    and lower order: no policy that works everywhere does better in the limit. Needs neither
+    plus lower-order terms; no consistent policy does better in the limit. Needs neither
     horizon nor best mean. With n arms the first n pulls only explore.
 
     Checked against Chapter 8 of the book, which has this index, and against `mmab.py` of
-    khashayarkhv/many-armed-bandit, which takes the same sigma for rewards 0 and 1. That code has
+    khashayarkhv/many-armed-bandit, which uses the same sigma for rewards 0 and 1. That code has
     log t² where the book has log² t.
 
     Cost per pull: O(arms tried).
@@ -233,7 +233,7 @@ class UCB(SigmaPolicy):
     Examples
     --------
     >>> from manyarms.policies import UCB
-    >>> UCB().with_reward_range((0.0, 10.0)).sigma  # half the width, as a live handle takes it
+    >>> UCB().with_reward_range((0.0, 10.0)).sigma  # half the width; a live handle does this
     5.0
     """
 
@@ -276,21 +276,22 @@ class KLUCB(Policy):
 
     .. math:: \max \{ q \le 1 : N\, \mathrm{kl}(\bar x, q) \le \log t \}
 
-    kl(p, q) is the Kullback-Leibler divergence between coins of means p and q.
+    kl(p, q) is the Kullback-Leibler divergence between Bernoulli distributions of means p and q.
 
     Notes
     -----
     A. Garivier, O. Cappé, "The KL-UCB algorithm for bounded stochastic bandits and
     beyond", COLT 2011. For rewards in [0, 1]; a mean outside is replaced by the nearer end. For
-    coins the regret is
-    :math:`\sum_a \Delta_a \log T / \mathrm{kl}(\mu_a, \mu^*)` and lower order, the least possible
-    in the limit. Needs neither horizon nor best mean. With n arms the first n pulls only explore.
+    rewards 0 and 1 the regret is
+    :math:`\sum_a \Delta_a \log T / \mathrm{kl}(\mu_a, \mu^*)` plus lower-order terms, the least
+    possible in the limit. Needs neither horizon nor best mean. With n arms the first n pulls only
+    explore.
 
     Checked against `klUCB.py` of SMPyBandits, whose authors include those of the paper: the same
-    index, which is there solved up to 1e-4. Ties are broken at random here.
+    index, computed there up to 1e-4. Here ties are broken at random.
 
-    Cost per pull: O(arms tried). The equation is solved to the last digits, for the arms that a
-    cheaper bound does not rule out.
+    Cost per pull: O(arms tried). The index is computed to full precision, and only for the arms
+    that a cheaper bound does not rule out.
 
     Examples
     --------
@@ -343,9 +344,9 @@ def thompson_ask(state: ThompsonState) -> tuple[int, int]:
 
 @rare
 def posterior_sample(a: float, b: float, key: int) -> float:
-    """Return a Beta(a, b) number, a and b >= 1, from the random words that belong to `key`.
+    """Sample from Beta(a, b), a and b >= 1, with random words derived from `key`.
 
-    Algorithm BB of Cheng (1978) for a, b > 1: two words a try, and hardly ever more than two tries.
+    Algorithm BB of Cheng (1978) for a, b > 1: two words per try, and rarely more than two tries.
     """
     if b == 1.0:
         return math.exp(math.log(open_unit(draw(key, 0))) / a)
@@ -373,8 +374,8 @@ def posterior_sample(a: float, b: float, key: int) -> float:
 def is_success(reward: float, rounding: Stream) -> bool:
     """Round a reward to 0 or 1.
 
-    A reward between them is a success with this probability, so the mean stays the same. A reward
-    outside is replaced by the nearer end.
+    A reward r in (0, 1) becomes 1 with probability r, so the mean stays the same. A reward outside
+    [0, 1] is replaced by the nearer end.
     """
     if 0.0 < reward < 1.0:
         return unit(next_word(rounding)) < reward
@@ -390,9 +391,9 @@ plays(ThompsonState, reset=thompson_reset, ask=thompson_ask, tell=thompson_tell)
 
 @dataclass(frozen=True, kw_only=True)
 class Thompson(Policy):
-    r"""Draw a mean for each of the n arms from its posterior, and pull the arm of the largest.
+    r"""Sample a mean of each of the n arms from its posterior, and pull the arm of the largest.
 
-    With S successes and F failures of an arm so far, its posterior is
+    The posterior of an arm with S successes and F failures so far is
 
     .. math:: \mathrm{Beta}(1 + S, 1 + F)
 
@@ -400,9 +401,9 @@ class Thompson(Policy):
     -----
     S. Agrawal, N. Goyal, "Analysis of Thompson sampling for the multi-armed bandit problem", COLT
     2012; W. R. Thompson (Biometrika 25, 1933). Needs neither horizon nor best mean. A reward
-    between 0 and 1 counts as a success with that probability.
-    With n arms it tries nearly all of them before it stays with one. If rewards are late, samples
-    come from what is known, so a batch spreads over many arms by itself.
+    r between 0 and 1 counts as a success with probability r.
+    With n arms it tries nearly all of them before it settles on one. While rewards are late,
+    samples come from the posterior so far, so a batch spreads over many arms.
 
     Checked against `Thompson.py` and `Posterior/Beta.py` of SMPyBandits: the same posterior, and
     the same treatment of rewards between 0 and 1.
@@ -415,7 +416,7 @@ class Thompson(Policy):
     --------
     >>> from manyarms.policies import Thompson
     >>> live = Thompson().live(n_arms=2, seed=1)  # no horizon needed
-    >>> for pull in live.ask(100):  # a batch spreads over the arms by itself
+    >>> for pull in live.ask(100):  # a batch spreads over the arms
     ...     live.tell(pull, reward=float(pull.arm))
     >>> [pull.arm for pull in live.ask(4)]
     [1, 1, 1, 1]

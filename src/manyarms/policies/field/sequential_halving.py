@@ -15,7 +15,7 @@ from manyarms.policies.parts.randomness import RANKING, draw_fresh, reset_order
 from manyarms.protocol import Policy, plays
 from manyarms.protocol.parameters import Count
 
-_NOT_PULLED = -1e300
+_NOT_PULLED = -1e300  # the mean of an arm without rewards: below all others
 
 
 class HalvedArm(Record):
@@ -27,19 +27,19 @@ class HalvedArm(Record):
 
 
 class HalvingClock(Record):
-    left: int  # arms that were not dropped: the first places of `order`
-    rounds: int  # that are still to come, this one included; 0 once one arm is left
-    budget: int  # pulls that are still to be asked for
+    left: int  # arms that are left: the first places of `order`
+    rounds: int  # rounds left, this one included; 0 once one arm is left
+    budget: int  # pulls left
     each: int  # pulls of each arm in this round
     asked: int  # pulls asked for in this round
     told: int  # rewards told in this round
-    winner: int  # the slot that led the last complete round; -1 before
+    winner: int  # the best slot of the last complete round; -1 before the first one
 
 
 class SequentialHalvingState(NamedTuple):
     """The K arms, in the order in which they are pulled."""
 
-    size: int  # 0: it follows from the horizon
+    size: int  # 0 if it follows from the horizon
     arm: Records[HalvedArm]
     order: Ints
     clock: Records[HalvingClock]  # [clock]
@@ -70,7 +70,7 @@ def halving_reset(state: SequentialHalvingState, key: int, horizon: int) -> None
 
 @kernel
 def arms_for(horizon: int) -> int:
-    """Return the largest power of two with K log2 K <= T: every arm is pulled in every round."""
+    """Return the largest power of two K with K log2 K <= T: each round pulls all its arms."""
     doublings = 0
     while (doublings + 1) << (doublings + 1) <= horizon:
         doublings += 1
@@ -106,7 +106,7 @@ def halving_tell(state: SequentialHalvingState, slot: int, reward: float) -> Non
 
 @rare
 def end_round(state: SequentialHalvingState) -> None:
-    """Keep the better half."""
+    """Keep the better half of the arms."""
     clock = state.clock[0]
     clear(state.rank)
     for place in range(clock.left):
@@ -128,7 +128,7 @@ def end_round(state: SequentialHalvingState) -> None:
 
 @kernel
 def keep_chosen(state: SequentialHalvingState) -> None:
-    """Move the chosen slots, which are marked by numbers below 0, to the front."""
+    """Move the chosen slots, which are marked by negative numbers, to the front."""
     write = 0
     for place in range(state.clock[0].left):
         if state.order[place] < 0:
@@ -156,8 +156,8 @@ plays(
 class SequentialHalving(Policy):
     r"""Draw K arms at random; pull all equally often, keep the better half, and repeat.
 
-    There are :math:`\lceil \log_2 K \rceil` rounds with an equal share of the pulls. The
-    arm that is left is recommended, or the best one of the last complete round.
+    There are :math:`\lceil \log_2 K \rceil` rounds with an equal share of the pulls each. The best
+    arm of the last complete round is recommended; in the end this is the one that is left.
 
     Parameters
     ----------
@@ -167,18 +167,18 @@ class SequentialHalving(Policy):
     Notes
     -----
     Z. Karnin, T. Koren, O. Somekh, "Almost optimal exploration in multi-armed bandits", ICML 2013.
-    Its guarantee is for the K arms that were drawn: it misses the best of them with a probability
-    that falls exponentially in T. It says nothing of the other arms.
+    The guarantee holds only for the K arms it is run on: the probability that it misses the best of
+    them falls exponentially in T. It says nothing about the other arms.
 
     Checked against `seq_halv.jl` of xuedong/BestArm.jl and `SeqHalvAgent` of rlberry: the same
-    rounds, the same number of pulls in each, and the same half is kept. BestArm.jl has a form that
-    compares all pulls of an arm, as this one does, and a form that compares those of the round
-    only. What is ours: pulls that do not divide evenly go to later rounds; if one pull of each arm
-    is more than a round's share, each is pulled once and later rounds have fewer; ties are broken
-    at random.
+    rounds, the same number of pulls in each, and the same half is kept. BestArm.jl has a variant
+    that compares all pulls of an arm, as here, and one that compares only those of the round. Some
+    details are ours: pulls that do not divide evenly go to later rounds; if one pull of each arm
+    exceeds a round's share, each is pulled once and later rounds are shorter; ties are broken at
+    random.
 
-    Cost per pull: O(log K) in the mean; memory of the K arms. A round ends when as many rewards
-    came as it has pulls; if rewards are late, its arms are pulled in turn until then.
+    Cost per pull: O(log K) on average. Memory: the K arms. A round ends when as many rewards have
+    arrived as it has pulls; while rewards are late, its arms are pulled in turn.
 
     Examples
     --------

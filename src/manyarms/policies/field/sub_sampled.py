@@ -1,4 +1,4 @@
-"""SubSampled: any policy, on a random subset of the arms; and greedy (Bayati et al. 2020)."""
+"""SubSampled, any policy on a random subset of the arms, and Greedy (Bayati et al. 2020)."""
 
 from __future__ import annotations
 
@@ -59,12 +59,12 @@ plays(
 
 @dataclass(frozen=True, kw_only=True)
 class Greedy(RankingPolicy):
-    r"""Pull each of the n arms once, in random order, then always one of largest mean.
+    r"""Pull each of the n arms once, in random order, then always an arm of largest mean.
 
     .. math:: A_t \in \arg\max_a \bar x_a
 
-    Ties are broken at random. It is meant for a random subset of the arms: `SubSampled`, whose
-    docstring says what both were checked against.
+    Ties are broken at random. With many arms, run it on a random subset (`SubSampled`, whose
+    docstring says what both were checked against).
 
     Notes
     -----
@@ -90,10 +90,10 @@ class Greedy(RankingPolicy):
 
 
 class SubSampledState(NamedTuple):
-    """The state of the inner policy, and which arm each of its arms is."""
+    """The state of the inner policy, and the real arms behind its arm numbers."""
 
-    inner: Any  # the policy's own state
-    subset: HashMap  # the policy's arm -> the arm it stands for, once it was chosen
+    inner: Any  # the inner policy's state
+    subset: HashMap  # the inner policy's arm -> the real arm, once it was pulled
     sampler: Sampler
     words: Stream
 
@@ -107,7 +107,7 @@ def sub_sampled_reset(state: SubSampledState, key: int, horizon: int) -> None:
 def sub_sampled_ask(state: SubSampledState) -> tuple[int, int]:
     slot, member = ask(state.inner)
     at = find(state.subset, member)
-    if state.subset.cells[at] == 0:  # drawn at its first pull
+    if state.subset.cells[at] == 0:  # its first pull: draw the real arm
         insert(state.subset, at, member, draw_fresh(state.sampler, state.words))
     return slot, state.subset.cells[at + 1]
 
@@ -130,28 +130,28 @@ plays(
 
 @dataclass(frozen=True)
 class SubSampled(Wrapper):
-    r"""Draw s arms at random, once, and run a policy on them alone.
+    r"""Draw s arms at random, once, and run a policy on these only.
 
     Parameters
     ----------
     policy
         The policy to run: `MOSS()`, `Greedy()`, `UCB()` or any other.
     size
-        The number s of arms; all, if there are fewer.
+        The number s of arms; at most n.
     exponent
         Instead of `size`: :math:`s = \lceil T^\text{exponent} \rceil` (default: 0.5).
 
     Notes
     -----
     M. Bayati, N. Hamidi, R. Johari, K. Khosravi, "Unreasonable effectiveness of greedy algorithms
-    in multi-armed bandit with many arms", NeurIPS 2020: for means whose prior has a density around
-    the best mean, UCB on about :math:`T^{1/2}` arms is rate-optimal, and so is greedy if rewards
-    are 0 and 1. If no best arm is among the s, none is ever found. The policy within knows nothing
-    of the other arms: its n is s. Cost per pull: the policy's own, and one look-up. Arms of the
+    in multi-armed bandit with many arms", NeurIPS 2020: if the prior of the means has a density
+    near the best mean, UCB on about :math:`T^{1/2}` arms is rate-optimal, and so is greedy if
+    rewards are 0 and 1. If no best arm is among the s, none is ever found. The inner policy sees a
+    problem with n = s arms. Cost per pull: that of the inner policy, and one lookup. Arms of the
     subset are drawn when they are first pulled.
 
     Checked against `mmab.py` and `montecarlo.py` of khashayarkhv/many-armed-bandit, the code of one
-    of the authors: UCB and greedy on a set of arms drawn once, of :math:`T^{1/2}` arms; greedy with
+    of the authors: UCB and greedy on :math:`T^{1/2}` arms that are drawn once, and greedy with
     Gaussian rewards on :math:`T^{2/3}` arms (both for a prior that is uniform near the best mean).
     There the size is rounded down, and of equal means the first wins; here the size is rounded up,
     and ties are broken at random.
@@ -181,8 +181,8 @@ class SubSampled(Wrapper):
         check_one("Leave one out.", size=self.size, exponent=self.exponent)
 
     @property
-    def anytime(self) -> bool:  # type: ignore[override]  # as the policy within is
-        """Whether it works without a horizon: if the size is fixed and the policy anytime."""
+    def anytime(self) -> bool:  # type: ignore[override]  # it depends on the inner policy
+        """Whether no horizon is needed: the size is fixed and the inner policy is anytime."""
         return self.size is not None and self.policy.anytime
 
     def _changed(self, known: bool) -> dict[str, Any]:
@@ -195,9 +195,9 @@ class SubSampled(Wrapper):
         return self.size is None
 
     def set_size(self, n_arms: int, pulls: int) -> int:
-        """Return the size of the subset, at least one arm and at most all."""
+        """Return the size of the subset, from 1 to `n_arms`."""
         size = float(self.size or 1) if self.exponent is None else math.pow(pulls, self.exponent)
-        return max(1, min(math.ceil(size * (1 - 1e-12)), n_arms))  # T^(1/2) may round up
+        return max(1, min(math.ceil(size * (1 - 1e-12)), n_arms))  # pow may be slightly too large
 
     def stage(self, state: SubSampledState) -> str:
         return self.policy.stage(state.inner)

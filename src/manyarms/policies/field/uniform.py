@@ -1,4 +1,4 @@
-"""Uniform: pull a random arm each time, as a baseline."""
+"""Uniform: pull a random arm each time; a baseline."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ class Uniform(Policy):
 
     Notes
     -----
-    Nothing is assumed and nothing learned: the regret is T times the mean gap. Anytime; with
-    replacement. Checked by the tests: each arm has probability 1/n. Cost per pull: O(1).
+    It assumes nothing and learns nothing: the regret is T times the average gap. Arms are drawn
+    with replacement. Anytime. The tests check the probabilities. Cost per pull: O(1).
 
     Examples
     --------

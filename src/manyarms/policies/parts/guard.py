@@ -1,9 +1,9 @@
-"""The guard: tests in stages and an allowance give any rule the rate of MOSS++.
+"""The guard: staged tests and an allowance that give any rule the rate of MOSS++.
 
-The guard draws one random order of the arms; *slot* j is its j-th arm. A rule names slots that are
-open, or the next fresh one. docs/guard.md has the box, the theorem and its proof.
+The guard draws one random order of the arms; *slot* j is its j-th arm. A rule pulls open slots or
+the next fresh one. docs/guard.md has the algorithm, the theorem and its proof.
 
-Rewards may be late: the guard pulls a slot only when none of its rewards is outstanding.
+Rewards may be late: the guard pulls a slot only when none of its pulls is pending.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from manyarms.policies.parts.guard_slots import RETIRED, TOLD, Guard, has_fresh,
 from manyarms.policies.parts.kl import bernoulli_kl, kl_upper
 from manyarms.policies.parts.randomness import reset_order
 
-_FIRST_GUESS = 256  # of the horizon, if it is unknown (docs/guard.md, "Without the horizon")
-_AHEAD = 4  # the guess is always above this many times the pulls made
+_FIRST_GUESS = 256  # of an unknown horizon (docs/guard.md, "Without the horizon")
+_AHEAD = 4  # the guess is kept above this multiple of the pulls made
 _NEVER = 1 << 62
 
 
@@ -37,7 +37,7 @@ def guard_log(horizon: int) -> float:
 
 @kernel
 def guard_lower_level(horizon: int) -> float:
-    r"""Return the level of the lower bounds that the guard's floor is made of.
+    r"""Return the level of the lower bounds that define the guard's floor.
 
     .. math:: x_{low} = \tfrac52 L
 
@@ -49,9 +49,9 @@ def guard_lower_level(horizon: int) -> float:
 
 @kernel
 def guard_upper_level(horizon: int) -> float:
-    r"""Return the level of the upper bounds by which the guard rules arms out.
+    r"""Return the level of the upper bounds that rule arms out.
 
-    The first x of 1, 1.25, 1.5, … with
+    It is the first x of 1, 1.25, 1.5, … with
 
     .. math:: 2 e \lceil x L \rceil e^{-x} \le 1
 
@@ -68,7 +68,7 @@ def guard_upper_level(horizon: int) -> float:
 def guard_stages_planned(horizon: int, beta: float) -> int:
     r"""Return the number of the guard's stages.
 
-    These are 0, and every later i with
+    These are stage 0 and every stage i >= 1 with
 
     .. math:: 2^{-i} \, T^\beta / L > \tfrac12
 
@@ -84,13 +84,13 @@ def guard_stages_planned(horizon: int, beta: float) -> int:
 
 @kernel
 def guard_stage(horizon: int, beta: float, stage: int) -> tuple[int, int, int]:
-    r"""Return how many arms stage i of the guard tests, up to how many pulls, and when it is due.
+    r"""Return the arms that stage i tests, the pulls of each, and the pulls made when it is due.
 
     .. math:: a_i = \lceil 2^{-i} S \rceil, \quad \lceil (S / a_i)^2 \rceil, \quad
               \lceil T^\beta S / a_i \rceil, \quad S = T^\beta / L
 
-    There may be fewer arms. The pulls are those of an arm at the end of the stage. They and the
-    start are at most T: a stage that starts at T never begins.
+    There may be fewer arms. The second number counts all pulls of an arm, earlier ones included. It
+    and the start are at most T; a stage due at T never begins.
 
     >>> [guard_stage(50_000, 0.5, i) for i in (0, 1, 5)]
     [(21, 1, 221), (11, 4, 421), (1, 428, 4622)]
@@ -105,7 +105,7 @@ def guard_stage(horizon: int, beta: float, stage: int) -> tuple[int, int, int]:
 
 @kernel
 def guard_error(upper_level: float, lower_level: float, pulls: int) -> float:
-    r"""Return how far below the best mean the floor may be after a stage of the guard.
+    r"""Return how far the floor may be below the best mean after a stage.
 
     .. math:: (\sqrt{x_i / 2} + \sqrt{x_{low} / 2}) / \sqrt{n_i}
 
@@ -117,7 +117,7 @@ def guard_error(upper_level: float, lower_level: float, pulls: int) -> float:
 
 @kernel
 def guard_allowance(horizon: int, beta: float) -> float:
-    r"""Return what a rule may lose against the guard's floor before it is dropped.
+    r"""Return the loss against the floor above which a rule is dropped.
 
     .. math:: 4 \, T^\beta L
 
@@ -129,7 +129,7 @@ def guard_allowance(horizon: int, beta: float) -> float:
 
 @kernel
 def reset_guard(guard: Guard, key: int, horizon: int) -> None:
-    """Begin a new order; `horizon` is 0 if it is unknown."""
+    """Start with a new order; `horizon` is 0 if unknown."""
     reset_order(guard.sampler, guard.words, key)
     clear_sampler(guard.newcomers)
     guard.newcomers.n[0] = 0
@@ -143,7 +143,7 @@ def reset_guard(guard: Guard, key: int, horizon: int) -> None:
 
 @rare
 def take_horizon(guard: Guard, horizon: int) -> None:
-    """Set T; reset levels, stages, floor, debt and which slots are ruled out."""
+    """Set T; reset the levels, stages, floor, debt and ruled-out slots."""
     clock = guard.clock[0]
     clock.horizon = horizon
     clock.log = guard_log(horizon)
@@ -168,7 +168,7 @@ def forget_floor(guard: Guard) -> None:
 
 @rare
 def plan_stage(guard: Guard, stage: int) -> None:
-    """Set the numbers of a stage."""
+    """Compute the numbers of a stage."""
     clock = guard.clock[0]
     clock.stage = stage
     clock.at = -1
@@ -182,9 +182,9 @@ def plan_stage(guard: Guard, stage: int) -> None:
 
 @kernel
 def stage_begins(guard: Guard) -> bool:
-    """Whether a stage begins with this pull, unless the floor is already high enough.
+    """Whether a stage is due with this pull; it is skipped if the floor is high enough.
 
-    Where the horizon is guessed, the next guess is made now if it is due.
+    If the horizon is guessed, the guess is doubled first if needed.
     """
     clock = guard.clock[0]
     if clock.guessed == 1 and _AHEAD * clock.made >= clock.horizon:
@@ -194,7 +194,7 @@ def stage_begins(guard: Guard) -> bool:
 
 @kernel
 def guard_turn(guard: Guard) -> int:
-    """Return the slot that the guard pulls now; -1 if the rule chooses.
+    """Return the slot that the guard pulls now, or -1 if the rule chooses.
 
     Call `stage_begins` first.
     """
@@ -208,7 +208,7 @@ def guard_turn(guard: Guard) -> int:
 
 @rare
 def next_test(guard: Guard) -> int:
-    """Return the slot that a stage pulls now; -1 if no stage is due, or all its slots are late."""
+    """Return the slot that a stage pulls now; -1 if no stage is due or its slots are pending."""
     clock = guard.clock[0]
     while clock.made >= clock.start:
         if clock.at < 0:
@@ -226,7 +226,7 @@ def next_test(guard: Guard) -> int:
 
 @rare
 def first_to_pull(guard: Guard) -> int:
-    """Return the first slot of the stage that may be pulled; -1 if there is none."""
+    """Return the first slot that the stage may pull now, or -1."""
     clock = guard.clock[0]
     slot = clock.at
     while slot < clock.size:
@@ -246,7 +246,7 @@ def first_to_pull(guard: Guard) -> int:
 
 @rare
 def is_done(guard: Guard, slot: int) -> bool:
-    """Whether the slot is out, now or before, or has all its rewards; then they raise the floor."""
+    """Whether the slot is out or has all its rewards; if it has, update the floor."""
     clock, own = guard.clock[0], guard.slot[slot]
     if own.out in (clock.period, RETIRED):
         return True
@@ -261,7 +261,7 @@ def is_done(guard: Guard, slot: int) -> bool:
 
 @rare
 def is_below(guard: Guard, slot: int) -> bool:
-    """Whether the upper bound of a slot, of the stage's level, is below the floor."""
+    """Whether the slot's upper bound, at the level of the stage, is below the floor."""
     clock, own = guard.clock[0], guard.slot[slot]
     mean = own.total / own.pulls
     if mean >= clock.floor:
@@ -274,7 +274,7 @@ def is_below(guard: Guard, slot: int) -> bool:
 
 @rare
 def raise_floor(guard: Guard, slot: int) -> None:
-    """Raise the floor to the lower bound of an open slot, if that is larger."""
+    """Raise the floor to the lower bound of an open slot if that is larger."""
     clock = guard.clock[0]
     if not 0 <= slot < clock.opened or guard.slot[slot].out == RETIRED:
         return
@@ -293,7 +293,7 @@ def raise_floor(guard: Guard, slot: int) -> None:
 
 @kernel
 def guard_learn(guard: Guard, note: int, reward: float) -> int:
-    """Take the reward of a pull, and return its slot."""
+    """Record the reward of a pull, and return its slot."""
     clock, pull = guard.clock[0], guard.pending[note]
     pull.settled = TOLD
     pull.reward = reward
@@ -311,7 +311,8 @@ def guard_learn(guard: Guard, note: int, reward: float) -> int:
 def guard_arrive(guard: Guard, count: int) -> None:
     """Add new arms to those that have no slot yet.
 
-    They are newcomers. If too many newcomers would wait for a trial, those before lose theirs.
+    They become newcomers. If more than T^beta newcomers would wait for a trial, the earlier ones
+    lose theirs.
     """
     newcomers = guard.newcomers
     if newcomers.n[0] + count - newcomers.drawn[0] > guard.clock[0].power:
@@ -325,9 +326,9 @@ def guard_arrive(guard: Guard, count: int) -> None:
 
 @rare
 def guard_retire(guard: Guard, arm: int) -> int:
-    """Never open the arm, or rule its slot out; return the slot, -1 if it has none.
+    """Rule out the arm's slot, or never open the arm; return the slot, or -1 if it has none.
 
-    If the floor came from this slot, compute it again from all others.
+    If the floor came from this slot, recompute it from the other slots.
     """
     clock = guard.clock[0]
     add_name(guard.retired, arm)

@@ -1,4 +1,4 @@
-"""The state of the guard: slots in random order, and pulls until their rewards are counted.
+"""The state of the guard: slots in random order, and pulls whose rewards are not counted yet.
 
 The bounds of a slot use the longest prefix of its pulls whose rewards have arrived, so that early
 good rewards cannot bias them.
@@ -16,29 +16,29 @@ from manyarms.core.rng import Stream, stream
 from manyarms.core.sampler import Sampler, sampler
 from manyarms.policies.parts.randomness import draw_fresh
 
-RETIRED = 1 << 62  # in place of a period: the slot's arm is retired
-WAITED_FOR, TOLD, LOST = 0, 1, 2  # what became of a pull
+RETIRED = 1 << 62  # the value of `out` for a slot whose arm is retired
+PENDING, TOLD, ABANDONED = 0, 1, 2  # values of `settled`
 
 
 class GuardSlot(Record):
-    """What the guard knows of a slot."""
+    """The rewards of a slot, and its pending pulls."""
 
     arm: int
-    pulls: int  # N, of the prefix
-    total: float  # of its rewards
+    pulls: int  # N, the pulls of the prefix
+    total: float  # the sum of its rewards
     out: int  # the period in which it was ruled out
     late: int  # late pulls
-    first: int  # the oldest pull that is not in `pulls`, 0 if there is none
-    last: int  # the newest one
+    first: int  # the note of the oldest pull not in `pulls`; 0 if there is none
+    last: int  # the note of the newest one
 
 
 class GuardPull(Record):
     """A pull, until it and all earlier ones of its slot are settled."""
 
     slot: int
-    by_rule: int  # 1 if the rule chose it, 0 if the guard did, else as the policy says
+    by_rule: int  # 1 if the rule chose it, 0 if the guard did; policies may use other values
     period: int
-    floor: float  # l when it was made; -inf before the end of stage 0
+    floor: float  # l at the time of the pull; -inf before the end of stage 0
     reward: float
     settled: int
     next: int  # the next pull of the same slot, 0 if there is none
@@ -49,30 +49,30 @@ class GuardClock(Record):
 
     horizon: int  # T, or the present guess
     guessed: int  # 1 if T is unknown
-    arms: int  # slots there can be
+    arms: int  # the number of arms that have or may get a slot
     opened: int
     made: int  # pulls made
-    notes: int  # places of `pending` that were ever used
-    free: int  # those that are free again
+    notes: int  # places of `pending` used so far
+    free: int  # how many of them are free again
     log: float  # L
     power: float  # T^beta
     low: float  # x_low
     up: float  # x_up
     allowance: float
-    period: int  # changes when slots that are out come back
+    period: int  # a new period makes ruled-out slots eligible again
     floor: float  # l
-    keeper: int  # the slot whose bound the floor is, or -1
+    keeper: int  # the slot whose lower bound is the floor, or -1
     debt: float  # D
     dropped: int
-    rules: int  # the slot of which the rule learned last
-    hint: int  # a slot that may raise the floor when a stage begins, or -1
+    rules: int  # the slot of the last reward of the rule's pulls
+    hint: int  # a slot to raise the floor with when a stage is due, or -1
     stage: int  # i
     size: int  # k_i
     need: int  # n_i
     start: int  # tau_i
     level: float  # x_i
     error: float  # epsilon_i
-    at: int  # the first slot that the running stage is not done with, -1 if none runs
+    at: int  # the first unfinished slot of the current stage; -1 between stages
 
 
 class Guard(NamedTuple):
@@ -85,10 +85,10 @@ class Guard(NamedTuple):
     top: float
     slot: Records[GuardSlot]
     pending: Records[GuardPull]  # by note
-    notes: Ints  # the notes that are free again
+    notes: Ints  # notes that are free again
     clock: Records[GuardClock]  # [clock]
     sampler: Sampler
-    newcomers: Sampler  # the arms that were added later, numbered from 0, for trials
+    newcomers: Sampler  # of the arms that were added later, numbered from 0
     words: Stream
     retired: HashMap
 
@@ -104,7 +104,7 @@ def guard(
     bottom: float,
     top: float,
 ) -> Guard:
-    """Make a guard of `n_arms` arms in `pulls` pulls; call `reset` before use."""
+    """Allocate a guard for `n_arms` arms and `pulls` pulls; call `reset_guard` before use."""
     room = min(n_arms, pulls)
     return Guard(
         beta,
@@ -141,7 +141,7 @@ def open_next(guard: Guard) -> int:
 
 @rare
 def open_newcomer(guard: Guard) -> int:
-    """Give one of the newcomers a slot, each with the same probability; -1 if none is left."""
+    """Open a random newcomer, and return its slot; -1 if none is left."""
     while guard.newcomers.drawn[0] < guard.newcomers.n[0]:
         arm = first_newcomer(guard) + draw_fresh(guard.newcomers, guard.words)
         if not cannot_open(guard, arm):
@@ -151,13 +151,13 @@ def open_newcomer(guard: Guard) -> int:
 
 @kernel
 def first_newcomer(guard: Guard) -> int:
-    """Return the number of arms at the start."""
+    """Return the arm number of the first newcomer."""
     return guard.sampler.n[0] - guard.newcomers.n[0]
 
 
 @kernel
 def cannot_open(guard: Guard, arm: int) -> bool:
-    """Whether an arm that was drawn is retired, or has a slot: both draws may bring a newcomer."""
+    """Whether a drawn arm is retired or already open: both samplers may draw a newcomer."""
     return contains(guard.retired, arm) or (arm >= first_newcomer(guard) and has_slot(guard, arm))
 
 
@@ -177,7 +177,7 @@ def give_slot(guard: Guard, arm: int) -> int:
 
 @kernel
 def next_note(guard: Guard) -> int:
-    """Return the note that the next pull will have."""
+    """Return the note of the next pull."""
     clock = guard.clock[0]
     return guard.notes[clock.free - 1] if clock.free > 0 else clock.notes + 1
 
@@ -196,7 +196,7 @@ def launch_pull(guard: Guard, slot: int, by_rule: int) -> int:
     pull.by_rule = by_rule
     pull.period = clock.period
     pull.floor = clock.floor if clock.stage > 0 else -math.inf
-    pull.settled = WAITED_FOR
+    pull.settled = PENDING
     pull.next = 0
     if own.last > 0:
         guard.pending[own.last].next = note
@@ -211,7 +211,7 @@ def launch_pull(guard: Guard, slot: int, by_rule: int) -> int:
 def settle(guard: Guard, slot: int) -> None:
     """Count the rewards of a slot up to its first pending pull."""
     clock, own = guard.clock[0], guard.slot[slot]
-    while own.first > 0 and guard.pending[own.first].settled != WAITED_FOR:
+    while own.first > 0 and guard.pending[own.first].settled != PENDING:
         pull = guard.pending[own.first]
         if pull.settled == TOLD:
             own.pulls += 1
@@ -225,12 +225,12 @@ def settle(guard: Guard, slot: int) -> None:
 
 @kernel
 def count_guarded_late(guard: Guard, note: int, change: int) -> bool:
-    """Count late pulls; return whether this one was abandoned."""
+    """Count late pulls; return whether the pull is now abandoned."""
     pull = guard.pending[note]
     guard.slot[pull.slot].late += change
-    if change > 0 or pull.settled != WAITED_FOR:  # else its reward was told just before
+    if change > 0 or pull.settled != PENDING:  # a late pull, or its reward was told
         return False
-    pull.settled = LOST
+    pull.settled = ABANDONED
     settle(guard, pull.slot)
     return True
 
@@ -242,7 +242,7 @@ def is_gone(guard: Guard, slot: int) -> bool:
 
 
 def stage_words(guard: Guard) -> str:
-    """Describe what the guard does; "" if nothing."""
+    """Describe what the guard does now; "" if nothing."""
     clock = guard.clock[0]
     if clock.at >= 0:
         arms = "an arm" if clock.size == 1 else f"{clock.size} arms"

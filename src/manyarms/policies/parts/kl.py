@@ -1,4 +1,4 @@
-"""The Kullback-Leibler divergence of two coins, and the upper confidence bound it gives."""
+"""The divergence of two Bernoulli distributions, and the upper confidence bound from it."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from manyarms.core.jit import kernel, rare
 
 _STEPS = 60  # an upper bound; Newton's method needs 3 to 8 steps
 _SMALL = 1e-15  # relative precision
-_TINY = 1e-290  # p log p is negligible below, and 1 / p is finite
+_TINY = 1e-290  # below it p log p is negligible; above it 1 / p is finite
 
 
 @kernel
 def bernoulli_kl(p: float, q: float) -> float:
-    r"""Return the divergence of a coin with mean q from one with mean p, both in [0, 1].
+    r"""Return the Kullback-Leibler divergence of Bernoulli(p) from Bernoulli(q).
 
     .. math:: \mathrm{kl}(p, q) = p \log \frac pq + (1 - p) \log \frac{1 - p}{1 - q}
 
-    with 0 log 0 = 0, and infinite where q is certain and p is not. Written with the logarithm of
+    with 0 log 0 = 0; infinite if q is 0 or 1 and p is not q. Computed with the logarithm of
     1 + (q - p) / p, which is accurate if p and q are close.
 
     >>> math.isclose(bernoulli_kl(0.5, 0.25), math.log(4 / 3) / 2)
@@ -41,8 +41,8 @@ def bernoulli_kl(p: float, q: float) -> float:
 def kl_above(mean: float, bound: float) -> float:
     r"""Return an upper bound of `kl_upper(mean, bound)` that is cheap to compute.
 
-    The smaller of what :math:`2 (q - p)^2 \le \mathrm{kl}(p, q)` (Pinsker) and
-    :math:`(q - p)^2 \le 2 q\, \mathrm{kl}(p, q)` imply, and a little more for rounding errors.
+    It is the smaller of the bounds from :math:`2 (q - p)^2 \le \mathrm{kl}(p, q)` (Pinsker) and
+    :math:`(q - p)^2 \le 2 q\, \mathrm{kl}(p, q)`, plus a margin for rounding errors.
 
     >>> kl_above(0.5, 0.02) > 0.6 >= kl_upper(0.5, 0.02)
     True
@@ -57,8 +57,8 @@ def kl_above(mean: float, bound: float) -> float:
 def kl_upper(mean: float, bound: float) -> float:
     r"""Return the largest q in [mean, 1] with :math:`\mathrm{kl}(\text{mean}, q) \le` `bound`.
 
-    A mean outside [0, 1] counts as the nearer end. The divergence is convex and increasing in q
-    above the mean, so Newton's method from above converges monotonically.
+    A mean outside [0, 1] is replaced by the nearer end. The divergence is convex and increasing in
+    q above the mean, so Newton's method from above converges monotonically.
 
     >>> kl_upper(0.0, math.log(2)), kl_upper(1.0, 0.3), kl_upper(0.25, 0.0)
     (0.5, 1.0, 0.25)
@@ -72,7 +72,7 @@ def kl_upper(mean: float, bound: float) -> float:
         return p
     if p <= _TINY:
         return max(p, -math.expm1(-bound))
-    # kl(p, q) is at least -(1 - p) log(1 - q) less the entropy of p: good where q is close to 1
+    # kl(p, q) >= -(1 - p) log(1 - q) - entropy of p: a tight start if q is close to 1
     entropy = -p * math.log(p) - (1.0 - p) * math.log1p(-p)
     q = min(kl_above(p, bound), -math.expm1(-(bound + entropy) / (1.0 - p)))
     for _ in range(_STEPS):
@@ -87,7 +87,7 @@ def kl_upper(mean: float, bound: float) -> float:
 
 @rare
 def switch_at(members: int, horizon: int) -> int:
-    r"""Return the pulls up to which kl-UCB-switch takes the KL index.
+    r"""Return the largest N for which kl-UCB-switch uses the KL index.
 
     .. math:: \lfloor (H / K)^{1/5} \rfloor
 

@@ -1,4 +1,4 @@
-"""The losses of an arm, and their confidence bound, for CBT and empirical CBT."""
+"""The losses of an arm, and their lower confidence bound, for CBT and empirical CBT."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ class Losses(Record):
 
 @kernel
 def confidence_factor(given: float, horizon: int) -> float:
-    """Return b = c: log log T unless given; at least 1, or L would exceed the mean."""
+    """Return b = c: log log T unless given, at least 1 so that L does not exceed the mean."""
     return given if given > 0.0 else max(1.0, math.log(math.log(max(3, horizon))))
 
 
 @kernel
-def suffer(losses: Records[Losses], slot: int, loss: float, factor: float) -> float:
-    r"""Count a loss; compute, keep and return the bound.
+def count_loss(losses: Records[Losses], slot: int, loss: float, factor: float) -> float:
+    r"""Count a loss; store and return the new bound.
 
     .. math:: L = \max\Big(\frac{\bar x}{b},\; \bar x - \frac{c\,\hat\sigma}{\sqrt N}\Big)
     """

@@ -1,9 +1,8 @@
 """Mixture-arms: a pull draws an arm with the frequencies of an earlier iteration.
 
-Mixture-arm j has a share for every member of iteration j's set: the pulls that the member got.
-Drawing one is inverting the cumulative shares, with a guide table (Chen & Asau 1974): two steps in
-expectation, whatever the size of the set. A share may belong to another mixture-arm, which is drawn
-from then.
+Mixture-arm j has a share for every member of iteration j's set: the number of its pulls. A member
+is drawn by inverting the cumulative shares with a guide table (Chen & Asau 1974), in two expected
+steps for any size of the set. If the member is another mixture-arm, a member of that one is drawn.
 
 MOSS++ and empMOSS++ run MOSS (`moss_run.py`) in iterations, and each iteration becomes a
 mixture-arm. New arms may be drawn when the next iteration begins. A retired arm loses its slots and
@@ -34,23 +33,23 @@ class Share(Record):
     """What one member of an iteration's set contributes to the mixture."""
 
     member: int  # a real arm (>= 0), or -j for mixture-arm j
-    until: int  # the pulls of this member and of all before it
-    guide: int  # for the k-th of equal parts of the pulls: the member it begins with
+    until: int  # cumulative: the pulls of this member and of all before it
+    guide: int  # entry k: the member in which the k-th of equal parts of the pulls begins
 
 
 class MixtureCounts(Record):
-    closed: int  # mixture-arms
-    filled: int  # shares
+    closed: int  # complete mixture-arms
+    filled: int  # shares in use
 
 
 class Mixtures(NamedTuple):
-    """The mixture-arms 1, 2 and so on."""
+    """The mixture-arms, numbered from 1."""
 
     share: Records[Share]
     end: Ints  # by mixture-arm: where its shares end; end[0] = 0
     counts: Records[MixtureCounts]  # [counts]
     words: Stream
-    waiting: Ints  # those that wait for their first pull in this iteration
+    waiting: Ints  # mixture-arms without a pull in this iteration
     order: Stream
 
 
@@ -61,9 +60,9 @@ class IterationClock(Record):
 
 
 def mixtures(memory: Memory, *, shares: int, arms: int, most: int) -> Mixtures:
-    """Make room for `arms` mixture-arms with `shares` shares in all.
+    """Allocate memory for `arms` mixture-arms with `shares` shares in all.
 
-    No arm's number, and no number of pulls, is above `most`.
+    Arm numbers and numbers of pulls are at most `most`.
     """
     return Mixtures(
         memory.records(shares, Share, most=most),
@@ -77,7 +76,7 @@ def mixtures(memory: Memory, *, shares: int, arms: int, most: int) -> Mixtures:
 
 @kernel
 def reset_iterations(state: Any, key: int, horizon: int) -> None:
-    """Forget everything; the first iteration begins with the first pull.
+    """Reset the state; the first iteration begins with the first pull.
 
     A state with iterations has `moss`, `mixtures` and `clock`.
     """
@@ -102,13 +101,13 @@ def wait_for(moss: MossRun, mixtures: Mixtures, j: int) -> None:
 
 @kernel
 def has_unpulled(moss: MossRun) -> bool:
-    """Whether fresh or waiting members are left."""
+    """Whether the set has fresh or waiting members."""
     return moss.run[0].fresh + moss.run[0].waiting > 0
 
 
 @kernel
 def open_member(moss: MossRun, mixtures: Mixtures) -> int:
-    """Return the slot of a fresh or waiting member, each with the same probability."""
+    """Open a random fresh or waiting member, and return its slot."""
     run = moss.run[0]
     if run.waiting > 0:
         at = below(next_word(mixtures.order), run.fresh + run.waiting)
@@ -122,7 +121,7 @@ def open_member(moss: MossRun, mixtures: Mixtures) -> int:
 
 @kernel
 def ask_member(moss: MossRun, mixtures: Mixtures, number: int) -> tuple[int, int]:
-    """Count a pull of the slot; return it with its arm, or one drawn from its mixture-arm."""
+    """Count a pull of the slot; return the slot and its arm, drawn if it is a mixture-arm."""
     slot = moss.slot[number]
     slot.asked += 1
     return number, real_arm(mixtures, slot.member)
@@ -147,7 +146,7 @@ def real_arm(mixtures: Mixtures, member: int) -> int:
 
 @kernel
 def add_share(mixtures: Mixtures, member: int, pulls: int) -> None:
-    """Add a member to the mixture-arm that is being made."""
+    """Add a member to the mixture-arm under construction."""
     at = mixtures.counts[0].filled
     mixtures.counts[0].filled = at + 1
     begins = at == mixtures.end[mixtures.counts[0].closed]
@@ -165,7 +164,7 @@ def close_mixture(mixtures: Mixtures) -> None:
 
 @kernel
 def mixture_pulls(mixtures: Mixtures, j: int) -> int:
-    """Return the pulls that mixture-arm j draws from: 0 if all its arms are retired."""
+    """Return the sum of the shares of mixture-arm j; 0 if all its arms are retired."""
     empty = mixtures.end[j] == mixtures.end[j - 1]
     return 0 if empty else mixtures.share[mixtures.end[j] - 1].until
 
@@ -183,17 +182,17 @@ def _guide(mixtures: Mixtures, j: int) -> None:
         mixtures.share[first + part].guide = member
 
 
-# Arms that come and go
+# Added and retired arms
 
 
 def arrive_later(state: Any, count: int) -> None:
-    """Add new arms, which are drawn from the next iteration on."""
+    """Add new arms, which may be drawn from the next iteration on."""
     state.moss.pool[0] += count
 
 
 @rare
 def lose_arm(state: Any, arm: int) -> None:
-    """Remove a retired arm from mixture-arms, slots and fresh arms; K does not change."""
+    """Remove a retired arm from mixture-arms, slots and fresh arms, without changing K."""
     moss, mixtures, run = state.moss, state.mixtures, state.moss.run[0]
     add_name(moss.retired, arm)
     leave_mixtures(mixtures, arm)
@@ -217,13 +216,13 @@ def tried(moss: MossRun) -> int:
 
 @rare
 def is_empty_without(mixtures: Mixtures, member: int, arm: int) -> bool:
-    """Whether the member is the retired arm, or a mixture-arm left without arms."""
+    """Whether the member is the retired arm or an empty mixture-arm."""
     return member == arm or (GONE < member < 0 and mixture_pulls(mixtures, -member) == 0)
 
 
 @rare
 def leave_mixtures(mixtures: Mixtures, arm: int) -> None:
-    """Remove a retired arm from all mixture-arms, and mixture-arms that are now empty."""
+    """Remove a retired arm, and mixture-arms that become empty, from all mixture-arms."""
     for j in range(1, mixtures.counts[0].closed + 1):
         before, until = 0, 0
         for at in range(mixtures.end[j - 1], mixtures.end[j]):

@@ -1,16 +1,16 @@
-"""MOSS on a random set of arms: which member is pulled next, how a reward is credited, the index.
+"""MOSS on a random set of arms: choose a member, credit its reward, compute its index.
 
 The set has members of three kinds:
 
 * *fresh* arms, which are not drawn yet: an arm is drawn when its first pull is due;
 * *waiting* mixture-arms (`mixtures.py`), which have not been pulled in this run;
-* members with a *slot*, the place that their rewards are credited to. They are ranked by index.
+* members with a *slot*, which holds their statistics. They are ranked by index.
 
 Fresh and waiting members have index +inf: they come first, in random order. K in the index counts
 all three kinds.
 
-Fresh arms are drawn from new arms, too. A retired arm loses its slot, and a fresh one replaces it
-while there are any.
+Fresh arms are also drawn from arms added later. A retired arm loses its slot; a fresh arm replaces
+it if there is one.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from manyarms.policies.parts.randomness import FRESH, TIES
 
 GONE = -(1 << 62)  # the member of a slot whose arm was retired
 _UNSEEN = 1e300  # above every index
-_ALWAYS = 1 << 62  # more pulls than any replication has
-_MOST_LATE = (1 << 31) - 1  # pending pulls of a slot
+_ALWAYS = 1 << 62  # more than any number of pulls
+_MOST_LATE = (1 << 31) - 1  # the maximum of pending pulls of a slot
 
 
 class Slot(Record):
@@ -38,16 +38,16 @@ class Slot(Record):
 
     member: int  # the real arm (>= 0), or -j for mixture-arm j
     pulls: int  # N
-    total: float  # of rewards: the mean is one division, so that equal ratios compare equal
-    asked: int  # how often it was chosen in this iteration, for policies with mixture-arms
+    total: float  # of rewards; the mean is one division, so equal ratios compare equal
+    asked: int  # its pulls in this iteration, for policies with mixture-arms
 
 
 class Run(Record):
-    """The numbers of one MOSS run."""
+    """The counters and constants of one MOSS run."""
 
     opened: int  # slots in use
     gone: int  # slots freed by retired arms
-    fresh: int  # members that are still to be drawn
+    fresh: int  # members not drawn yet
     waiting: int  # mixture-arms without a pull
     members: int  # K
     horizon: int  # H
@@ -59,11 +59,11 @@ class Run(Record):
 class MossIndex(NamedTuple):
     """The constants of the index."""
 
-    spread: float  # (2 sigma)^2, times `exploration`
+    spread: float  # (2 sigma)^2 times `exploration`
     mixture_spread: float  # the same for mixture-arms
-    kl: float = 0.0  # the factor of the logarithm in the KL index, or 0: no KL index
+    kl: float = 0.0  # the factor of the logarithm in the KL index; 0 if it is not used
     switch: bool = False  # whether to use the KL index only while N <= (H / K)^(1/5)
-    plus: bool = False  # whether the KL index has the level of KL-UCB++
+    plus: bool = False  # whether the KL index uses the level of KL-UCB++
     late_counts: bool = False  # whether late pulls count as pulls in the bonus
 
 
@@ -80,7 +80,7 @@ class MossRun(NamedTuple):
     sampler: Sampler  # draws fresh arms
     words: Stream
     pool: Ints  # [the number of arms, retired ones included]
-    retired: HashMap  # arms that must not be pulled any more
+    retired: HashMap  # retired arms
 
 
 def moss_run(
@@ -93,7 +93,7 @@ def moss_run(
     runs: int = 1,
     room: int | None = None,
 ) -> MossRun:
-    """Allocate memory for `slots` slots and `draws` drawn arms (default: as many) in all.
+    """Allocate memory for `slots` slots and `draws` drawn arms in all (default: `slots`).
 
     With several `runs`, none needs more than `room` slots.
     """
@@ -116,7 +116,7 @@ def moss_run(
 
 @kernel
 def reset_arms(moss: MossRun, key: int) -> None:
-    """Forget all arms, and take the random words that belong to `key`. Call `begin` next."""
+    """Forget all arms, and seed the random streams with `key`; call `begin` next."""
     restart(moss.words, draw(key, FRESH))
     restart(moss.ties, draw(key, TIES))
     put_back(moss)
@@ -131,7 +131,7 @@ def put_back(moss: MossRun) -> None:
 
 @kernel
 def begin(moss: MossRun, arms: int, horizon: int) -> None:
-    """Start a MOSS run afresh over `arms` fresh arms."""
+    """Start a new MOSS run over `arms` fresh arms."""
     wipe(moss.run, moss.rank.number)
     clear(moss.rank)
     moss.run[moss.rank.number].fresh = arms
@@ -140,7 +140,7 @@ def begin(moss: MossRun, arms: int, horizon: int) -> None:
 
 @kernel
 def set_scale(moss: MossRun, members: int, horizon: int) -> None:
-    """Set K and H. The caller must then `refresh` all slots that have an index."""
+    """Set K and H; the caller must then `refresh` all slots that have an index."""
     disband(moss.rank)
     run = moss.run[moss.rank.number]
     run.members = members
@@ -152,7 +152,7 @@ def set_scale(moss: MossRun, members: int, horizon: int) -> None:
         run.kl_until = switch_at(members, horizon) if moss.rule.switch else _ALWAYS
 
 
-# Which member is next
+# Choosing a member
 
 
 @kernel
@@ -164,7 +164,7 @@ def ask_arms(moss: MossRun) -> tuple[int, int]:
 
 @kernel
 def choose(moss: MossRun) -> int:
-    """Return the slot to pull: a fresh arm's while there are any, else one of largest index."""
+    """Return the slot to pull: that of a fresh arm if there is one, else one of largest index."""
     if moss.run[moss.rank.number].fresh > 0:
         return open_fresh(moss)
     return leader(moss.rank, moss.ties)
@@ -172,7 +172,7 @@ def choose(moss: MossRun) -> int:
 
 @kernel
 def open_fresh(moss: MossRun) -> int:
-    """Draw a fresh arm that is not retired, and return its slot. There must be one."""
+    """Draw a fresh arm that is not retired, and return its slot; there must be one."""
     which = moss.rank.number
     moss.run[which].fresh -= 1
     arm = pick(moss.sampler, which, next_word(moss.words))
@@ -183,7 +183,7 @@ def open_fresh(moss: MossRun) -> int:
 
 @kernel
 def open_slot(moss: MossRun, member: int) -> int:
-    """Give `member` a slot of its own, for its first pull."""
+    """Give `member` a slot for its first pull."""
     run = moss.run[moss.rank.number]
     if run.gone == 0:
         number = moss.rank.base + run.opened
@@ -206,12 +206,12 @@ def _free_slot(moss: MossRun) -> int:
     return number
 
 
-# What a reward changes
+# Rewards and the index
 
 
 @kernel
 def credit(moss: MossRun, slot: int, reward: float) -> None:
-    """Count a pull of `slot` and its reward; compute its index."""
+    """Count a pull of `slot` and its reward, and update its index."""
     learn(moss, slot, reward)
     late = moss.late[slot] if moss.rule.late_counts else 0
     rekey(moss.rank, slot, moss_index(moss, slot, late))
@@ -226,13 +226,13 @@ def learn(moss: MossRun, slot: int, reward: float) -> None:
 
 @kernel
 def moss_index(moss: MossRun, slot: int, late: int) -> float:
-    r"""Return the MOSS index of a slot that was pulled; late pulls may count in N of the bonus.
+    r"""Return the index of a slot that was pulled; `late` pulls are added to N in the bonus.
 
     .. math:: B = \bar x + 2\sigma \sqrt{c\, \frac{\max(0, \log(H / (K N)))}{N}}
 
     c is `exploration`. The KL index is the largest q with :math:`N\,\mathrm{kl}(\bar x, q) \le
-    \max(0, \log(H / (K N)))`. Both are the mean if N >= H / K. KL-UCB++ adds :math:`\log(1 +
-    \log^2(H / (K N)))` to a positive one.
+    \max(0, \log(H / (K N)))`. Both equal the mean if N >= H / K. KL-UCB++ adds :math:`\log(1 +
+    \log^2(H / (K N)))` to the right side if that is positive.
     """
     run, rule = moss.run[moss.rank.number], moss.rule
     pulls = moss.slot[slot].pulls
@@ -251,7 +251,7 @@ def moss_index(moss: MossRun, slot: int, late: int) -> float:
 
 @kernel
 def _log_of(moss: MossRun, number: int) -> float:
-    """Return the logarithm from a table, which halves the time of a pull."""
+    """Return the logarithm from a table, which halves the time per pull."""
     if number >= places(moss.log):
         return math.log(number)
     value = moss.log[number]
@@ -263,11 +263,11 @@ def _log_of(moss: MossRun, number: int) -> float:
 
 @rare
 def refresh(moss: MossRun, slot: int) -> None:
-    """Rank a slot again after K, H or its pending pulls changed."""
+    """Update the rank of a slot after K, H or its pending pulls changed."""
     late = moss.late[slot]
     if moss.slot[slot].pulls > 0:
         index = moss_index(moss, slot, late if moss.rule.late_counts else 0)
-    else:  # never observed: above all others, those with fewest pending pulls first
+    else:  # no reward yet: above all others, those with fewest pending pulls first
         index = math.inf if late == 0 else _UNSEEN / late
     if moss.slot[slot].member != GONE:
         rekey(moss.rank, slot, index)
@@ -278,20 +278,20 @@ def count_late_pulls(moss: MossRun, slot: int, change: int) -> None:
     """Count `change` more late pulls.
 
     Unless late pulls count, indices use observed rewards only and stay valid. An arm whose first
-    reward is late is not fresh any more. When no fresh arm is left, among the arms never observed
-    the one with fewest pending pulls is next.
+    reward is late is no longer fresh. When no fresh arm is left, the arm with fewest pending pulls
+    among those without a reward is next.
     """
     moss.late[slot] += change
     if moss.rule.late_counts or moss.slot[slot].pulls == 0:
         refresh(moss, slot)
 
 
-# Sets that change their size, arms that come and go
+# Resizing the set, added and retired arms
 
 
 @rare
 def resize(moss: MossRun, members: int, horizon: int) -> None:
-    """Set the size of the set to `members`, and compute all its indices again."""
+    """Set the size of the set to `members`, and recompute all indices."""
     run = moss.run[moss.rank.number]
     run.fresh = members - run.waiting - (run.opened - run.gone)
     set_scale(moss, members, horizon)
@@ -301,7 +301,7 @@ def resize(moss: MossRun, members: int, horizon: int) -> None:
 
 @rare
 def hold(moss: MossRun, members: int) -> None:
-    """Fill or shrink the set to `members` members, if the run has begun."""
+    """Grow or shrink the set to `members` members if the run has begun."""
     run = moss.run[moss.rank.number]
     if run.horizon > 0:
         if members != run.members:
@@ -311,13 +311,13 @@ def hold(moss: MossRun, members: int) -> None:
 
 @kernel
 def present(moss: MossRun) -> int:
-    """Return the number of arms that may be pulled."""
+    """Return the number of arms that are not retired."""
     return moss.pool[0] - moss.retired.filled[0]
 
 
 @rare
 def drawable(moss: MossRun) -> int:
-    """Return how many arms may be pulled, among those that the set is drawn from."""
+    """Return how many of the arms that the set is drawn from are not retired."""
     if moss.sampler.n[0] == moss.pool[0]:
         return present(moss)
     count = moss.sampler.n[0]
@@ -328,7 +328,7 @@ def drawable(moss: MossRun) -> int:
 
 @kernel
 def arrive_now(moss: MossRun, count: int) -> None:
-    """Add new arms to those that are drawn from."""
+    """Add new arms to those that the set is drawn from."""
     moss.pool[0] += count
     moss.sampler.n[0] = moss.pool[0]
 
@@ -342,7 +342,7 @@ def retire_arm(moss: MossRun, arm: int) -> None:
 
 @rare
 def replace_arm(moss: MossRun, arm: int) -> None:
-    """Take a retired arm out of the set; a fresh one replaces it while there are any."""
+    """Remove a retired arm from the set; a fresh arm replaces it if there is one."""
     run = moss.run[moss.rank.number]
     for slot in range(moss.rank.base, moss.rank.base + run.opened):
         if moss.slot[slot].member == arm:
@@ -352,7 +352,7 @@ def replace_arm(moss: MossRun, arm: int) -> None:
 
 @rare
 def close_slot(moss: MossRun, slot: int) -> None:
-    """Remove the slot of a retired arm from the ranking, and from later mixture-arms."""
+    """Remove the slot of a retired arm from the ranking and from future mixture-arms."""
     moss.run[moss.rank.number].gone += 1
     moss.slot[slot].member = GONE
     moss.slot[slot].asked = 0

@@ -19,7 +19,7 @@ G = TypeVar("G", bound="GuardPolicy")
 
 @dataclass(frozen=True, kw_only=True)
 class RankingPolicy(Policy):
-    """A policy that ranks arms by an index: the mean, unless a subclass adds a bonus."""
+    """A policy that ranks arms by an index: the mean, plus a bonus in subclasses."""
 
     @property
     def spread(self) -> float:
@@ -33,7 +33,7 @@ class RankingPolicy(Policy):
 
     @property
     def kl(self) -> float:
-        """The factor of the logarithm in the KL index; 0 if that index is not used."""
+        """The factor of the logarithm in the KL index; 0 if it is not used."""
         return 0.0
 
     @property
@@ -56,7 +56,7 @@ class RankingPolicy(Policy):
         runs: int = 1,
         room: int | None = None,
     ) -> MossRun:
-        """Make room for a MOSS run with this policy's index; see `moss_run`."""
+        """Allocate a MOSS run with this policy's index; see `moss_run`."""
         index = MossIndex(
             spread=self.spread,
             mixture_spread=self.mixture_spread,
@@ -70,14 +70,14 @@ class RankingPolicy(Policy):
 
 @dataclass(frozen=True, kw_only=True)
 class SigmaPolicy(Policy):
-    """A policy for sigma-sub-Gaussian rewards; 1/2 stands for rewards in [0, 1]."""
+    """A policy for sigma-sub-Gaussian rewards; 1/2 holds for rewards in [0, 1]."""
 
     sigma: Positive = 0.5
 
     def with_reward_range(self: S, reward_range: tuple[float, float] | None) -> S:
-        """Replace a sigma of 1/2 by half the width, which is valid by Hoeffding's lemma.
+        """Replace a sigma of 1/2 by half the width of the range, valid by Hoeffding's lemma.
 
-        If you know more, give another `sigma`, or no range.
+        If a smaller value is known to hold, give another `sigma`, or no range.
         """
         low, high = reward_range or (0.0, 1.0)
         wide = high - low != 1.0 and self.sigma == 0.5 and not self.unit_rewards
@@ -86,7 +86,7 @@ class SigmaPolicy(Policy):
 
 @dataclass(frozen=True, kw_only=True)
 class IndexPolicy(SigmaPolicy, RankingPolicy):
-    """A policy that ranks by the MOSS index, or by one of the KL indices in its place."""
+    """A policy that ranks arms by the MOSS index or by a KL index."""
 
     exploration: Positive = 1.0
     count_late: Flag = False
@@ -112,7 +112,7 @@ class IndexPolicy(SigmaPolicy, RankingPolicy):
 
 @dataclass(frozen=True, kw_only=True)
 class KnowsBestMean(Policy):
-    """A policy that must know the best mean; a simulation takes it from the instance."""
+    """A policy that needs the best mean; simulations take it from the instance."""
 
     best_mean: Number | None = None
 
@@ -120,7 +120,7 @@ class KnowsBestMean(Policy):
         return replace(self, best_mean=best_mean) if self.best_mean is None else self
 
     def _best_mean(self) -> float:
-        """Return the best mean, or raise."""
+        """Return the best mean, or raise if it was not given."""
         if self.best_mean is None:
             kind = type(self).__name__
             raise ParameterError(
@@ -153,7 +153,7 @@ class GuardPolicy(Policy):
             )
         if self.bound == "kl" and not 0.0 <= self.bottom < self.top <= 1.0:
             raise ParameterError(
-                f"`bound` must be 'mean' where means are not in [0, 1], got 'kl' with "
+                f"`bound` must be 'mean' if means are not in [0, 1], got 'kl' with "
                 f"bottom={self.bottom} and top={self.top}. Give `sigma`, too."
             )
 
@@ -161,7 +161,7 @@ class GuardPolicy(Policy):
         return replace(self, **self._for_range(reward_range))
 
     def _for_range(self, reward_range: tuple[float, float] | None) -> dict[str, Any]:
-        """Return the guard's parameters for rewards of a range, unless some were given."""
+        """Return the guard's parameters for a reward range; none if some were given."""
         low, high = reward_range or (0.0, 1.0)
         given = (self.bound, self.sigma, self.bottom, self.top) != ("kl", 0.5, 0.0, 1.0)
         if given or 0.0 <= low <= high <= 1.0:

@@ -1,4 +1,4 @@
-"""The purposes of random words. Each has its own key, so that draws are independent."""
+"""The purposes of random words; each has its own key, so that draws are independent."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from manyarms.core.sampler import Sampler, clear_sampler, pick
 
 FRESH = 1  # which arm is drawn next: one word for each arm
 TIES = 2  # which of several leaders is pulled: one word each time
-ORDER = 3  # real or mixture-arm first, while both wait for their first pull: one word each time
-MIXTURES = 4  # one word for each step into a mixture-arm
+ORDER = 3  # which fresh arm or waiting mixture-arm is opened: one word each time
+MIXTURES = 4  # one word for each draw from a mixture-arm
 RANKING = 5  # empMOSS++ and sequential halving: ties among equal means when a set is chosen
 EPOCHS = 6  # Parallel: ties among subroutines
 PHASES = 7  # Doubling: the keys of its restarts
 ROUNDING = 8  # Thompson sampling: one word for each reward between 0 and 1
-SUBSET = 10  # SubSampled: the key of the policy within
+SUBSET = 10  # SubSampled: the key of the inner policy
 SAMPLES = 11  # Thompson sampling: one word for each pull
-GUARDED = 12  # Guarded: the key of the policy within
+GUARDED = 12  # Guarded: the key of the inner policy
 
 
 @kernel
 def reset_order(sampler: Sampler, words: Stream, key: int) -> None:
-    """Begin a new random order of the arms."""
+    """Start a new random order of the arms."""
     restart(words, draw(key, FRESH))
     clear_sampler(sampler)
 
 
 @kernel
 def reset_draws(state: Any, key: int) -> None:
-    """Begin a new random order and new ties of a state with `sampler`, `words` and `ties`."""
+    """Start a new random order and new tie-breaks of a state with `sampler`, `words` and `ties`."""
     reset_order(state.sampler, state.words, key)
     restart(state.ties, draw(key, TIES))
 

@@ -1,1 +1,1 @@
-"""The pages: a list of experiments, one page for each, and a form for new ones."""
+"""The dashboard: a list of experiments, a page for each, and a form for new ones."""

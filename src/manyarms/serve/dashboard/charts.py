@@ -1,7 +1,7 @@
 """The coordinates of charts, which `templates/charts.html` draws as SVG.
 
-The SVG stretches to its width. Labels are HTML, so that they stay readable on a phone. Ticks are
-evenly spaced, so that CSS can place them.
+The SVG stretches to the width of the page. Labels are HTML, so that they stay readable on a phone.
+Ticks are evenly spaced, so that CSS can place them.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from typing import NamedTuple
 from manyarms.serve import messages as m
 
 _WIDTH, _HEIGHT = 1000.0, 300.0
-_POINTS = 80  # of a line: more is noise
+_POINTS = 80  # points of a line, at most: with more, it would be too noisy
 
 
 class PlotScale(NamedTuple):
-    """From `low` to `high`, with evenly spaced round ticks."""
+    """An axis from `low` to `high`, with evenly spaced round ticks."""
 
     low: float
     high: float
     ticks: tuple[float, ...]
 
     def at(self, value: float) -> float:
-        """Return a place between 0 and 1."""
+        """Return the position of a value, between 0 and 1."""
         return min(1.0, max(0.0, (value - self.low) / (self.high - self.low)))
 
 
@@ -45,7 +45,7 @@ def scale_of(values: Sequence[float], most: int = 5) -> PlotScale:
 
 
 class Plot(NamedTuple):
-    """A plot and its labels, in coordinates of the SVG."""
+    """A plot in coordinates of the SVG, and its labels."""
 
     line: list[tuple[str, str]]
     best: tuple[float, float, float] | None  # heights of the recommended arm's interval and mean
@@ -56,7 +56,7 @@ class Plot(NamedTuple):
 
     @property
     def path(self) -> str:
-        """The line as a path of SVG."""
+        """The line as an SVG path."""
         return "L".join(map(" ".join, self.line))
 
 
@@ -75,7 +75,7 @@ def reward_plots(points: Sequence[m.Point], best: m.ArmView | None) -> dict[str,
     at = [p.at for p in told]
     label = f"Mean reward, from {means[0]:.3g} to {means[-1]:.3g}"
     if best is not None and best.low is not None and best.high is not None:
-        label += f"; the recommended arm's is between {best.low:.3g} and {best.high:.3g}"
+        label += f"; of the recommended arm, between {best.low:.3g} and {best.high:.3g}"
     heights = None
     if best is not None and best.estimate is not None:
         low, high = (
@@ -98,7 +98,7 @@ def _even(begin: float, end: float) -> tuple[float, ...]:
 
 
 def _gathered(points: Sequence[m.Point]) -> list[m.Point]:
-    """Join neighbouring points, so that a line has at most `_POINTS`."""
+    """Merge neighbouring points, so that a line has at most `_POINTS`."""
     size = -(-len(points) // _POINTS) or 1
     groups = [points[k : k + size] for k in range(0, len(points), size)]
     counts = ("asked", "told", "reward", "fresh")

@@ -1,4 +1,4 @@
-"""The verdict as pages show it."""
+"""The verdict, as pages show it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _KINDS = {"stop": "good", "go on": "open"}  # all others: the user has to decide
 
 
 def thousands(value: float) -> str:
-    """Return a count.
+    """Format a count.
 
     >>> thousands(995918)
     '995,918'
@@ -17,10 +17,10 @@ def thousands(value: float) -> str:
 
 
 class Judgement(NamedTuple):
-    """What is said of an experiment: `kind` is a class of the page's styles."""
+    """A statement about an experiment. `kind` is a CSS class."""
 
-    kind: str  # good: may stop; open: go on; part: neither
-    title: str  # in a word or two
+    kind: str  # "good": stop; "open": go on; "part": neither; "bad": worse, or biased
+    title: str  # a few words
     why: str
     headline: str = ""  # what to do
 
@@ -28,7 +28,7 @@ class Judgement(NamedTuple):
 def verdict(summary: Any) -> Judgement:
     """Return whether to go on, and why, in the words of `Live.verdict`.
 
-    The warning about rewards is left out: pages show it in a place of its own.
+    The warning about rewards is left out, because pages show it separately.
     """
     if summary.state == "empty":
         why = "Add some before the first ask."

@@ -1,4 +1,4 @@
-"""The pages of the dashboard, and the sign-in that puts a token into a cookie."""
+"""The handlers of the pages, and of the sign-in that puts a token into a cookie."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ from manyarms.serve.routes import Route
 from manyarms.serve.service import Service
 
 _STYLES = Path(__file__).parent / "static" / "page.css"
-_FRESH = 1.0  # seconds for which panels are not drawn again
-_UNUSED = 60.0  # seconds after which panels without requests are dropped
+_FRESH = 1.0  # seconds that drawn panels are reused
+_UNUSED = 60.0  # seconds without requests after which panels are dropped
 _HTML = "text/html; charset=utf-8"
 
 Draw = Callable[[dict[str, Any]], Awaitable[dict[str, str]]]  # gets `kept`; returns HTML by panel
@@ -55,20 +55,20 @@ class ArmsQuery(Struct):
 
 
 class LoginQuery(Struct):
-    """Whether a token was wrong."""
+    """Whether the last token was wrong."""
 
     wrong: str = ""
 
 
 class NewQuery(Struct):
-    """An experiment whose settings are shown, and a window, in seconds, for its rewards."""
+    """An experiment whose settings are copied, and a window (seconds) to use with `hold`."""
 
     like: str = ""
     hold: Annotated[float, Meta(gt=0, le=1e9)] | None = None
 
 
 class PagePanels:
-    """The panels of one page, drawn once for all readers; `kept` is what `draw` keeps."""
+    """The panels of a page, drawn once for all viewers; `kept` is a cache for `draw`."""
 
     def __init__(self, draw: Draw) -> None:
         self._draw = draw
@@ -116,7 +116,7 @@ def _to(service: Service, path: str, cookie: str | None = None) -> Response:
 
 
 def refused_page(service: Service, request: Request, error: RefusedError) -> Response:
-    """Answer a request for a page that is refused; without a token, lead to the sign-in."""
+    """Answer a refused request for a page; without a token, redirect to the sign-in."""
     status = error.failure.status or 400
     if "text/html" in request.header(b"accept"):
         if status == 401:
@@ -124,7 +124,7 @@ def refused_page(service: Service, request: Request, error: RefusedError) -> Res
         page = _page(service, "error", None, status=status, message=error.failure.message)
         page.status = status
         return page
-    if status == 401:  # the message helps those who have not read the documentation
+    if status == 401:  # sent by a program, which may have the wrong address
         here = f"{request.scope['scheme']}://{request.header(b'host')}{service.root_path}"
         error.failure.message = (
             f"This is the dashboard of manyarms. In a browser, sign in with a token at "
@@ -153,7 +153,7 @@ async def list_page(service: Service, request: Request) -> Response:
 
 
 async def list_panels(service: Service, request: Request) -> Response:
-    """Return the list as it is now, for the page's script."""
+    """Return the current list, for the page's script."""
     return answered(await _list_panels(service, request).now())
 
 
@@ -177,7 +177,7 @@ async def experiment_page(service: Service, request: Request) -> Response:
 
 
 async def experiment_panels(service: Service, request: Request) -> Response:
-    """Return the panels of an experiment as they are now, for the page's script."""
+    """Return the current panels of an experiment, for the page's script."""
     return answered(await _experiment_panels(service, request.experiment).now())
 
 
@@ -189,12 +189,12 @@ async def _arms(service: Service, request: Request) -> str:
 
 
 async def arms_fragment(service: Service, request: Request) -> Response:
-    """Show the panel of arms alone, for the page's script."""
+    """Return the panel of arms, for the page's script."""
     return Response((await _arms(service, request)).encode(), kind=_HTML)
 
 
 async def new_page(service: Service, request: Request) -> Response:
-    """Ask for an experiment."""
+    """Show the form for a new experiment."""
     query: NewQuery = request.query
     spec = m.Spec()
     if query.like:
@@ -211,13 +211,13 @@ async def new_page(service: Service, request: Request) -> Response:
 
 
 async def login_page(service: Service, request: Request) -> Response:
-    """Ask for a token."""
+    """Show the form for a token."""
     return _page(service, "login", None, wrong=request.query.wrong)
 
 
 async def login(service: Service, request: Request) -> Response:
-    """Put the token of the form into a cookie, if it is good."""
-    if b"origin" in request.headers:  # a page elsewhere could sign its visitors in, as itself
+    """Put the token of the form into a cookie, if it is valid."""
+    if b"origin" in request.headers:  # other sites must not sign users in with their own token
         check_same_origin(request.scope)
     body = await request.whole_body()
     token = parse_qs(body.decode("utf-8", "replace")).get("token", [""])[0].strip()
@@ -238,7 +238,7 @@ async def logout(service: Service, request: Request) -> Response:
 
 @functools.cache
 def page_files() -> dict[str, tuple[bytes, str]]:
-    """Return the files of the pages, with their types."""
+    """Return the static files with their media types."""
     here = panels.HERE / "static"
     return {
         "page.css": (page_css().encode() + _STYLES.read_bytes(), "text/css"),
@@ -249,7 +249,7 @@ def page_files() -> dict[str, tuple[bytes, str]]:
 
 
 async def static_file(service: Service, request: Request) -> Response:
-    """Send a file. Browsers ask for it again, so that they notice a new version."""
+    """Return a static file. Browsers revalidate it, so that they notice a new version."""
     name = request.arguments["file"]
     if name not in page_files():
         raise refuse(404, "no_route", f"There is no file {name[:100]!r}.")

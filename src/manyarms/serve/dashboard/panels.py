@@ -1,4 +1,4 @@
-"""The panels of the list and of an experiment: views as HTML."""
+"""The panels of the list and of an experiment: views, rendered as HTML."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ PANELS = ("header", "deploy", "leaders", "reward", "pending")  # all but arms
 _LEADERS = 20
 _ARMS = 25
 _UNITS = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
-_ENOUGH = 30  # rewards of a delay, before its mean is compared
+_ENOUGH = 30  # rewards in a bin of delays before its mean is compared
 _LONGEST = 80  # characters of an arm's name in a table
-_LAST = 253_402_300_799  # the last moment that a date can be
+_LAST = 253_402_300_799  # the latest time of `datetime` (seconds since 1970)
 
 
 @functools.cache
@@ -70,19 +70,19 @@ def _environment() -> Environment:
 
 
 def template(name: str, /, **content: Any) -> str:
-    """Return a template, filled."""
+    """Render a template."""
     return _environment().get_template(f"{name}.html").render(**content)
 
 
 async def draw_list(service: Service, cursor: str) -> dict[str, str]:
-    """Return a page of the list of experiments."""
+    """Return the panel with a page of the experiments."""
     listing = await service.listing(cursor)
     content = {"listing": listing, "cursor": cursor, "root": service.root_path}
     return {"list": template("panels/list", **content)}
 
 
 async def draw_experiment(service: Service, name: str, kept: dict[str, Any]) -> dict[str, str]:
-    """Return the panels of an experiment; views that depend on events only are kept."""
+    """Return the panels of an experiment; `kept` caches views that depend only on events."""
     summary: m.ExperimentSummary = await service.view("summary", name)
     kept["summary"] = summary
     if kept.get("seq") != (summary.seq, summary.n_arms):
@@ -96,13 +96,13 @@ async def draw_experiment(service: Service, name: str, kept: dict[str, Any]) -> 
         "pending": await service.view("pending", name),
         "root": service.root_path,
     }
-    looked |= _reckoned(looked, kept["course"])
+    looked |= _computed(looked, kept["course"])
     looked["uplift"] = uplift_in_words(kept["uplift"])
     drawn = {panel: template(f"panels/{panel}", **looked) for panel in PANELS}
     return drawn | {"state": summary.state}
 
 
-def _reckoned(looked: dict[str, Any], course: m.Course) -> dict[str, Any]:
+def _computed(looked: dict[str, Any], course: m.Course) -> dict[str, Any]:
     """Return what templates show in addition to the views."""
     summary, pending = looked["summary"], looked["pending"]
     return {
@@ -115,13 +115,13 @@ def _reckoned(looked: dict[str, Any], course: m.Course) -> dict[str, Any]:
 
 
 def common_scale(arms: list[m.ArmView]) -> charts.PlotScale:
-    """Return the scale that the intervals of a table share."""
+    """Return the common scale of the intervals in a table."""
     ends = [v for a in arms for v in (a.low, a.high, a.estimate) if v is not None]
     return charts.scale_of(ends or [0.0, 1.0])
 
 
 def _with_hold(summary: m.ExperimentSummary, pending: m.PendingView) -> float:
-    """Return the window, in seconds, that holds back all but the latest rewards of those seen."""
+    """Return the window, or one within which 99 % of the rewards have arrived (seconds)."""
     if summary.spec.window is not None:
         return summary.spec.window
     total, seen = sum(b.count for b in pending.delays), 0
@@ -135,7 +135,7 @@ def _with_hold(summary: m.ExperimentSummary, pending: m.PendingView) -> float:
 async def arms_panel(
     service: Service, name: str, chosen: dict[str, str], *, may_retire: bool
 ) -> str:
-    """Return a page of arms, as its reader chose."""
+    """Return the panel with a page of arms."""
     sort = chosen.get("sort", "low")
     asked = {
         "search": chosen.get("search", "")[:200],
@@ -148,11 +148,11 @@ async def arms_panel(
     return template("panels/arms", page=page, scale=common_scale(page.arms), **asked, **about)
 
 
-# Words
+# Text
 
 
 def number(value: float | None) -> str:
-    """Return a number in three digits; an en dash where there is none.
+    """Format a number with three digits; an en dash stands for None.
 
     >>> number(0.12345), number(None), number(-0.5), number(1.05e-5)
     ('0.123', '–', '−0.5', '0')
@@ -169,7 +169,7 @@ def number(value: float | None) -> str:
 
 
 def mean(value: float | None, rate: bool) -> str:
-    r"""Return a mean of rewards; in percent if it is a rate, of clicks or the like.
+    r"""Format a mean of rewards; in percent if it is a rate.
 
     >>> mean(0.03125, True), mean(0.03125, False), mean(None, True)
     ('3.12\xa0%', '0.0312', '–')
@@ -180,7 +180,7 @@ def mean(value: float | None, rate: bool) -> str:
 
 
 def interval_text(low: float | None, high: float | None, rate: bool) -> str:
-    r"""Return an interval, with one percent sign if it is a rate.
+    r"""Format an interval, with one percent sign if it is a rate.
 
     The lower end is rounded to the digits of the upper end.
 
@@ -195,17 +195,17 @@ def interval_text(low: float | None, high: float | None, rate: bool) -> str:
 
 
 def mean_of(summary: m.ExperimentSummary, otherwise: str = "Mean reward") -> str:
-    """Return what a mean of rewards is called."""
+    """Return the label of a mean of rewards."""
     name = summary.spec.reward
     if not name:
         return otherwise
     if otherwise[0].isupper():
         name = name[0].upper() + name[1:]
-    return name if summary.rate else f"{name} a pull"
+    return name if summary.rate else f"{name} per pull"
 
 
 def count(of: int, what: str) -> str:
-    """Return how many of something there are.
+    """Return a count with its noun.
 
     >>> count(1, "arm"), count(2000, "arm")
     ('1 arm', '2,000 arms')
@@ -214,7 +214,7 @@ def count(of: int, what: str) -> str:
 
 
 def share(part: float, whole: float) -> str:
-    """Return a part in percent.
+    """Format a part of a whole in percent.
 
     >>> share(1, 3), share(1, 100_000), share(0, 0)
     ('33 %', 'under 0.1 %', '0 %')
@@ -226,7 +226,7 @@ def share(part: float, whole: float) -> str:
 
 
 def duration(seconds: float | None) -> str:
-    """Return a duration in its largest unit.
+    """Format a duration in its largest unit.
 
     >>> duration(0.25), duration(90), duration(100_000)
     ('0.25 s', '1.5 min', '1.2 d')
@@ -239,7 +239,7 @@ def duration(seconds: float | None) -> str:
 
 
 def delay_range(low: float, high: float | None) -> str:
-    """Return the ends of a bin of delays.
+    """Format the ends of a bin of delays.
 
     >>> delay_range(0, 1), delay_range(60, 600), delay_range(86400, None)
     ('under 1 s', '1 min to 10 min', '1 d and more')
@@ -250,7 +250,7 @@ def delay_range(low: float, high: float | None) -> str:
 
 
 def moment(at: float, form: str = "time") -> Markup:
-    """Return a moment; the page's script writes it in the reader's own time zone."""
+    """Format a time; the page's script converts it to the user's time zone."""
     when = datetime.fromtimestamp(min(at, _LAST), UTC)
     shown = when.strftime("%H:%M UTC" if form == "time" else "%Y-%m-%d %H:%M UTC")
     return Markup('<time datetime="{}" data-form="{}">{}</time>').format(
@@ -259,7 +259,7 @@ def moment(at: float, form: str = "time") -> Markup:
 
 
 def arm_name(arm: str | int, longest: int = _LONGEST) -> str:
-    """Return the name of an arm, shortened, without characters that change the text around it.
+    """Shorten the name of an arm, and replace characters that change the text around it.
 
     >>> arm_name(7), arm_name("a" + chr(0x202E) + "b")
     ('arm 7', 'a�b')
@@ -270,7 +270,7 @@ def arm_name(arm: str | int, longest: int = _LONGEST) -> str:
 
 
 def prose(text: str) -> Markup:
-    """Return a text with what stands in backticks as code.
+    """Return a text as HTML, with code in backticks marked up.
 
     >>> prose("Set `hold`, if 1 < 2.")
     Markup('Set <code>hold</code>, if 1 &lt; 2.')
@@ -279,7 +279,7 @@ def prose(text: str) -> Markup:
 
 
 def uplift_in_words(uplift: m.UpliftView) -> Judgement | None:
-    """Return whether the arm to deploy is better than the control; None without a control."""
+    """Return whether the recommended arm is better than the control; None without a control."""
     if uplift.control is None:
         return None
     if uplift.missing:
@@ -293,24 +293,24 @@ def uplift_in_words(uplift: m.UpliftView) -> Judgement | None:
 
 
 def losses_in_words(pending: m.PendingView) -> str:
-    """Return which arms lose more or fewer rewards than by chance; empty if none does."""
+    """Return a text about arms that lose more or fewer rewards than by chance, or an empty one."""
     if not pending.uneven:
         return ""
     named = [
         f"{share(one.abandoned, one.pulls)} of the pulls of {arm_name(one.arm, 40)} were "
-        f"abandoned, but {share(one.others, 1)} of those of all other arms"
+        f"abandoned, but {share(one.others, 1)} of the pulls of all other arms"
         for one in pending.uneven
     ]
     return (
         f"{'; '.join(named)}. If the shares were equal, at most {share(ERROR, 1)} of experiments "
         f"would show this warning, for all arms together and at any time. It also appears if the "
-        f"share has changed over time. If a pull is more likely to be abandoned when its reward is "
-        f"low, or high, the means are wrong, and the verdict may be."
+        f"share has changed over time. If low or high rewards are more likely to be lost, the "
+        f"means are wrong, and the verdict may be wrong."
     )
 
 
 def delays_in_words(pending: m.PendingView, spec: m.Spec) -> Judgement:
-    """Return whether rewards that come late differ from those that come early."""
+    """Return whether late rewards differ from early ones."""
     if spec.hold:
         said = "Each reward counts when its window ends, so late rewards cannot bias the means."
         return Judgement("good", "No effect", said)

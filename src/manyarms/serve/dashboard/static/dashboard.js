@@ -1,14 +1,14 @@
 // Pages poll the service for their panels; buttons and forms send requests to the API.
 "use strict";
 
-const PERIOD = 3000; // milliseconds between two looks
+const PERIOD = 3000; // milliseconds between two polls
 
 const page = document.body.dataset;
 const said = document.getElementById("said");
 const find = (selector, within = document) => within.querySelector(selector);
 const all = (selector, within = document) => [...within.querySelectorAll(selector)];
 
-// Times in the reader's time zone
+// Times in the user's time zone
 
 const FORMS = {
   time: { hour: "2-digit", minute: "2-digit" },
@@ -25,11 +25,11 @@ function writeTimes(within) {
 // Panels
 
 function busy(panel) {
-  const marked = document.getSelection();
-  return !marked.isCollapsed && panel.contains(marked.anchorNode); // a reader copies from it
+  const selection = document.getSelection();
+  return !selection.isCollapsed && panel.contains(selection.anchorNode);
 }
 
-/** Replace a panel, unless a reader copies from it; keep what is open and the focus. */
+/** Replace a panel, unless text in it is selected; keep the focus, open details and scroll positions. */
 function replace(panel, html) {
   if (busy(panel)) return false;
   const focus = panel.contains(document.activeElement) ? document.activeElement.id : "";
@@ -51,7 +51,7 @@ function alive(state, words) {
   if (text.textContent !== words) text.textContent = words;
 }
 
-const shown = {}; // the HTML of each panel, as it came last
+const shown = {}; // the last HTML of each panel
 
 async function refresh() {
   if (document.hidden) return;
@@ -88,7 +88,7 @@ async function send(method, path, body, type) {
     throw new Error("The service cannot be reached.");
   }
   const result = await answer.json().catch(() => ({}));
-  if (!answer.ok) throw new Error(result.message || `It failed: HTTP ${answer.status}.`);
+  if (!answer.ok) throw new Error(result.message || `The request failed: HTTP ${answer.status}.`);
   return result;
 }
 
@@ -121,7 +121,7 @@ async function press(button) {
 
 // Forms
 
-/** Arms of a file or of a text: NDJSON as it is, plain text with one name per line. */
+/** Return the arms in a file or a text as NDJSON; plain text has one name per line. */
 async function armsOf(file, text) {
   const name = file ? file.name.toLowerCase() : "";
   if (/\.(ndjson|jsonl)$/.test(name)) return [file, "application/x-ndjson"];
@@ -130,7 +130,7 @@ async function armsOf(file, text) {
 }
 
 const given = (value) => (value === "" || value === null ? undefined : Number(value));
-/** A number, a share such as 20%, or nothing. What is none of these, the service refuses. */
+/** Return a number, or null for an empty text, or else the text, such as 20%; the service checks it. */
 const slack = (value) => {
   const text = value.trim();
   if (text === "") return null;
@@ -140,7 +140,7 @@ const hasFile = (form) => form.get("file") instanceof File && form.get("file").s
 
 async function listOf(form) {
   const list = await armsOf(hasFile(form) ? form.get("file") : null, form.get("names"));
-  if (!list[0].length && !list[0].size) throw new Error("Choose a file, or write names.");
+  if (!list[0].length && !list[0].size) throw new Error("Choose a file or enter names.");
   return list;
 }
 const many = (count) => `${count.toLocaleString()} ${count === 1 ? "arm is" : "arms are"}`;
@@ -154,7 +154,7 @@ const SEND = {
     const list = await listOf(form);
     const { added, restored, retired } = await send("PUT", experiment("arms?preview=true"), ...list);
     const said = `${many(added)} added, ${many(restored)} restored and ${many(retired)} retired`;
-    if (!added && !restored && !retired) return say("The arms are the same: nothing changes.");
+    if (!added && !restored && !retired) return say("Nothing changes: these are the arms already.");
     if (!window.confirm(`${said}. Change the arms?`)) throw new Error("Nothing was changed.");
     await send("PUT", experiment("arms"), ...list);
     await showArms(window.location.search);
@@ -196,7 +196,7 @@ async function submit(form) {
   button.disabled = true;
   try {
     const result = await SEND[form.dataset.form](new FormData(form));
-    if (result && result.added) say(`${result.added.toLocaleString()} arms were added.`);
+    if (result && result.added) say(result.added === 1 ? "1 arm was added." : `${result.added.toLocaleString()} arms were added.`);
     form.closest("dialog")?.close();
   } catch (error) {
     words.textContent = error.message;
@@ -204,7 +204,7 @@ async function submit(form) {
   button.disabled = false;
 }
 
-// The panel of arms is each reader's own
+// The panel of arms, whose search and page differ between users
 
 async function showArms(query) {
   const panel = find('[data-fragment="arms"]');

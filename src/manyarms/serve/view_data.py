@@ -1,4 +1,4 @@
-"""What views are computed from, with caches of slow results."""
+"""The statistics that views show, with caches of slow results."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
     from manyarms.serve.experiment import ServedExperiment
 
 T = TypeVar("T")
-_REST = 20  # times as long as a verdict took, until it is computed again
+_REUSE = 20  # a slow result is reused for this many times its computing time
 
 
-class Look:
-    """What views see of one experiment. Results are computed once for each event."""
+class ViewData:
+    """The statistics of one experiment. Results are computed at most once per event."""
 
     def __init__(self, one: ServedExperiment) -> None:
         self.one, self.experiment = one, one.experiment
         self._cache: dict[str, tuple[int, Any]] = {}
-        self._rested: dict[str, tuple[float, Any, Any]] = {}
+        self._slow: dict[str, tuple[float, Any, Any]] = {}
 
     def _once(self, what: str, compute: Callable[[], T]) -> T:
         seq = self.experiment.seq
@@ -40,50 +40,50 @@ class Look:
         return result
 
     def _rarely(self, what: str, about: Any, compute: Callable[[], T]) -> T:
-        """Return what was computed before, unless it has rested or is about something else."""
+        """Return the last result, unless it is too old or `about` has changed."""
         begun = time.monotonic()
-        until, known, result = self._rested.get(what, (0.0, None, None))
+        until, known, result = self._slow.get(what, (0.0, None, None))
         if begun > until or known != about:
             result = compute()
             ended = time.monotonic()
-            self._rested[what] = ended + _REST * (ended - begun), about, result
+            self._slow[what] = ended + _REUSE * (ended - begun), about, result
         return result  # type: ignore[no-any-return]  # what `compute` returned
 
     def refresh(self) -> None:
-        """Update the columns of all arms that have changed, so that the next view is quick."""
-        tried_arms_of(self.experiment, self.one.arena.name)
+        """Update the statistics of changed arms, so that the next view is fast."""
+        tried_arms_of(self.experiment, self.one.context.name)
 
     @property
     def tried(self) -> TriedArms:
-        """The columns of all arms that were tried."""
-        return self._once("tried", lambda: tried_arms_of(self.experiment, self.one.arena.name))
+        """The statistics of all arms that were tried, in columns."""
+        return self._once("tried", lambda: tried_arms_of(self.experiment, self.one.context.name))
 
     def ordered(self, sort: str) -> Any:
-        """Return the places of all arms that were tried, the largest first."""
+        """Return the rows of all arms that were tried, sorted, the largest first."""
         return self._once(f"order {sort}", lambda: self.tried.order(sort))
 
     def best(self, k: int) -> list[int]:
-        """Return the places of the arm to keep, and of the next ones; `k` in all."""
+        """Return the rows of the `k` best arms, the recommended one first."""
         return self._once(f"best {k}", lambda: self.tried.best(k))
 
     def progress(self) -> Progress:
-        """Return how far the experiment is."""
+        """Return the progress of the experiment."""
         experiment = self.experiment
         stage = experiment.policy.stage(experiment.state) if experiment.n_all else ""
         return self._once("progress", lambda: self.tried.progress(stage))
 
     def verdict(self) -> StopVerdict:
-        """Return whether to stop, by the experiment's settings; computed again after a rest."""
+        """Return the verdict for the experiment's settings; may be some events old."""
         about = next(iter(self.best(1)), None), dict(self.one.status)
         return self._rarely("verdict", about, self.judged)
 
     def judged(
         self, epsilon: Any = None, target: float | str | None = None, **others: Any
     ) -> StopVerdict:
-        """Return the answer to a question; what is left out is taken from the settings."""
+        """Return the verdict for a question; omitted parts are taken from the settings."""
         try:
             question = question_of(
-                self.one.arena, self.tried.facts, epsilon=epsilon, target=target, **others
+                self.one.context, self.tried.facts, epsilon=epsilon, target=target, **others
             )
         except UnknownArmError as error:
             raise ParameterError(f"`target` must name an arm. {error}") from error
@@ -91,11 +91,11 @@ class Look:
         return give_verdict(self.tried, question, stopped=stopped, steps=SERVICE)
 
     def uplift(self, confidence: float) -> Uplift:
-        """Compare the recommended arm with the control, or say why that cannot be done yet."""
+        """Compare the recommended arm with the control, or say why this is not possible yet."""
         return self._once(f"uplift {confidence}", lambda: uplift_of(self.tried, confidence))
 
     def losses(self) -> list[Loss]:
-        """Return the arms that lose more or fewer rewards than others; computed now and then."""
+        """Return the arms that lose more or fewer rewards than others; may be some events old."""
         return self._rarely("losses", None, self._find_losses)
 
     def _find_losses(self) -> list[Loss]:
@@ -103,22 +103,22 @@ class Look:
         return uneven_losses(self.tried, pending)
 
     def recent(self) -> Counter[int]:
-        """Return how many of the last pulls were of each arm."""
+        """Return how many of the last pulls each arm got."""
         return self._once("recent", lambda: Counter(self.experiment.recent))
 
     def of_arm(self, number: int) -> ArmEstimate:
-        """Return what is known of an arm, tried or not."""
+        """Return the estimate of an arm, tried or not."""
         place = self.tried.place(number)
         if place is not None:
             return self.tried.at(place)
         interval = self.experiment.reward_range or (-math.inf, math.inf)
-        name = self.one.arena.name(number)
+        name = self.one.context.name(number)
         gone = number in self.experiment.retired
         return ArmEstimate(name, math.nan, interval, 0, 0, gone, self.tried.rate)
 
     def found(self, search: str) -> list[int]:
         """Return the numbers of the arms whose names contain a text."""
-        names = getattr(self.one.arena.arms, "names", None)
+        names = getattr(self.one.context.arms, "names", None)
         if names is not None:
             return [number for number, name in enumerate(names) if search in str(name)]
         known = search.isdecimal() and len(search) < 19 and int(search) < self.experiment.n_all

@@ -12,7 +12,7 @@ _LONGEST_KEY = 200  # characters
 
 
 async def ask(service: Service, request: Request) -> Response:
-    """Answer with pulls; an ask that repeats a key gets the same pulls."""
+    """Answer with pulls; the same idempotency key gets the same pulls."""
     wanted: m.Ask = request.body
     key, name = _key_in(request.headers), request.experiment
     if key is not None:
@@ -20,7 +20,7 @@ async def ask(service: Service, request: Request) -> Response:
         if before is not None:
             return Response(before)
     try:
-        while True:  # thousands of known rewards may be used before the next pull
+        while True:  # thousands of observed rewards may be used before the next pull
             answer = await service.apply(name, lambda one: one.ask(wanted.k, key))
             if answer:
                 return Response(answer)
@@ -42,7 +42,7 @@ def _key_in(headers: Headers) -> str | None:
 
 
 async def _asked_before(service: Service, name: str, key: str, k: int) -> bytes | None:
-    """Return the stored answer to an ask with this key, if not all keys are in memory."""
+    """Return the stored answer to an ask with this key, if it is not in memory."""
     one = service.leader.loaded(name) or await service.leader.loader.find(name)
     if one.all_keys or key in one.keys:
         return None
@@ -51,7 +51,7 @@ async def _asked_before(service: Service, name: str, key: str, k: int) -> bytes 
 
 
 async def _recommend(service: Service, name: str, stopped: m.StoppedFailure) -> None:
-    """Add the arm to deploy, if it is known."""
+    """Add the recommended arm to the answer, if there is one."""
     try:
         summary: m.ExperimentSummary = await service.view("summary", name)
     except RefusedError:
@@ -60,7 +60,7 @@ async def _recommend(service: Service, name: str, stopped: m.StoppedFailure) -> 
 
 
 async def tell(service: Service, request: Request) -> Response:
-    """Tell rewards; each gets its own result."""
+    """Tell rewards; each has its own result."""
     wanted: m.Tells = request.body
     told = await service.apply(
         request.experiment, lambda one: [one.tell(each.pull, each.reward) for each in wanted.tells]
@@ -69,7 +69,7 @@ async def tell(service: Service, request: Request) -> Response:
 
 
 async def abandon(service: Service, request: Request) -> Response:
-    """Abandon pulls; each gets its own result."""
+    """Abandon pulls; each has its own result."""
     wanted: m.Abandons = request.body
     told = await service.apply(
         request.experiment, lambda one: [one.abandon(pull) for pull in wanted.pulls]
