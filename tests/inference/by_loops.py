@@ -1,7 +1,6 @@
-"""Estimates and verdicts arm by arm, as they were before they were columns: slow, and easy to read.
+"""A slow and simple reference for estimates and verdicts, which loops over arms.
 
-Limits, evidence and the sizes of samples are those of `inference`; what is done with them for each
-arm stands here.
+Intervals, evidence and sample sizes are those of `inference`; the loops over arms are here.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from manyarms.protocol.recommend import lower_confidence_bound, scale_of, sigma_
 
 
 class Judged(NamedTuple):
-    """What a verdict says, in numbers."""
+    """The numbers of a verdict."""
 
     arm: int
     stop: bool
@@ -31,7 +30,7 @@ class Judged(NamedTuple):
     beaten: int
     met: int
     unsettled: int
-    highest: list[tuple[int, float]]  # arms of the largest upper bounds that are not beaten
+    highest: list[tuple[int, float]]  # arms that are not ruled out, by their upper bounds
 
 
 def _known(experiment: Experiment, arm: int) -> tuple[int, float]:
@@ -81,7 +80,7 @@ def top(experiment: Experiment, k: int) -> list[int]:
 
 
 def evidence(count: int, total: float, bar: float, experiment: Experiment) -> float:
-    """Return how strongly rewards of one arm speak against a mean of `bar` or more."""
+    """Return the evidence of an arm's rewards against a mean of `bar` or more."""
     parts = (1 / 4, 1 / 2, 3 / 4, 7 / 8, 15 / 16)
     if experiment.reward_range is None:
         sigma = sigma_of(experiment.policy)

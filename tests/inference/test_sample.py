@@ -25,7 +25,7 @@ from manyarms.live.experiment import Experiment
 from tests.live.stores import copied
 
 RUNS = 16
-WRONG = 4  # more than these of 16, at 5 %: 0.0009
+WRONG = 4  # of 16; at 5 % each, more have probability 0.0009
 ARMS = 1000
 ASKED = {"epsilon": 0.5, "quantile": 0.2}
 
@@ -201,7 +201,7 @@ def _stopped(case: Callable[[Run], None], count: int = RUNS) -> list[Run]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_the_sample_stays_one(case: Callable[[Run], None]) -> None:
+def test_verdicts_about_a_manipulated_sample_are_right(case: Callable[[Run], None]) -> None:
     stopped = _stopped(case)
     by_chance = [w for w in stopped if w.verdict and "tried at random" in str(w.verdict)]
     assert len(by_chance) >= RUNS // 2  # else nothing was tested
@@ -211,21 +211,21 @@ def test_the_sample_stays_one(case: Callable[[Run], None]) -> None:
 def _move_silent_arms_back(monkeypatch: pytest.MonkeyPatch) -> None:
     begin = Experiment.begin_season
 
-    def dealt_anew(experiment: Experiment, *given: Any) -> None:
+    def reordered(experiment: Experiment, *given: Any) -> None:
         silent = [arm for arm in experiment.counts if experiment.counts[arm].known == 0]
         for arm in silent:
             experiment.counts[arm] = experiment.counts.pop(arm)
         experiment.columns = None
         begin(experiment, *given)
 
-    monkeypatch.setattr(Experiment, "begin_season", dealt_anew)
+    monkeypatch.setattr(Experiment, "begin_season", reordered)
 
 
 @pytest.mark.parametrize("name", ["late", "abandoned", "another_policy"])
 def test_seasons_that_move_silent_arms_would_be_wrong(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Else the test above could not fail."""
+    """Show that the test above can fail."""
 
     _move_silent_arms_back(monkeypatch)
     assert sum(run.wrong() for run in _stopped(CASES[name], 12)) > WRONG
@@ -253,7 +253,7 @@ def test_silent_arms_stay_where_they_were_drawn(tmp_path: Path) -> None:
 
 
 def _stops(first: int, best: int, others: int, *, quantile: float, error: float, runs: int) -> int:
-    """Return in how many runs a sample is ever enough; the best arms are open with chance 1/2."""
+    """Return in how many runs a sample is ever large enough; best arms are open at random."""
     facts, count = ma.MOSS().live(n_arms=first, horizon=9, seed=1)._tried_arms().facts, 0
     for run in range(runs):
         luck = np.random.default_rng(run)
@@ -263,11 +263,11 @@ def _stops(first: int, best: int, others: int, *, quantile: float, error: float,
 
 
 @pytest.mark.slow
-def test_arms_that_came_later_count_as_better() -> None:
-    """One arm too many is better than the arm: 241 of the first 2000, and all 200 that came later.
+def test_arms_that_were_added_later_count_as_better() -> None:
+    """One arm too many is better: 241 of the first 2000 arms, and all 200 that were added later.
 
-    To stop is wrong then. If each of 200 runs does so with 5 %, 21 or more have a probability of
-    0.001. If the newcomers were not counted, about half of the runs would stop.
+    So a stop is wrong. If each of 200 runs stops with probability 5 %, 21 or more stop with
+    probability 0.001. If the added arms were not counted, about half of the runs would stop.
     """
     first, came, quantile = 2000, 200, 0.2
     better = int(quantile * (first + came)) + 1 - came
@@ -279,7 +279,7 @@ def test_arms_that_came_later_count_as_better() -> None:
 
 
 @pytest.mark.slow
-def test_daily_batches() -> None:
+def test_verdicts_with_daily_batches_of_arms() -> None:
     """With new arms every day, verdicts about the first arms or about all arms stop.
 
     In every second run, 100 arms come per day. They are better than all others and never answer.
@@ -298,7 +298,7 @@ def test_daily_batches() -> None:
     assert 5 <= of_all < RUNS
     assert wrong <= WRONG
     met = live.verdict(epsilon=0.6, quantile=0.2).met
-    live.add_arms(ARMS)  # of which nothing is known: more than a fifth of all arms
+    live.add_arms(ARMS)  # without rewards: more than a fifth of all arms
     later = live.verdict(epsilon=0.6, quantile=0.2)
     assert later.stop
     assert later.at_first
@@ -328,7 +328,7 @@ def _daily(seed: int, *, hidden: bool) -> tuple[ma.Live, ma.StopVerdict, Any]:
 
 @cache
 def _above_a_half() -> Any:
-    """Return for 1 to 2000 rewards how large their sum must be for a lower limit above 0.5."""
+    """Return, for 1 to 2000 rewards, the least sum with a lower bound above 0.5."""
     counts = np.arange(1, 2001)
     below, above = counts // 2, counts + 1
     while (above - below > 1).any():
@@ -339,11 +339,11 @@ def _above_a_half() -> Any:
 
 
 def _wrong_after_a_season(seed: int) -> set[str]:
-    """Return what says that one of 40 arms of mean 0.5 is better than 0.5.
+    """Return the methods that claim that one of 40 arms of mean 0.5 is better than 0.5.
 
-    The intervals of an uplift are wider, and never say so; they must not change with the season.
+    The intervals of `uplift` are wider and never claim it, but must not change with the season.
 
-    All arms are asked for at once, and the one asked for first answers last. The season begins when
+    All arms are asked for at once, and the arm asked for first answers last. The season begins when
     the interval of an arm, computed as if it had been met first, is above the target. The control
     has so many rewards that its mean is known to be 0.5.
     """
@@ -371,7 +371,7 @@ def _wrong_after_a_season(seed: int) -> set[str]:
     return wrong
 
 
-STOPPED = 22  # more than these of 200, at 5 %: 0.0002
+STOPPED = 22  # of 200; at 5 % each, more have probability 0.0002
 
 
 def _times_wrong() -> Counter[str]:
@@ -379,20 +379,22 @@ def _times_wrong() -> Counter[str]:
 
 
 @pytest.mark.slow
-def test_arms_keep_their_share_of_the_error_through_seasons() -> None:
+def test_arms_keep_their_share_of_the_error_in_a_new_season() -> None:
     assert max(_times_wrong().values(), default=0) <= STOPPED
 
 
 @pytest.mark.slow
-def test_shares_that_are_dealt_anew_would_be_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Else the test above could not fail."""
+def test_new_shares_of_the_error_in_a_season_would_be_wrong(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Show that the test above can fail."""
     _move_silent_arms_back(monkeypatch)
     times = _times_wrong()
     assert min(times[what] for what in ("verdict", "recommend", "uplift")) > STOPPED
 
 
 @pytest.mark.parametrize(("few", "size"), [(0, 200), (1, 200), (7, 200), (40, 500), (150, 2000)])
-def test_a_number_of_open_arms_is_as_likely_as_a_binomial_law_says(few: int, size: int) -> None:
+def test_the_number_of_open_arms_is_binomial(few: int, size: int) -> None:
     facts = ma.MOSS().live(n_arms=1000, horizon=10, seed=1)._tried_arms().facts
     sample = Sample(facts, np.zeros(size, np.bool_), 0.5, 0.05, LEVELS[0])
     chance = (1 - LEVELS[0]) * (sample.top - few) / 1000

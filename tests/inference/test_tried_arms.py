@@ -1,4 +1,4 @@
-"""Columns say the same as loops over arms, however events come."""
+"""Computations on columns agree with loops over arms, after any sequence of events."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _change(live: ma.Live, dice: random.Random) -> None:
 
 @pytest.mark.parametrize("limits", RANGES, ids=str)
 @pytest.mark.parametrize("shape", ["coins", "all", "zeros", "tiny"])
-def test_columns_are_what_loops_say(limits: Any, shape: str) -> None:
+def test_columns_agree_with_loops(limits: Any, shape: str) -> None:
     dice = random.Random(4)
     for n_arms, policy in ((5, ma.MOSS()), (400, ma.MOSS()), (170, ma.MOSSOracle(size=160))):
         live = policy.live(n_arms=n_arms, horizon=10**6, seed=1, reward_range=limits)
@@ -91,7 +91,7 @@ def _check_verdict(live: ma.Live, asked: tuple[float, float, float], turn: int) 
 
 @pytest.mark.parametrize("shape", ["coins", "all"])
 def test_many_arms_are_judged_in_blocks(shape: str) -> None:
-    """More than a block of arms, and more than are named at once."""
+    """More than one block of arms, and more arms than have names at once."""
     luck, size = np.random.default_rng(1), 20_000
     live = ma.MOSS().live(n_arms=size, horizon=10**9, seed=1)
     told = luck.geometric(0.1, size)
@@ -111,7 +111,7 @@ def test_many_arms_are_judged_in_blocks(shape: str) -> None:
         assert [place for place, _ in named] == places[order].tolist()
 
 
-def test_what_views_ask() -> None:
+def test_views_use_columns() -> None:
     live = ma.MOSS().live(n_arms=3000, horizon=4000, seed=1)
     dice = random.Random(4)
     _play(live, dice, "coins", 1500)

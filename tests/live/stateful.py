@@ -117,11 +117,11 @@ class ExperimentMachine(RuleBasedStateMachine):
         raise NotImplementedError
 
     def reopened(self) -> Any:
-        """Return the experiment after it was closed."""
+        """Return the experiment after closing and opening it."""
         raise NotImplementedError
 
     def killed(self, torn: int) -> Any:
-        """Return the experiment as a kill leaves it now, after so many bytes of another write."""
+        """Return the experiment after a kill that leaves `torn` bytes of another write."""
         raise NotImplementedError
 
     @initialize(
@@ -215,7 +215,7 @@ class ExperimentMachine(RuleBasedStateMachine):
 
     @rule(which=WHICH, again=st.sampled_from(["refuse", "ignore"]), reward=REWARD)
     def end_again(self, which: int, again: str, reward: float) -> None:
-        """A pull that has ended, or one that was never asked for."""
+        """Tell and abandon a pull that has ended, or that was never made."""
         ended = [k for k in range(self.model.pulls + 1) if k not in self.model.open]
         number = ended[which % len(ended)]
         refused = again == "refuse" or number == self.model.pulls
@@ -247,7 +247,7 @@ class ExperimentMachine(RuleBasedStateMachine):
         self.model.retired.discard(arm)
 
     @rule(which=WHICH, times=st.integers(1, 3))
-    def go_and_come_back(self, which: int, times: int) -> None:
+    def retire_and_restore(self, which: int, times: int) -> None:
         arm, model = self.arm(which), self.model
         if arm not in model.retired and len(model.arms) > len(model.retired) + 1:
             for _ in range(times):
@@ -294,7 +294,7 @@ class LocalMachine(ExperimentMachine):
 
     @rule()
     def save(self) -> None:
-        """The twin goes on from a copy of what is known."""
+        """Replace the twin by a copy."""
         self.twin = copied(self.experiment)
 
     @rule(horizon=st.integers(1, 50), policy=st.sampled_from(["", *sorted(POLICIES)]))

@@ -38,7 +38,7 @@ CHANGES: dict[str, Callable[[Context], Any]] = {
 
 
 @pytest.mark.parametrize("command", CHANGES)
-def test_a_command_changes_nothing_before_its_change_is_called(command: str) -> None:
+def test_a_command_changes_nothing_before_its_change_is_applied(command: str) -> None:
     context = _played()
     context.experiment.log = []
     before = snapshot(context.experiment)

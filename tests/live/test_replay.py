@@ -1,4 +1,4 @@
-"""Replayed events: the same experiment, and only events that can follow each other."""
+"""Replaying events gives the same experiment, and refuses impossible sequences."""
 
 from __future__ import annotations
 
@@ -84,6 +84,6 @@ ARM = _begun().experiment.pending[0].arm  # of the first pull
         [_event("nonsense")],
     ],
 )
-def test_events_that_cannot_follow_each_other_are_refused(events: list[Event]) -> None:
+def test_impossible_sequences_of_events_are_refused(events: list[Event]) -> None:
     with pytest.raises(ma.SavedFileError, match="is inconsistent|now chooses arm"):
         replay(*_begun(), events, "it", None)

@@ -1,4 +1,4 @@
-"""Whatever happens to a handle, in whatever order: its store knows it, also after a kill."""
+"""Random sequences of commands on a handle are all in its store, also after a kill."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.serve.machines import new_name
 
 
 class Unrecorded(LocalMachine):
-    """A handle without a store: a kill leaves what was saved last."""
+    """A handle without a store; after a kill, the last saved file is left."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -34,7 +34,7 @@ class Unrecorded(LocalMachine):
         self._then = copy.deepcopy(self.model), self.time, copied(self.twin)
 
     def _loaded(self) -> ma.Live:
-        """Return a handle that is not recorded, like the one before it."""
+        """Return a handle without a store, loaded from the saved file."""
         with ma.load(self._path, now=lambda: self.time) as live:
             return copied(live)
 
@@ -49,13 +49,13 @@ class Unrecorded(LocalMachine):
 
 
 class InSQLite(LocalMachine):
-    """A handle that is recorded in a file."""
+    """A handle recorded in a file."""
 
     durable: Any = "process"
 
     def __init__(self) -> None:
         super().__init__()
-        self._left: list[ma.Live] = []  # by kills
+        self._left: list[ma.Live] = []  # handles left open by simulated kills
 
     def begin(self, policy: ma.Policy, spec: dict[str, Any]) -> ma.Live:
         self.folder = self.new_folder()
@@ -69,7 +69,7 @@ class InSQLite(LocalMachine):
         return self._opened()
 
     def killed(self, torn: int) -> ma.Live:
-        """The files are copied as they are, while the handle is open."""
+        """Copy the files while the handle is open."""
         before, self.folder = self.folder, self.new_folder()
         for file in before.iterdir():
             if not file.name.endswith(("-shm", ".lock")):
@@ -83,7 +83,7 @@ class InSQLite(LocalMachine):
 
 
 class OftenSaved(InSQLite):
-    """A handle that stores a snapshot after every few events."""
+    """A handle that often stores a snapshot."""
 
     def begin(self, policy: ma.Policy, spec: dict[str, Any]) -> ma.Live:
         self._every, recorder.SNAPSHOT_EVERY = recorder.SNAPSHOT_EVERY, 3
@@ -113,14 +113,14 @@ MACHINES = [Unrecorded, InSQLite, OftenSaved]
 
 @pytest.mark.patient
 @pytest.mark.parametrize("machine", MACHINES)
-def test_whatever_happens(machine: type[LocalMachine]) -> None:
+def test_random_commands(machine: type[LocalMachine]) -> None:
     run(machine, SHORT)
 
 
 @pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("machine", [*MACHINES, InPostgres])
-def test_whatever_happens_for_long(machine: type[LocalMachine]) -> None:
+def test_many_random_commands(machine: type[LocalMachine]) -> None:
     run(machine, LONG)
 
 
