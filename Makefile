@@ -78,7 +78,7 @@ unit-rest: $(STAMP)
 long: $(STAMP)  ## run the tests that take minutes
 	$(PIP) --group nightly
 	$(BIN)/python -m pytest -m long tests
-	$(BIN)/python -m pytest -q tests/simulation tests/core -k "polars or duckdb or others_read or dask"
+	$(BIN)/python -m pytest -q tests/simulation tests/core -k "polars or duckdb or libraries_read or dask"
 
 # The tests with the oldest packages that pyproject.toml allows (which use features that their newer
 # dependencies deprecate), and with the newest, including pre-releases.

@@ -1,7 +1,7 @@
-"""The files of docs/learn are plain, and play as the package does.
+"""The plain Python files of docs/learn play like the package.
 
-With the package's words they are the references that tests/policies/test_oracle.py compares every
-policy with, pull by pull; here are one game of each, and the law where the luck is Python's.
+With the package's random words they are the references of tests/policies/test_oracle.py. Here each
+is compared once, and once as a distribution with Python's random numbers.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def learned(name: str) -> Any:
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_as_scripts_they_show_a_game(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_files_run_as_scripts(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     runpy.run_path(str(LEARN / f"{name}.py"), run_name="__main__")
     title, _, head, *rows, _, last = capsys.readouterr().out.splitlines()
     assert title.endswith(": 1000 arms, 50 of them best (mean 0.9), 2000 pulls")
@@ -70,7 +70,7 @@ PAIRS: dict[str, tuple[ma.Policy, Player, Callable[[Any], Any]]] = {
 
 @pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize("problem", ["spread", "equal", "one best"])
-def test_same_words_same_arms(name: str, problem: str) -> None:
+def test_the_same_words_give_the_same_arms(name: str, problem: str) -> None:
     policy, reference, _ = PAIRS[name]
     check_live(Pair(policy, reference), 300, 700, problem)
 
@@ -78,8 +78,8 @@ def test_same_words_same_arms(name: str, problem: str) -> None:
 @pytest.mark.slow
 @pytest.mark.compiled
 @pytest.mark.parametrize("name", FILES)
-def test_same_distribution_with_the_luck_of_python(name: str) -> None:
-    """Rewards of 0 and 1, so that ties are many. False alarms: 2e-6 for each policy."""
+def test_the_distribution_with_random_numbers_of_python(name: str) -> None:
+    """With rewards of 0 and 1, ties are frequent. False alarms: 2e-6 for each policy."""
     policy, _, begin = PAIRS[name]
     instance = ma.instances.from_means(MEANS)
     ours = ma.simulate(policy, instance, horizon=T, replications=4000).regret[0, :, -1]
