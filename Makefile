@@ -4,12 +4,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 PAPER_STAMP := $(VENV)/.installed-for-paper
-# Modules are compiled when they are first imported; most of what is installed never is.
+# Python compiles a module on its first import. Most installed modules are never imported.
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
-# Tests start many processes: they need not all compile the same modules.
+# Write bytecode: tests start many processes, and each would compile the same modules again.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help test quick quick-rules quick-rooms quick-serve reproduce claims bench attack gpu long lowest newest other-versions check lint types imports unit unit-rules unit-live unit-rooms unit-serve unit-no-jit docs build format lock clean
+.PHONY: help test quick quick-rules quick-rest quick-serve reproduce claims bench attack gpu long lowest newest other-versions check lint types imports unit unit-rules unit-live unit-rest unit-serve unit-no-jit docs build format lock clean
 
 help:  ## list these targets
 	@echo "Each target installs what it needs into $(VENV)."
@@ -17,27 +17,26 @@ help:  ## list these targets
 
 test: check  ## run all tests and linters (about 5 minutes)
 
-# It installs the simulator and what draws, and no tools of developers.
-reproduce: $(PAPER_STAMP)  ## draw the paper's figures and check its claims (2 minutes)
+# Installs the simulator and matplotlib, but no development tools.
+reproduce: $(PAPER_STAMP)  ## draw the paper's figures and check its claims (1 minute)
 	@$(BIN)/python -m paper
 
-# The same, with more runs where a comparison is close.
-claims: $(PAPER_STAMP)  ## the same, with more runs where a comparison is close
+claims: $(PAPER_STAMP)  ## reproduce, with more runs for close comparisons
 	@$(BIN)/python -m paper --full
 
 RULES := tests/policies tests/simulation tests/core
 SERVE := tests/serve tests/client
 LIVE := tests/live tests/inference
 
-# Two processors have work until the end: the longest runs begin first, the short ones that need not
-# run any tests come last, and a third one waits for servers, browsers and disks most of the time.
-# The rooms begin when the rules have compiled most of what both need.
+# For two processors: the longest runs begin first, and types and docs, which are short, come last.
+# Three jobs run at once because one of them mostly waits for servers, browsers and disks.
+# unit-rest begins when unit-rules has compiled most of what both need.
 check: lint imports
-	$(MAKE) -j3 unit-rules unit-no-jit unit-serve unit-live unit-rooms types docs
+	$(MAKE) -j3 unit-rules unit-no-jit unit-serve unit-live unit-rest types docs
 
-# For a developer: the fast tests, within a minute; nothing is compiled.
+# Nothing is compiled.
 quick: lint imports  ## run the linters and the fast tests (1 minute)
-	$(MAKE) -j3 quick-rules quick-rooms quick-serve types
+	$(MAKE) -j3 quick-rules quick-rest quick-serve types
 
 QUICK := NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -m "not compiled and not slow and not patient"
 
@@ -47,7 +46,7 @@ quick-rules: $(STAMP)
 quick-serve: $(STAMP)
 	$(QUICK) $(SERVE)
 
-quick-rooms: $(STAMP)
+quick-rest: $(STAMP)
 	$(QUICK) tests src paper $(addprefix --ignore ,$(RULES) $(SERVE) tests/live)
 
 lint: $(STAMP)
@@ -60,8 +59,8 @@ types: $(STAMP)
 imports: $(STAMP)
 	$(BIN)/lint-imports
 
-# With the JIT; conftest.py says which tests run here, which below, and which in both.
-unit: unit-rules unit-serve unit-live unit-rooms
+# With the JIT. conftest.py chooses which tests run here, without the JIT (unit-no-jit), or in both.
+unit: unit-rules unit-serve unit-live unit-rest
 
 unit-rules: $(STAMP)
 	$(BIN)/python -m pytest -m "not interpreted and not long" $(RULES)
@@ -72,17 +71,17 @@ unit-serve: $(STAMP)
 unit-live: $(STAMP)
 	$(BIN)/python -m pytest -m "not interpreted and not long" $(LIVE)
 
-unit-rooms: $(STAMP)
+unit-rest: $(STAMP)
 	$(BIN)/python -m pytest -m "not interpreted and not long" $(addprefix --ignore ,$(RULES) $(SERVE) $(LIVE))
 
-# Long statistics, kills and crafted files: minutes. A workflow runs them every night.
-long: $(STAMP)  ## run the tests that take minutes, as every night
+# Statistical tests, killed processes and crafted files. A workflow runs them every night.
+long: $(STAMP)  ## run the tests that take minutes
 	$(PIP) --group nightly
 	$(BIN)/python -m pytest -m long tests
-	$(BIN)/python -m pytest -q tests/simulation tests/core -k "polars or duckdb or others_read or dask"
+	$(BIN)/python -m pytest -q tests/simulation tests/core -k "polars or duckdb or libraries_read or dask"
 
-# The tests with the oldest packages that pyproject.toml allows (which themselves use what their newer
-# dependencies deprecate), and with the newest, pre-releases included.
+# The tests with the oldest packages that pyproject.toml allows (which use features that their newer
+# dependencies deprecate), and with the newest, including pre-releases.
 lowest:  ## run the tests with the oldest packages allowed
 	$(MAKE) other-versions VENV=.venv-lowest CHOICE="--resolution lowest-direct" WARNINGS="-W ignore::DeprecationWarning"
 
@@ -95,16 +94,16 @@ other-versions: $(BIN)/python
 	$(BIN)/python -m pytest -q $(WARNINGS) -m "not interpreted and not slow" tests
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q $(WARNINGS) -m interpreted tests
 
-# CPython runs the same kernels here, so that coverage sees them and a wrong index raises. (Slipcover
-# warns that it does not see branches in tests, which nobody asked for.)
+# CPython runs the same kernels here, so coverage includes them and a wrong index raises an error.
+# Slipcover's warning about branches in tests is ignored: coverage of tests is not measured.
 unit-no-jit: $(STAMP)
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -W ignore:Unable -m slipcover -m pytest -m "not compiled and not slow" tests src paper --ignore tests/policies/test_oracle.py --ignore tests/policies/test_late_oracle.py
 
-# The site, into site/; a warning is an error. (The variable silences a notice of the theme's makers.)
+# A warning is an error. The variable silences a notice of the theme's authors.
 docs: $(STAMP)  ## build the site, into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
-# What is published, the sdist too: built, checked, and tried in environments with nothing else in them.
+# Build what is published, check it, and try it in environments without other packages.
 build: $(STAMP)  ## build the sdist and the wheel, and try them
 	$(PIP) --group release
 	rm -rf dist
@@ -115,12 +114,12 @@ build: $(STAMP)  ## build the sdist and the wheel, and try them
 bench: $(STAMP)  ## measure speeds
 	$(BIN)/python benchmarks/run.py
 
-# Every policy, compiled for a GPU that need not be there: minutes.
-gpu: $(STAMP)  ## compile every policy for a GPU, which need not be there
+# Takes minutes.
+gpu: $(STAMP)  ## compile every policy for a GPU (needs no GPU)
 	$(PIP) --group gpu
 	$(BIN)/python -m pytest -q -m "not interpreted" tests/simulation/test_gpu.py
 
-# What others could plant, damage or craft, tried in minutes; not part of `test`.
+# Takes minutes; not part of `test`.
 attack: $(STAMP)  ## try damaged and crafted files, kills, full disks
 	$(BIN)/python -m tests.attack
 
@@ -128,8 +127,8 @@ format: $(STAMP)  ## format the code
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-# The versions that development is known to work with, for all platforms. No package index is named,
-# and there are no hashes, so that pip takes the file as a constraint: PIP_CONSTRAINT=requirements/dev.lock
+# Versions that are known to work, for all platforms. Without a package index and hashes, so that pip
+# accepts the file as a constraint: PIP_CONSTRAINT=requirements/dev.lock
 lock: $(STAMP)  ## renew the lock files
 	$(PIP) uv
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --upgrade --no-emit-index-url --no-annotate \
@@ -139,7 +138,7 @@ lock: $(STAMP)  ## renew the lock files
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
-	  echo "manyarms needs Python 3.11 or newer, and $(PYTHON) is older or missing. Name another: make PYTHON=python3.12 test"; exit 1; }
+	  echo "manyarms needs Python 3.11 or newer, and $(PYTHON) is older or missing. Choose another: make PYTHON=python3.12 test"; exit 1; }
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
 	  echo "$(PYTHON) cannot create virtual environments. On Debian and Ubuntu: apt-get install python3-venv"; exit 1; }
 	@$(PYTHON) -m venv $(VENV)
@@ -154,5 +153,5 @@ $(PAPER_STAMP): pyproject.toml | $(BIN)/python
 	@test -e $(STAMP) || { echo "Installing manyarms, Numba and matplotlib into $(VENV) (about 590 MB)"; $(PIP) --editable ".[sim]" "rich>=14.3"; }
 	@touch $(PAPER_STAMP)
 
-clean:  ## remove all that these commands made
+clean:  ## remove what these commands created
 	rm -rf $(VENV) dist build site .mypy_cache .ruff_cache .pytest_cache .hypothesis

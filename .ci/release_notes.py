@@ -1,4 +1,4 @@
-"""Print what the changelog says of a version; fail unless all places name the same one.
+"""Print the changelog's section of a version; fail if files disagree about the version.
 
 Usage: python .ci/release_notes.py v0.2.0
 """
@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[1]
 
 
 def notes(tag: str, root: Path = ROOT) -> str:
-    """Return the section of a tag's version, or exit with what is wrong."""
+    """Return the section of a tag's version, or exit with an error message."""
     version = tag.removeprefix("v")
     places = {
         "src/manyarms/__init__.py": rf'^__version__ = "{re.escape(version)}"$',

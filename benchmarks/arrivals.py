@@ -1,4 +1,4 @@
-"""What Prospector earns while arms are added and retired: docs/changing_catalogue.md.
+"""Measure what Prospector earns while arms are added and retired: docs/changing_catalogue.md.
 
     python benchmarks/arrivals.py                     all scenarios, 200 runs each (minutes)
     python benchmarks/arrivals.py --runs 50 S2 S5     fewer runs, two scenarios
@@ -7,8 +7,8 @@
 A shop has 50,000 pictures with click rates drawn from Beta(2, 60), and 20,000 visitors a day for 11
 days; the policy is given no horizon. After the first day it usually shows a picture with a rate
 of about 0.11, so "twice as good" is a rate of 0.22, and "three times" is 0.33. The table has the
-expected clicks of days 2 to 11, in percent of those of an oracle that always shows the best picture
-there is; its standard error; and the worst run. The percentage after it is the share of runs in
+expected clicks of days 2 to 11, in percent of those of an oracle that always shows the best current
+picture; the standard error; and the worst run. The percentage after it is the share of runs in
 which good new pictures are found within a day: they get more than half of its last 1000 visitors.
 """
 
@@ -48,7 +48,7 @@ class Change(NamedTuple):
     at: int
     added: Rates = np.zeros(0)
     retired: Callable[[Arms, NDArray[np.bool_]], Any] = lambda pulls, there: []
-    good: float = math.inf  # new arms with this rate or a higher one are good
+    good: float = math.inf  # the lowest rate of good new arms
 
 
 def pictures(luck: Luck, count: int) -> Rates:
@@ -141,7 +141,7 @@ COLUMNS: dict[str, tuple[ma.Policy, bool]] = {  # and whether it is restarted ev
 def stretch(
     state: Any, key: Any, restart: bool, change: tuple[int, Any], until: tuple[int, int], seen: Any
 ) -> float:
-    """Play from one change to the next, and return the expected clicks."""
+    """Play from one change to the next; return the expected clicks."""
     added, retired = change
     start, stop = until
     rates, pulls = seen
@@ -166,11 +166,11 @@ class Run(NamedTuple):
     """One run: percent of the oracle's clicks, and whether good new arms were found in a day."""
 
     percent: float
-    found: float  # NaN where there are none
+    found: float  # NaN if there are none
 
 
 def play(name: str, policy: ma.Policy, restarted: bool, run: int, states: dict[str, Any]) -> Run:
-    """Play one run; the states of earlier ones are used again."""
+    """Play one run, reusing the states of earlier ones."""
     luck = np.random.default_rng(run)
     law = prompts if name.startswith("S7") else pictures
     first = law(luck, FIRST)

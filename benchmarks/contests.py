@@ -1,4 +1,4 @@
-"""The paper's policies on every caption contest of this machine: the tables of docs/contests.md.
+"""Play the paper's policies on every contest on this machine: the tables of docs/contests.md.
 
 manyarms data get --all                  downloads the contests (250 MB)
 python benchmarks/contests.py            20 runs of each policy (minutes)
@@ -32,7 +32,7 @@ def policies(alpha: float) -> list[ma.Policy]:
 
 
 def ranks(regrets: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return places, 1 for the least regret; those that tie share the mean of their places."""
+    """Return ranks, 1 for the least regret; ties get the mean of their ranks."""
     row, column = regrets[:, None], regrets
     return np.asarray(0.5 + (column < row).sum(axis=1) + 0.5 * (column == row).sum(axis=1))
 
@@ -44,8 +44,8 @@ def main() -> None:
     found = ma.instances.local_contests()
     if not found:
         raise SystemExit(
-            "There are no contests on this machine. Get them with `manyarms data get --all`, or "
-            "set MANYARMS_DATA to a folder that holds some."
+            "There are no contests on this machine. Download them with `manyarms data get --all`, "
+            "or set MANYARMS_DATA to their folder."
         )
     for title, threshold in THRESHOLDS.items():
         regrets, missed, rows = [], [], []

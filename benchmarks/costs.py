@@ -1,12 +1,11 @@
-"""What each policy costs, for the pages of docs/policies.
+"""Measure the costs of each policy, for the pages of docs/policies.
 
-    python benchmarks/costs.py measure          measure again, and renew the tables (minutes)
-    python benchmarks/costs.py measure moss++   that of one policy
-    python benchmarks/costs.py pages            the tables of the pages, from benchmarks/costs.json
+    python benchmarks/costs.py measure          measure all, and update the tables (minutes)
+    python benchmarks/costs.py measure moss++   measure one policy
+    python benchmarks/costs.py pages            update the tables from benchmarks/costs.json
 
-Live time is measured, so it is that of the machine. Memory and random words are counted: they
-follow from the code, and a test counts some of them again. The time of a simulated pull is in the
-policy's `about`.
+Live time depends on the machine. Memory and random words are counted; they follow from the code,
+and a test counts some of them again. The time of a simulated pull is in the policy's `about`.
 """
 
 from __future__ import annotations
@@ -28,20 +27,20 @@ from manyarms.core import rng
 from manyarms.core.memory import ARRAYS
 from manyarms.core.tabular import markdown_table
 from manyarms.policies import CATALOGUE
-from run import ALPHA, HORIZON, N_ARMS, TOLD, best_of, live_seconds
+from run import ALPHA, HORIZON, KNOWN, N_ARMS, best_of, live_seconds
 
 ROOT = Path(__file__).parents[1]
 COSTS = ROOT / "benchmarks" / "costs.json"
 PAGES = ROOT / "docs" / "policies"
 BEGIN, END = "<!-- made by benchmarks/costs.py -->", "<!-- end of what is made -->"
 LIVE_ARMS, LIVE_PULLS = 10**6, 20_000
-FEW_ARMS = 100  # for policies that look at all arms tried
+FEW_ARMS = 100  # for policies that scan all tried arms
 _HEAD = ["policy", "cost grows with", "µs a live pull", "memory", "random words"]
 
 
 def policies() -> dict[str, ma.Policy]:
-    """Return every listed policy; those that must know something know it."""
-    return {name: ma.policy(name, **TOLD.get(name, {})) for name in CATALOGUE}
+    """Return every listed policy, with the knowledge that it needs."""
+    return {name: ma.policy(name, **KNOWN.get(name, {})) for name in CATALOGUE}
 
 
 def memory(policy: ma.Policy) -> int:
@@ -56,9 +55,9 @@ def _bytes(state: Any) -> int:
 
 
 def words(policy: ma.Policy, n_arms: int, *, experiments: int = 5, pulls: int = 2_000) -> float:
-    """Return how many random words the policy reads for a pull, on average, in its first pulls.
+    """Return the mean number of random words that the policy reads per pull, in its first pulls.
 
-    Those that draw the rewards are not counted.
+    Words that draw rewards are not counted.
     """
     instance = ma.instances.planted(n=n_arms, alpha=ALPHA, horizon=HORIZON)
     means = [instance.mean(arm) for arm in range(n_arms)]
@@ -74,7 +73,7 @@ def words(policy: ma.Policy, n_arms: int, *, experiments: int = 5, pulls: int = 
 
 @contextmanager
 def _counting() -> Iterator[list[int]]:
-    """Count the words that CPython draws within this."""
+    """Count the words that CPython draws within this context."""
     usual, count = rng.draw, [0]
 
     def draw(key: int, counter: int) -> int:
@@ -112,7 +111,7 @@ def measure(names: list[str]) -> None:
 
 
 def table(page: str) -> str:
-    """Return the table of a page: a row for each policy that it is about."""
+    """Return the table of a page, with a row for each of its policies."""
     measured = json.loads(COSTS.read_text(encoding="utf-8"))
     rows = []
     for name, about in CATALOGUE.items():

@@ -1,13 +1,13 @@
-"""How far finders are behind the best one, on 40 problems that were drawn before any was played.
+"""Compare finders on 40 problems that were drawn before any was played.
 
-    python benchmarks/finders.py                    the half that judges, 100 runs each (minutes)
-    python benchmarks/finders.py --half tuned       the half that constants may be chosen on
+    python benchmarks/finders.py                    the held-out half, 100 runs each (minutes)
+    python benchmarks/finders.py --half tuned       the half for choosing constants
     python benchmarks/finders.py --half near-one    8 problems where many arms have means near 1
     python benchmarks/finders.py --runs 400         more runs
 
-Each drawn problem has arms of one kind, and from n/100 to 100 n pulls. A finder's score is its mean
-simple regret, divided by the least of all finders; to both, 0.001 is added, because below this the
-difference does not matter. `>` marks a score that is above 1.3 by more than two standard errors.
+Each drawn problem has arms of one kind, and n/100 to 100 n pulls. A finder's score is its mean
+simple regret divided by the least of all finders. First 0.001 is added to both, because smaller
+differences do not matter. `>` marks a score that exceeds 1.3 by more than two standard errors.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ _NEAR_ONE = BetaMeans(2.0, 1.0), BetaMeans(5.0, 1.0), UniformMeans(0.0, 1.0), Un
 
 
 def problems(half: str) -> Iterator[FindersProblem]:
-    """Yield the problems of a half, whose kinds take turns, or those with means near 1."""
+    """Yield the problems of a half, with alternating kinds, or those with means near 1."""
     if half == "near-one":
         for law in _NEAR_ONE:
             for horizon in (5000, 20_000):

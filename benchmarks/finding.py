@@ -1,11 +1,11 @@
-"""Who finds a good arm: the table of docs/earn_or_find.md (minutes).
+"""Compare how well policies find a good arm: the table of docs/earn_or_find.md (minutes).
 
     python benchmarks/finding.py              200 runs of each policy on each problem
-    python benchmarks/finding.py --figure docs/figures/find.svg     draws the first problem, too
+    python benchmarks/finding.py --figure docs/figures/find.svg     also draws the first problem
 
-A number is the mean simple regret: the best mean minus the mean of the arm that a policy recommends
-in the end. Where means are drawn, the best mean is their supremum. Contests are played if they are
-on this machine. `benchmarks/finders.py` plays finders on problems drawn at random.
+The numbers are mean simple regret: the best mean minus the mean of the arm that a policy recommends
+at the end. If means are drawn, the best mean is their supremum. Contests are played if they are on
+this machine. `benchmarks/finders.py` plays finders on problems drawn at random.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ POLICIES = {
 
 
 class FindProblem(NamedTuple):
-    """An instance, the number of pulls, and how many are asked for at a time."""
+    """An instance, the number of pulls, and the size of batches."""
 
     name: str
     instance: Instance
@@ -66,7 +66,7 @@ def problems() -> Iterator[FindProblem]:
 
 
 def draw(result: ma.Result) -> Figure:
-    """Draw what each policy loses on the way against the simple regret of its recommended arm."""
+    """Draw each policy's mean regret per pull against the simple regret of its recommended arm."""
     with drawing(*WIDE) as figure:
         axes, found = figure.add_subplot(), result.by("find")
         for label, style in policy_styles(result.policies).items():

@@ -1,4 +1,4 @@
-"""The numbers of README's doors: `python benchmarks/front_page.py`, a minute.
+"""Measure the numbers of README's examples: `python benchmarks/front_page.py` (a minute).
 
 50000 pictures whose click rates are drawn around 3 %, the best about 10 %; 20000 visitors. Clicks
 per visitor by policy, over 100 replications with common random numbers. For the prompts, see
@@ -15,7 +15,7 @@ VISITORS, RUNS = 20_000, 100
 
 
 def main() -> None:
-    """Play, and print clicks per visitor."""
+    """Print clicks per visitor."""
     rates = np.random.default_rng(1).beta(6, 190, 50_000)
     pictures = ma.instances.from_means(rates)
     policies = [

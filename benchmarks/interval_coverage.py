@@ -1,13 +1,13 @@
-"""How often intervals hold what they promise: those of mean regret, and those of live arms.
+"""Measure the coverage of the intervals of mean regret and of live arms.
 
     python benchmarks/interval_coverage.py                  2000 runs of each policy: two minutes
-    python benchmarks/interval_coverage.py --runs 20000     closer to the laws of rare misses
+    python benchmarks/interval_coverage.py --runs 20000     better estimates of rare misses
 
-A situation is a law of regret and a number of runs. Its law is that of many runs that were really
-played, so that its mean is known: samples are drawn from them, each with an interval of 95 %, and
-counted is how many intervals hold that mean. Beside stands Student's interval (of a ratio r, that
-of the mean of over - r under). The last column is the mean width of ours, in widths of Student's:
-where rare misses count, Student's is narrow because it is wrong.
+A situation is a distribution of regret and a number of runs. The distribution is that of many
+simulated runs, so its mean is known. Samples are drawn from them, each with a 95 % interval, and
+the table shows how many intervals contain that mean. Student's interval is shown for comparison
+(for a ratio r, that of the mean of over - r under). The last column is the mean width of our
+intervals, in widths of Student's. If rare misses matter, Student's interval is too narrow.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ from manyarms.instances import Gaussian, Instance, planted
 Numbers = NDArray[np.float64]
 
 RUNS, SAMPLES = 2000, 2000
-RATIOS = 25  # samples of which the width of a ratio's interval is computed
+RATIOS = 25  # samples for the width of a ratio's interval
 N_ARMS, HORIZON = 20_000, 50_000  # of Figure 2(a)
 ARMS, LOOKS, EXPERIMENTS = 200, 100, 200  # of the live experiments
 
 
 class Situation(NamedTuple):
-    """Who plays what, and how many runs there are.
+    """An instance, one or two policies, and a number of runs.
 
-    One policy: the interval is that of its mean regret. Two: of the mean difference, or of the
-    ratio of the means.
+    With one policy, the interval is for its mean regret. With two, it is for the mean difference
+    or the ratio of the means.
     """
 
     name: str
@@ -54,9 +54,9 @@ class Situation(NamedTuple):
 
 
 class Covered(NamedTuple):
-    """Shares of intervals that hold the truth, and how wide ours are in widths of Student's."""
+    """Shares of intervals that contain the truth, and the width of ours in widths of Student's."""
 
-    students: float
+    student: float
     ours: float
     width: float
 
@@ -99,7 +99,7 @@ def situations() -> Iterator[Situation]:
 
 
 def measured(situation: Situation, *, runs: int = RUNS, samples: int = SAMPLES) -> Covered:
-    """Return how often intervals of samples hold what is true of all runs."""
+    """Return how often intervals of samples contain the value of all runs."""
     regrets = [_played(situation, policy, runs) for policy in situation.policies]
     picked = np.random.default_rng(1).integers(0, runs, (situation.runs, samples))
     largest = situation.horizon * situation.instance.largest_gap
@@ -107,7 +107,7 @@ def measured(situation: Situation, *, runs: int = RUNS, samples: int = SAMPLES) 
         values = regrets[0] if len(regrets) == 1 else regrets[0] - regrets[1]
         lowest = 0.0 if len(regrets) == 1 else -largest
         return _of_means(values, picked, (lowest, largest))
-    # an interval holds the true ratio r if that of the mean of over - r under holds 0
+    # an interval contains the true ratio r if that of the mean of over - r under contains 0
     over, under = regrets
     truth = float(over.mean() / under.mean())
     found = _of_means(over - truth * under, picked, (-truth * largest, largest))
@@ -116,8 +116,8 @@ def measured(situation: Situation, *, runs: int = RUNS, samples: int = SAMPLES) 
         a, b = over[rows], under[rows]
         new = ratio_interval(a, b, at_most=(largest, largest))
         spread = float((a - new.estimate * b).std(ddof=1)) / math.sqrt(len(rows)) / float(b.mean())
-        students = 2.0 * _students_quantile(len(rows) - 1) * spread
-        widths.append((new.high - new.low) / students)
+        student = 2.0 * _student_quantile(len(rows) - 1) * spread
+        widths.append((new.high - new.low) / student)
     return found._replace(width=float(np.mean(widths)))
 
 
@@ -126,18 +126,18 @@ def _of_means(values: Numbers, picked: NDArray[Any], bounds: tuple[float, float]
     drawn = values[picked]
     low, high = mean_intervals(drawn, bounds=bounds)
     deviation = drawn.std(axis=0, ddof=1) / math.sqrt(count)
-    half = _students_quantile(count - 1) * deviation
-    slack = 1e-9 * max(map(abs, bounds))  # where nothing varies, rounding decides
+    half = _student_quantile(count - 1) * deviation
+    slack = 1e-9 * max(map(abs, bounds))  # if nothing varies, rounding decides
     return Covered(
-        students=float((np.abs(drawn.mean(axis=0) - truth) <= half + slack).mean()),
+        student=float((np.abs(drawn.mean(axis=0) - truth) <= half + slack).mean()),
         ours=float(((low <= truth + slack) & (truth - slack <= high)).mean()),
         width=float((high - low).mean() / (2.0 * half).mean()),
     )
 
 
 @functools.cache
-def _students_quantile(degrees: int) -> float:
-    """Return the quantile of 97.5 %, to three digits, from as many draws as that takes."""
+def _student_quantile(degrees: int) -> float:
+    """Return the 97.5 % quantile to three digits, from random draws."""
     draws = np.random.default_rng(0).standard_t(degrees, 4_000_000)
     return float(np.quantile(np.abs(draws), 0.95))
 
@@ -156,10 +156,11 @@ def _regret(policy: ma.Policy, label: str, horizon: int, runs: int) -> Numbers:
 
 
 def ever_wrong(mean: float, *, experiments: int = EXPERIMENTS) -> tuple[float, float, float]:
-    """Return the shares of experiments whose intervals are ever wrong, if all arms are equal.
+    """Return the shares of experiments in which intervals are ever wrong, if all arms are equal.
 
-    First that of the recommended arm by the mixture for any variance, arm by arm. Then that of the
-    recommended arm with the error spent over all arms, and last that of any arm.
+    The first is for the recommended arm, with the mixture for any variance and no correction for
+    the number of arms; the second for the recommended arm, with the error spent over all arms; the
+    third for any arm.
     """
     rng = np.random.default_rng(2)
     counts = np.arange(1, LOOKS + 1)
@@ -188,7 +189,7 @@ def main() -> None:
     print(f"{'situation (nominal 95 %)':38} {'runs':>5} {'Student':>8} {'ours':>7} {'width':>8}")
     for each in situations():
         found = measured(each, runs=options.runs, samples=options.samples)
-        numbers = f"{found.students:>8.1%} {found.ours:>7.1%} {found.width:>8.2f}"
+        numbers = f"{found.student:>8.1%} {found.ours:>7.1%} {found.width:>8.2f}"
         print(f"{each.name:38} {each.runs:>5} {numbers}", flush=True)
     print(f"\n{ARMS} equal arms, looked at {LOOKS} times: experiments ever wrong (nominal 5 %)")
     print(f"{'mean':>6} {'recommended, as before':>24} {'recommended':>12} {'any arm':>8}")

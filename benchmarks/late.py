@@ -1,7 +1,7 @@
-"""What late rewards cost: the tables and figures of docs/late_rewards.md (minutes).
+"""Measure the cost of late rewards: the tables and figures of docs/late_rewards.md (minutes).
 
 python benchmarks/late.py                   prints the tables
-python benchmarks/late.py docs/figures      draws late.svg and late_short.svg there, too
+python benchmarks/late.py docs/figures      also draws late.svg and late_short.svg there
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from manyarms.core.tabular import markdown_table
 from manyarms.report.drawing import Figure, Patch, drawing, rendered
 from manyarms.report.style import policy_styles, policy_title, thousands
 
-ALPHA = 0.25  # as in Figure 2(b), whose problem the longer one is
-SIZES = {"late": (20_000, 50_000), "late_short": (2000, 5000)}  # arms and horizon
+ALPHA = 0.25  # as in Figure 2(b); "late" is its problem
+SIZES = {"late": (20_000, 50_000), "late_short": (2000, 5000)}  # arms, horizon
 LATENESS = (10, 100, 1000)  # delays, and sizes of batches
 COLUMNS: dict[str, dict[str, Any]] = {
     "in turn": {},

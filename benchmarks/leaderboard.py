@@ -1,13 +1,14 @@
-"""Policies on a suite of problems: how many times the least regret each one has.
+"""Compare policies on a suite of problems, as multiples of the least regret.
 
     python benchmarks/leaderboard.py leaderboard.csv             38 problems, 100 runs (an hour)
     python benchmarks/leaderboard.py random.csv --half held-out  200 random problems (hours)
-    python benchmarks/leaderboard.py random.csv --half tuned     those that constants are tuned on
+    python benchmarks/leaderboard.py random.csv --half tuned     the half for tuning constants
     python benchmarks/leaderboard.py leaderboard.csv --table     print the table of a file again
 
-A number of the table is the mean regret of a policy, divided by the least mean regret on that
-problem of a policy that knows nothing about the means; the geometric mean over the problems of a
-family. Below 1 is what it is worth to know more. Contests are played if they are on this machine.
+A number of the table is the mean regret of a policy divided by the least mean regret, on that
+problem, of the policies that know nothing about the means; it is the geometric mean over the
+problems of a family. Numbers below 1 show the value of knowing more. Contests are played if they
+are on this machine.
 """
 
 from __future__ import annotations
@@ -33,23 +34,23 @@ COUNT = 200  # random problems in each half
 
 
 class Problem(NamedTuple):
-    """An instance, a horizon, and what policies are told that know how rare good arms are."""
+    """An instance, a horizon, and what some policies know about how rare good arms are."""
 
     family: str
     name: str
     instance: Instance
     horizon: int = HORIZON
     shape: tuple[float, float] | None = None  # (b, w): P(mean >= best - e) is about w e^b
-    chance: float | None = None  # that an arm counts as best, where means are drawn
+    chance: float | None = None  # that an arm counts as best, if means are drawn
 
     @property
     def ratio(self) -> float:
-        """n/m, or what stands for it where means are drawn."""
+        """n/m, or its equivalent if means are drawn."""
         return 1 / self.chance if self.chance else self.instance.problem(self.horizon).ratio
 
 
 class Entrant(NamedTuple):
-    """A policy by name, what it knows, and where it can play."""
+    """A policy by name, what it knows, and which problems it can play."""
 
     name: str
     parameters: dict[str, Any]
@@ -85,7 +86,7 @@ ENTRANTS = {
 
 
 def policy_for(entrant: Entrant, problem: Problem) -> ma.Policy | None:
-    """Return the policy with what it knows; None where it does not apply."""
+    """Return the policy with what it knows; None if it cannot play the problem."""
     if entrant.bounded and not problem.instance.rewards.bounded:
         return None
     known: dict[str, Any] = {}
@@ -121,7 +122,7 @@ def suite() -> Iterator[Problem]:
     for m in (10, 1):  # n << T
         yield Problem("extreme sizes", f"n = 100, T = 50 000, m = {m}", planted(n=100, m=m))
     for a, b in ((1.0, 1.0), (2.0, 0.5), (2.0, 2.0), (1.0, 3.0)):
-        # P(mean >= 1 - e) = e^b / (b B(a, b)), and lower order
+        # P(mean >= 1 - e) = e^b / (b B(a, b)) plus lower-order terms
         weight = math.gamma(a + b) / (b * math.gamma(a) * math.gamma(b))
         yield _infinite(f"Beta({a:g}, {b:g}) means", BetaMeans(a, b), b, weight)
     yield _infinite("uniform means up to 0.8", UniformMeans(0.0, 0.8), 1.0, 1 / 0.8)
@@ -129,15 +130,15 @@ def suite() -> Iterator[Problem]:
 
 
 def _infinite(name: str, means: Any, b: float, weight: float) -> Problem:
-    # Nearer than T^(-1/(b+1)) no policy can expect to come: such arms are rarer than the pulls
-    # that it takes to tell them.
+    # No policy can expect to come nearer than T^(-1/(b+1)): finding such an arm and telling it from
+    # the others takes more than T pulls.
     epsilon = max(HORIZON**-0.5, HORIZON ** (-1 / (b + 1)))
     arms, chance = reservoir(means, epsilon=epsilon), min(1.0, weight * epsilon**b)
     return Problem("infinitely many", name, arms, HORIZON, (b, weight), chance)
 
 
 def contests() -> Iterator[Problem]:
-    """Yield the contests on this machine as the paper has them; 652 in other forms too."""
+    """Yield the contests on this machine as in the paper, and 652 also in other forms."""
     found: dict[str, Instance] = {}
     for stem, path in ma.instances.local_contests().items():
         number = stem.partition("_")[0]
@@ -150,7 +151,7 @@ def contests() -> Iterator[Problem]:
 
 
 def random_problems(half: str) -> Iterator[Problem]:
-    """Yield problems drawn at random; the seeds were fixed before anything was played."""
+    """Yield random problems; the seeds were fixed before anything was played."""
     luck = np.random.default_rng(SEEDS[half])
     draws = {"planted": _planted, "Beta": _beta, "uniform": _uniform, "discrete": _discrete}
     for number in range(1, COUNT + 1):
@@ -197,7 +198,7 @@ def _discrete(luck: np.random.Generator, horizon: int) -> tuple[str, Instance]:
 
 
 def play(problem: Problem, runs: int, seed: int) -> Iterator[list[Any]]:
-    """Play all that apply, with the same luck, and yield a row of the file for each."""
+    """Play all policies that apply, on the same rewards, and yield a row of the file for each."""
     chosen = {label: policy_for(entrant, problem) for label, entrant in ENTRANTS.items()}
     for label, policy in chosen.items():
         if policy is None:
@@ -213,7 +214,7 @@ def play(problem: Problem, runs: int, seed: int) -> Iterator[list[Any]]:
 
 
 def table(rows: Sequence[dict[str, str]]) -> str:
-    """Return policies against families, the least over all problems first."""
+    """Return a table of policies by families, the best over all problems first."""
     least: dict[str, float] = {}
     for row in rows:
         if row["knowledge"] == "nothing":

@@ -1,15 +1,15 @@
-"""Every number the project states about speed and memory, measured in one run.
+"""Measure every number that the project states about speed and memory.
 
-    python benchmarks/run.py                  all but the field, gpu and the peers
+    python benchmarks/run.py                  all but field, gpu and peers
     python benchmarks/run.py pulls live       some
-    python benchmarks/run.py field            the policies beside the paper's (minutes)
+    python benchmarks/run.py field            all policies that are not the paper's (minutes)
     python benchmarks/run.py gpu              a GPU against all processors (minutes)
     python benchmarks/run.py peers            other libraries (installs them into environments)
     python benchmarks/run.py pulls live recorded --json FILE    ratios to the floor, for `speed.py`
 
-Machines are shared and noisy: each cost is the best of several repetitions, and stands beside
-the floor, or beside what it is compared with, measured in turn with it. Ratios hold; nanoseconds
-are this machine's.
+Machines are shared and noisy, so each cost is the best of several repetitions. It is compared with
+the floor, or with another cost, measured alternately with it. Ratios carry over to other machines
+better than nanoseconds do.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from speed import entry
 
 HERE = Path(__file__).parent
 HORIZON, N_ARMS, ALPHA = 50_000, 20_000, 0.4
-LIMITS = {  # times the floor, as promised
+LIMITS = {  # multiples of the floor
     "moss": 60,
     "moss-oracle": 20,
     "quantile": 20,
@@ -45,7 +45,7 @@ LIMITS = {  # times the floor, as promised
     "empmoss++": 20,
 }
 
-TOLD: dict[str, dict[str, object]] = {  # what those must know at n = 20000 and alpha = 0.4
+KNOWN: dict[str, dict[str, object]] = {  # parameters that policies need at alpha = 0.4
     "patience": {"best_mean": 0.9},
     "moss-oracle": {"alpha": ALPHA},
     "parallel": {"best_mean": 0.9},
@@ -54,7 +54,7 @@ TOLD: dict[str, dict[str, object]] = {  # what those must know at n = 20000 and 
 
 
 class Measured(NamedTuple):
-    """Costs over the floor that was measured in turn with them, and the floor in nanoseconds."""
+    """Costs as multiples of the floor measured alternately with them, and floors in nanoseconds."""
 
     ratios: dict[str, float]
     floors: dict[str, float]
@@ -85,7 +85,7 @@ def _floor_loop(keys: Any, mean: float, count: int) -> float:
 
 
 def floor() -> float:
-    """Seconds per pull of a loop that hashes a counter, compares, and adds the regret."""
+    """Return the seconds per pull of a loop that hashes a counter, compares, and adds regret."""
     loop, keys, count = compiled(_floor_loop), np.array([1], np.uint64), 5_000_000
     loop(keys, 0.9, 1)
     begun = time.process_time()
@@ -94,16 +94,16 @@ def floor() -> float:
 
 
 def python_floor() -> float:
-    """Seconds of processor time per pull of the same loop in CPython: the floor of live use."""
+    """Return the processor seconds per pull of the same loop in CPython, the floor of live use."""
     begun, count = time.process_time(), 50_000
     _floor_loop([1], 0.9, count)
     return (time.process_time() - begun) / count
 
 
 def seconds_per_pull(policy: ma.Policy, *, n: int, horizon: int, replications: int) -> float:
-    """Processor time of one simulation over its pulls, without the 2 ms that a call takes at least.
+    """Return the processor time per pull of a simulation, without the 2 ms overhead of a call.
 
-    Processor time, because others may use the machine, too.
+    Processor time, because the machine may run other work.
     """
     played, begun = (
         _simulated(policy, n=n, horizon=pulls, replications=replications) for pulls in (horizon, 1)
@@ -127,7 +127,7 @@ def _simulated(policy: ma.Policy, *, n: int, horizon: int, replications: int) ->
 
 
 def best_of(repetitions: int, *measures: Callable[[], float]) -> list[float]:
-    """The best of each measure, taken in turn."""
+    """Return the best of each measure; measures alternate."""
     for measure in measures:
         measure()  # compile, touch memory
     rounds = [[measure() for measure in measures] for _ in range(repetitions)]
@@ -135,17 +135,17 @@ def best_of(repetitions: int, *measures: Callable[[], float]) -> list[float]:
 
 
 def pulls() -> Measured:
-    """Cost per pull beside the floor."""
+    """Measure the cost per pull against the floor."""
     title(f"cost per pull: n = {N_ARMS}, T = {HORIZON}, alpha = {ALPHA}, reward tape included")
     return _cost_per_pull(eight_policies(), replications=40)
 
 
 def field() -> Measured:
-    """The same for every other policy of the registry."""
-    title(f"cost per pull of the field: n = {N_ARMS}, T = {HORIZON}, alpha = {ALPHA}")
+    """Measure the same for every other registered policy."""
+    title(f"cost per pull of other policies: n = {N_ARMS}, T = {HORIZON}, alpha = {ALPHA}")
     paper = {policy.name for policy in paper_policies()} | {"anytime-moss++", "anytime-parallel"}
     names = [name for name in ma.policy_names() if name not in paper]
-    policies = [ma.policy(name, **TOLD.get(name, {})) for name in names]
+    policies = [ma.policy(name, **KNOWN.get(name, {})) for name in names]
     return _cost_per_pull(policies, replications=4)
 
 
@@ -168,7 +168,7 @@ def _cost_per_pull(policies: list[ma.Policy], *, replications: int) -> Measured:
 
 
 def figure() -> None:
-    """The whole of Figure 2(a), once compiled."""
+    """Time all of Figure 2(a), after compilation."""
     title("Figure 2(a): 6 policies, 9 hardnesses, 100 replications, 50000 pulls: 270 million pulls")
     for policy in paper_policies():
         seconds_per_pull(policy, n=100, horizon=10, replications=1)
@@ -186,7 +186,7 @@ def figure() -> None:
 
 
 def arms() -> None:
-    """Cost and memory do not depend on the number of arms."""
+    """Show that cost and memory do not depend on the number of arms."""
     title(
         f"flat in n: T = {HORIZON}, ns per pull and peak memory of a process with 20 replications"
     )
@@ -213,8 +213,8 @@ def _peak_megabytes(policy: ma.Policy, n: int) -> float:
 
 
 def _megabytes(code: str) -> float:
-    """Return the most memory that a process took to run the code."""
-    # VmHWM, not getrusage: that remembers the size of the process that started this one
+    """Return the peak memory of a process that runs the code."""
+    # VmHWM, because getrusage includes the size of the parent process
     most = (
         "lines = open('/proc/self/status').read().splitlines()\n"
         "print(*(line.split()[1] for line in lines if line.startswith('VmHWM')))"
@@ -223,7 +223,7 @@ def _megabytes(code: str) -> float:
 
 
 def horizon() -> None:
-    """Cost per pull does not grow with the horizon."""
+    """Show that the cost per pull does not grow with the horizon."""
     title("linear in T: MOSS++, n = 10^6, ns per pull")
     short, long = best_of(
         3,
@@ -234,7 +234,7 @@ def horizon() -> None:
 
 
 def workers() -> None:
-    """Two threads against one."""
+    """Compare two threads with one."""
     title("workers: 6 policies, 40 replications, 50000 pulls, wall-clock seconds")
     instance = ma.instances.planted(n=N_ARMS, alpha=ALPHA, horizon=HORIZON)
 
@@ -251,7 +251,7 @@ def workers() -> None:
 
 
 def gpu() -> None:
-    """A GPU, full and with 2000 replications, against all processors."""
+    """Compare a GPU, full and with 2000 replications, with all processors."""
     title(f"10^9 pulls per second: n = {N_ARMS}, T = {HORIZON}, alpha = {ALPHA}")
     instance = ma.instances.planted(n=N_ARMS, alpha=ALPHA, horizon=HORIZON)
 
@@ -266,7 +266,7 @@ def gpu() -> None:
     print(f"{'policy':<16}{'GPU, twice':>16}{'2000 runs':>12}{'processors':>12}{'times':>8}")
     for policy in (ma.Patience(), *paper_policies()):
         full = 101_376 if policy.name in ("moss", "parallel") else 202_752
-        rate(policy, 2000, "cuda")  # compiles, and learns how much room it takes
+        rate(policy, 2000, "cuda")  # compiles, and measures the memory that it needs
         one, two, few = (rate(policy, count, "cuda") for count in (full, full, 2000))
         rate(policy, 1, "threads")
         cores = rate(policy, 8000, "threads")
@@ -275,7 +275,7 @@ def gpu() -> None:
 
 
 def start() -> None:
-    """Compilation, import, first pull."""
+    """Time compilation, import and the first pull."""
     title("start-up, in new processes")
     every = (
         "import time, manyarms as ma\n"
@@ -291,7 +291,7 @@ def start() -> None:
         "import time; begun = time.perf_counter()\n"
         "import manyarms as ma\n"
         "imported = time.perf_counter()\n"
-        "ma.MOSSPlusPlus, ma.simulate, ma.instances  # what lazy loading put off\n"
+        "ma.MOSSPlusPlus, ma.simulate, ma.instances  # loads what is imported lazily\n"
         "loaded = time.perf_counter()\n"
         "ma.simulate(ma.MOSSPlusPlus(), ma.instances.planted(n=1000, m=10), horizon=1,"
         " replications=1)\n"
@@ -304,11 +304,11 @@ def start() -> None:
     imported, loaded, first = times.min(axis=0)
     print(f"all eight policies: {cold:.1f} s cold, {warm:.2f} s from the cache")
     print(f"import manyarms: {imported:.3f} s; with numpy and all our names: {loaded:.3f} s")
-    print(f"first simulated pull of a warm process: {first:.2f} s after its start of our code")
+    print(f"first simulated pull of a process with a cache: {first:.2f} s after the import begins")
 
 
 def live() -> Measured:
-    """Ask + tell, in microseconds."""
+    """Measure ask + tell, in microseconds."""
     title("live ask + tell, microseconds of processor time, T = 20000, CPython only")
     sizes = (10**3, 10**6, 10**9)
     heads = [f"n = 10^{len(str(n)) - 1}" for n in sizes]
@@ -357,7 +357,7 @@ def _live_megabytes(n: int, pulls: int) -> float:
 
 
 def recorded() -> Measured:
-    """What it costs to lose nothing."""
+    """Measure the cost of recording."""
     ratios = {}
     grounds = []
     title("recorded in SQLite: ask + tell, microseconds of processor time, n = 10^6, T = 20000")
@@ -383,7 +383,7 @@ def recorded() -> Measured:
 
 
 def reopening() -> None:
-    """What a recorded experiment takes to open."""
+    """Measure the time to open a recorded experiment."""
     title("opening an experiment after 10^6 events, n = 10^6, seconds of processor time")
     print(f"{'policy':<18}{'open':>10}{'worst ask':>12}{'saved, kB':>12}{'save, ms':>10}")
     with tempfile.TemporaryDirectory() as folder:
@@ -418,7 +418,7 @@ def _reopening(policy: ma.Policy, path: Path, pulls: int = 500_000) -> None:
 
 
 def peers() -> None:
-    """Other libraries, and ours on the same loop, in one run."""
+    """Compare with other libraries on the same loop."""
     title(f"microseconds per step at n = {N_ARMS}")
     script = [sys.executable, str(HERE / "peers" / "run_peers.py")]
     done = subprocess.run(script, check=True, capture_output=True, text=True)

@@ -1,7 +1,7 @@
-"""What the service does in a second: `python benchmarks/serve.py`, on loopback, minutes.
+"""Measure the service's throughput on loopback: `python benchmarks/serve.py` (minutes).
 
-Asks and tells alternate on MOSS++ with a million keyed arms, beside a server of the same kind whose
-handler is empty. Other work on the machine lowers both: look at their ratio.
+Asks and tells alternate on MOSS++ with a million named arms. The comparison is a server of the same
+kind with an empty handler. Other work on the machine slows both down, so look at their ratio.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
 
 
 class Client(asyncio.Protocol):
-    """Sends the next request when the last one is answered; it costs little itself."""
+    """A client with little overhead that sends a request when the last one is answered."""
 
     def __init__(self, path: str, k: int, until: float, seconds: list[float]) -> None:
         self._asks, self._tells = (_head(path, what) for what in ("asks", "tells"))
@@ -136,7 +136,7 @@ def load(port: int, name: str, clients: int, k: int = 1, seconds: float = 4.0) -
 
 
 def cpu(process: subprocess.Popen[bytes] | None) -> float:
-    """Return the seconds that a process has computed, without its children."""
+    """Return the processor seconds of a process, without its children."""
     assert process is not None
     parts = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
     return (int(parts[11]) + int(parts[12])) / os.sysconf("SC_CLK_TCK")
@@ -179,7 +179,7 @@ def throughput(
     kind: str, node: Node, empty: tuple[int, subprocess.Popen[bytes]], seconds: float
 ) -> None:
     took = make(node, "many", ARMS)
-    print(f"{kind}: {ARMS} keyed arms imported in {took:.1f} s")
+    print(f"{kind}: {ARMS} named arms imported in {took:.1f} s")
     for clients in (1, 32, 256):
         spent = cpu(empty[1])
         base = load(empty[0], "empty", clients, seconds=seconds)
@@ -200,7 +200,7 @@ def throughput(
 
 
 def while_importing(kind: str, node: Node) -> None:
-    """A million arms come to one experiment while others ask it."""
+    """Measure asks while a million arms are added to the experiment."""
     make(node, "busy", 1000)
     code = (
         "import sys; sys.path[:0] = ['benchmarks', '.']\n"
@@ -217,7 +217,7 @@ def while_importing(kind: str, node: Node) -> None:
         stdout=subprocess.PIPE,
         cwd=Path(__file__).resolve().parent.parent,
     )
-    time.sleep(1.5)  # it starts, and makes the keys
+    time.sleep(1.5)  # it starts, and creates the names
     during = load(node.port, "busy", 8, seconds=3.0)
     out, _ = process.communicate()
     print(
@@ -228,7 +228,7 @@ def while_importing(kind: str, node: Node) -> None:
 
 
 def takeover(kind: str, store: str, events: int, times: int) -> None:
-    """Kill the leader of a long log; how long until the standby has answered an ask."""
+    """Measure the time from killing the leader of a long log to the standby's first answer."""
     nodes = [Node(store).start(), Node(store).start(wait=False)]
     try:
         spec = {"policy": "moss++", "n_arms": ARMS, "horizon": 10_000_000, "seed": 1}

@@ -1,11 +1,11 @@
-"""Speed as data: one file for each run that counts, compared by ratios to the floor of that run.
+"""Compare speed measurements by their ratios to the floor.
 
     python benchmarks/run.py pulls live recorded --json new.json   measure
     python benchmarks/speed.py compare old.json new1.json new2.json
-    python benchmarks/speed.py page                               renew docs/speed.md
+    python benchmarks/speed.py page                               update docs/speed.md
 
-`compare` fails if a cost is 15 % worse in every new run, and there are two or more. One run decides
-nothing. Files of different machines are not compared: even ratios follow the processor.
+`compare` fails if a cost is 15 % worse in all of two or more new runs. Files of different machines
+are not compared, because even ratios depend on the processor.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ Entry = dict[str, Any]
 
 
 def entry(ratios: dict[str, float], floors: dict[str, float]) -> Entry:
-    """Return what a run has measured, and where.
+    """Return the results of a run, with the machine and versions.
 
     Parameters
     ----------
     ratios
-        Costs over the floor that was measured in turn with them.
+        Costs as multiples of the floor measured alternately with them.
     floors
         The floors, in nanoseconds.
     """
@@ -61,7 +61,7 @@ def entry(ratios: dict[str, float], floors: dict[str, float]) -> Entry:
 
 
 def _git(*words: str) -> str:
-    """Return what git says of the tree that manyarms is imported from; nothing if there is none."""
+    """Return git's description of the tree that manyarms is imported from, if there is one."""
     place = Path(ma.__file__).parent
     done = subprocess.run(["git", *words], cwd=place, capture_output=True, text=True, check=False)
     return done.stdout.strip()
@@ -74,9 +74,9 @@ def _processor() -> str:
 
 
 def compare(before: Entry, after: list[Entry]) -> tuple[list[str], list[str]]:
-    """Return a line for each cost that both know, and the names of those that are worse.
+    """Return a line for each common cost, and the names of those that got worse.
 
-    Worse are costs whose ratio has grown by 15 % in all new runs, if there are two or more.
+    A cost is worse if its ratio has grown by 15 % in all of two or more new runs.
     """
     for one in after:
         if one["machine"] != before["machine"]:
@@ -126,14 +126,14 @@ def table(entries: list[Entry]) -> str:
 
 
 def renewed(page: str, entries: list[Entry]) -> str:
-    """Return the page with the table of these entries."""
+    """Return the page with a new table of entries."""
     before, rest = page.split(_BEGIN)
     after = rest.split(_END)[1]
     return f"{before}{_BEGIN}\n\n{table(entries)}\n\n{_END}{after}"
 
 
 def history() -> list[Entry]:
-    """Return all entries that are kept."""
+    """Return all recorded entries."""
     return [_read(path) for path in sorted(HISTORY.glob("*.json"))]
 
 

@@ -1,9 +1,9 @@
-"""How many pulls it takes until a verdict says stop, and whether it is right: docs/stopping.md.
+"""Measure when verdicts say stop, and whether they are right: docs/stopping.md.
 
     python benchmarks/stopping.py [EXPERIMENTS]
 
-Each experiment is asked a hundred times for verdicts. A stop is the first to each question; "wrong"
-counts those whose statement is not true.
+Each experiment is asked for verdicts a hundred times. The first stop of each question counts;
+"wrong" counts the stops whose statement is false.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ POLICIES = ("prospector", "empmoss++", "scout")
 
 
 def wrong(said: ma.StopVerdict, means: Any) -> bool:
-    """Whether what a verdict says is not true."""
+    """Return whether a verdict's statement is false."""
     mean = means[said.arm]
     if said.target is not None:
         return bool(mean <= said.target)
@@ -51,7 +51,7 @@ def wrong(said: ma.StopVerdict, means: Any) -> bool:
 def stops(
     name: str, means: Any, horizon: int, questions: list[Question], seed: int
 ) -> list[tuple[int, bool] | None]:
-    """Return for each question when an experiment stopped, and whether that was wrong."""
+    """Return, for each question, when an experiment stopped and whether that was wrong."""
     live = ma.policy(name).live(n_arms=len(means), horizon=horizon, seed=seed)
     luck = np.random.default_rng(seed)
     found: list[tuple[int, bool] | None] = [None] * len(questions)

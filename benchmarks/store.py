@@ -1,10 +1,10 @@
-"""Microseconds per commit of an event store.
+"""Measure microseconds per commit of an event store.
 
     python benchmarks/store.py                                    SQLite, in a temporary folder
     python benchmarks/store.py --folder DIR --postgres ADDRESS    and PostgreSQL, in an empty schema
 
-One event at a time, and 100 at a time as the service does under load. The best of 5 rounds is
-shown, because other processes only ever add time.
+Commits have one event, or 100 as in the service under load. The best of 5 rounds is shown, because
+other processes can only add time.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _ROUNDS = 5
 
 
 def per_commit(store: EventStore, size: int, commits: int) -> float:
-    """Return the microseconds that a commit of so many events takes."""
+    """Return the microseconds that a commit of `size` events takes."""
     experiment = store.create(f"{size} events", {}).id
     seq, best = 0, float("inf")
     for _ in range(_ROUNDS):

@@ -1,14 +1,14 @@
-"""How often Prospector and others go wrong: the tables of docs/policies/prospector.md.
+"""Measure how often Prospector and others lose much: the tables of docs/policies/prospector.md.
 
     python benchmarks/tails.py                 the problems of the page, 2000 runs each (minutes)
     python benchmarks/tails.py --runs 4000     more runs
-    python benchmarks/tails.py --told          a search that knows both means and the share
+    python benchmarks/tails.py --known         a search that knows both means and the share
 
 A run lost 90 % if its regret is above 0.9 T times the gap between the best mean and the next one;
-with two means, best arms then had less than a tenth of the pulls. `--told` plays two problems with
-arms of two means, where the likelihood ratio of an arm's rewards says all there is to know: an arm
-is pulled while its ratio is at least the one of a fresh arm, 1, and then never again. It also plays
-rules that leave an arm sooner or later.
+with two means, best arms then had less than a tenth of the pulls. `--known` plays two problems with
+arms of two means, where the likelihood ratio of an arm's rewards is a sufficient statistic: an arm
+is pulled while its ratio is at least that of a fresh arm, 1, and then never again. It also plays
+rules that leave an arm earlier or later.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ PROBLEMS: dict[str, tuple[Instance, float, int]] = {  # with the gap to the next
     "three arms": (from_means([0.5, 0.4, 0.3]), 0.1, 100_000),
 }
 POLICIES = ("prospector", "empmoss++", "moss++", "moss", "quantile", "ss-greedy")
-TOLD = {
+KNOWN = {
     "0.03 over 0.01": (0.03, 0.01, 0.05, 20_000),
     "0.01 over 0.003": (0.01, 0.003, 0.03, 50_000),
 }
-LEAVES = (1.35, 1.0, 0.78, 0.37)  # likelihood ratios below which an arm is left
+LEAVES = (1.35, 1.0, 0.78, 0.37)  # an arm is left if its likelihood ratio falls below this
 
 
-def told(
+def oracle_search(
     best: float, other: float, share: float, horizon: int, leave: float, runs: int
 ) -> np.ndarray:
-    """Return, by run, the pulls of best arms by a search that knows all but which they are."""
+    """Return, by run, the pulls of best arms by a search that knows the means and the share."""
     luck = np.random.default_rng(0)
     up, down = math.log(best / other), math.log((1.0 - other) / (1.0 - best))
     is_best, ratio = luck.random(runs) < share, np.zeros(runs)
@@ -60,12 +60,12 @@ def told(
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--runs", type=int, default=2000)
-    parser.add_argument("--told", action="store_true")
+    parser.add_argument("--known", action="store_true")
     options = parser.parse_args()
-    if options.told:
-        for name, (best, other, share, horizon) in TOLD.items():
+    if options.known:
+        for name, (best, other, share, horizon) in KNOWN.items():
             for leave in LEAVES:
-                pulls = told(best, other, share, horizon, leave, options.runs)
+                pulls = oracle_search(best, other, share, horizon, leave, options.runs)
                 lost = float((pulls < horizon / 10).mean())
                 doubt = math.sqrt(lost * (1.0 - lost) / options.runs)
                 print(f"{name}, left below {leave:g}: lost 90 % {lost:.2%} (± {doubt:.2%})")

@@ -1,4 +1,4 @@
-"""Serve the captions of a contest to readers whose votes come late, or never.
+"""Serve the captions of a contest to readers whose votes come late or never.
 
 Caption contest 652 has 10025 captions. If its file is found (in a folder named by the environment
 variable MANYARMS_DATA, or after `manyarms data get 652`), a reader's vote is drawn from the real
@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 import manyarms as ma
 
 READERS = 30_000
-DELAY = 200  # how many others are served until a vote comes, on average
-NO_VOTE = 0.1  # the share of readers who never vote; whether they do tells nothing of the caption
-PATIENCE = 2_000  # other readers: after them we stop waiting
+DELAY = 200  # readers who are served before a vote comes, on average
+NO_VOTE = 0.1  # the share of readers who never vote, independent of the caption
+WINDOW = 2_000  # readers after whom we stop waiting for a vote
 
 
 def shares() -> tuple[str, NDArray[np.float64], tuple[str, ...]]:
-    """Return what is served, each caption's share of favourable votes, and the texts, if any."""
+    """Return the contest's name, each caption's share of favourable votes, and any texts."""
     try:
         contest = ma.instances.read_contest(652)
     except ma.ContestNotFoundError:
@@ -34,23 +34,23 @@ def shares() -> tuple[str, NDArray[np.float64], tuple[str, ...]]:
 
 
 def serve(policy: ma.Policy, favour: NDArray[np.float64], *, late: bool) -> ma.Live:
-    """Show a caption to each reader; tell each vote when it comes."""
+    """Show a caption to each reader, and tell each vote when it comes."""
     live = policy.live(n_arms=len(favour), horizon=READERS, seed=1)
     dice = random.Random(652)
-    post: list[tuple[int, int, float]] = []  # (when, pull, vote), the earliest first
+    post: list[tuple[int, int, float]] = []  # (when, pull, vote), earliest first
     for reader in range(READERS):
         pull = live.ask()
         vote = float(dice.random() < favour[pull.arm])
         when = reader + (1 + int(dice.expovariate(1 / DELAY)) if late else 0)
         if late and dice.random() < NO_VOTE:
-            when, vote = reader + PATIENCE, -1.0
+            when, vote = reader + WINDOW, -1.0
         heapq.heappush(post, (when, pull.id, vote))
         while post and post[0][0] <= reader:
             _, number, vote = heapq.heappop(post)
             if vote >= 0:
                 live.tell(number, vote)
             else:
-                live.abandon(number)  # it will never come
+                live.abandon(number)  # no vote will come
     return live
 
 
@@ -73,7 +73,7 @@ def main() -> None:
     if texts:
         print(f'Recommended: "{texts[arm]}"')
     else:
-        print("This was a stand-in for contest 652. It says nothing about the real captions.")
+        print("These are results on a stand-in for contest 652, not on the real captions.")
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""An A/B/n test whose variants come and go, and which survives every restart.
+"""An A/B/n test with arms that are added and removed, and a process that restarts every night.
 
-Headlines are shown to visitors. The test begins with three of them. On the second day ten more
-arrive, and on the third day the lawyers withdraw one. The process is restarted every night. All of
-it is recorded in a file, so nothing is lost. Run it: `python examples/new_arms.py`.
+Headlines are shown to visitors. The test begins with three headlines. On the second day, ten more
+are added, and on the third day one is removed. All events are recorded in a file, so nothing is
+lost in a restart. Run it: `python examples/new_arms.py`.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ CLICKS |= {"idea 3": 0.60, "idea 8": 0.55}  # the true means, unknown to the pol
 
 
 def one_day(live: ma.Live, day: int) -> None:
-    """Serve a day's visitors. Most clicks come while others are served, the last ones next day."""
+    """Serve a day's visitors. The last clicks of a day come on the next day."""
     dice = random.Random(day)
-    waiting = live.pending  # since yesterday
+    waiting = live.pending  # from the day before
     for _ in range(VISITORS):
         waiting.append(live.ask())
         if len(waiting) > 20:
@@ -36,8 +36,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "headlines.db"
         for day in range(1, DAYS + 1):
-            # the same line begins the experiment on the first day, and continues it on the others
-            policy = ma.MOSS(count_late=True)  # some twenty clicks are always on their way
+            # the same line starts the experiment on the first day and continues it on later days
+            policy = ma.MOSS(count_late=True)  # about twenty pulls are always pending
             with policy.live(arms=FIRST, horizon=DAYS * VISITORS, seed=7, store=path) as live:
                 if day == 2:
                     live.add_arms(LATER)

@@ -1,7 +1,7 @@
 """A compiled policy of your own: UCB on √T random arms.
 
 Write a state, three functions on it, and a table that names them. CPython runs the functions live,
-and the simulator compiles the very same ones. `SubSampled` draws the random arms, so the policy
+and the simulator compiles the same functions. `SubSampled` draws the random arms, so the policy
 itself sees a few arms, numbered from 0. Run it: `python examples/own_policy.py`.
 """
 
@@ -21,7 +21,7 @@ class OwnUCBState(NamedTuple):  # the name must be unique
 
     arms: int
     width: float
-    time: Ints  # [pulls so far]: what changes is kept in arrays
+    time: Ints  # [pulls so far]; fields that change are arrays
     pulls: Ints  # by arm
     total: Floats  # rewards, by arm
 
@@ -35,7 +35,7 @@ def ucb_reset(state: OwnUCBState, key: int, horizon: int) -> None:
 
 def ucb_ask(state: OwnUCBState) -> tuple[int, int]:
     time = state.time[0]
-    best, highest = time, -math.inf  # first each arm once
+    best, highest = time, -math.inf  # at first, each arm once
     if time >= state.arms:
         for arm in range(state.arms):
             pulls = state.pulls[arm]

@@ -1,7 +1,7 @@
-"""A compiled policy with random numbers of its own: Thompson sampling for Gaussian rewards.
+"""A compiled policy that draws random numbers: Thompson sampling for Gaussian rewards.
 
 Each arm's mean has the prior N(1/2, 1), and rewards have the standard deviation `sigma`. Each pull
-draws a mean for every arm from its posterior, and takes the arm of the largest.
+draws a mean for every arm from its posterior, and takes the arm with the largest.
 Run it: `python examples/own_thompson.py`.
 """
 

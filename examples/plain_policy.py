@@ -1,8 +1,8 @@
 """A policy as a plain Python class: `ask` returns an arm, `tell` takes its reward.
 
-Epsilon-greedy on a few random arms, in twenty lines. CPython plays it, far slower than a policy
-with a state, but on the same luck and in the same tables. So it is good for a first try, before you
-write a policy as in `own_policy.py`.
+Epsilon-greedy on a few random arms, in twenty lines. CPython runs it far slower than a compiled
+policy, but on the same random rewards and with results in the same tables. Use it for a first try,
+before you write a policy as in `own_policy.py`.
 Run it: `python examples/plain_policy.py`, or from the shell, in this folder:
 
     manyarms simulate --policy plain_policy:EpsilonGreedy:epsilon=0.05 --policy prospector
@@ -17,7 +17,7 @@ import manyarms as ma
 
 
 class EpsilonGreedy:
-    """Ask for a random arm with probability epsilon, otherwise for the one of largest mean."""
+    """Choose a random arm with probability epsilon, otherwise the arm with the largest mean."""
 
     name = "epsilon-greedy"
 

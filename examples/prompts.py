@@ -1,8 +1,8 @@
 """Choose among 100000 prompts with 5000 evaluations.
 
-An evaluation asks a language model one question with one prompt, and pays 1 if the answer is
+An evaluation asks a language model one question with one prompt; its reward is 1 if the answer is
 right. There are twenty times as many prompts as evaluations, but one prompt in a hundred is good,
-and any of these will do. The model is simulated, so that we know the truth.
+and any good prompt will do. The model is simulated, so the true accuracies are known.
 Run it: `python examples/prompts.py`.
 """
 
@@ -23,15 +23,15 @@ RUNS = 20
 
 class Outcome(NamedTuple):
     tried: int  # prompts
-    right: float  # the share of right answers while looking
-    found: float  # the true accuracy of the prompt that it would deploy
+    right: float  # the share of right answers during the search
+    found: float  # the true accuracy of the recommended prompt
 
 
 Evaluate = Callable[[int], float]
 
 
 def accuracies() -> NDArray[np.float64]:
-    """Return the truth: one prompt in a hundred answers 85 % right, the others 10 to 60 %."""
+    """Return the accuracies: 85 % for one prompt in a hundred, 10 to 60 % for the others."""
     generator = np.random.default_rng(652)
     accuracy = generator.uniform(0.1, 0.6, PROMPTS)
     accuracy[generator.choice(PROMPTS, PROMPTS // 100, replace=False)] = 0.85
@@ -39,7 +39,7 @@ def accuracies() -> NDArray[np.float64]:
 
 
 def search(policy: ma.Policy, truth: NDArray[np.float64], evaluate: Evaluate, run: int) -> Outcome:
-    """Let a policy choose: this is all the code that a real search needs."""
+    """Search with a policy. A real search needs no other code."""
     live = policy.live(n_arms=PROMPTS, horizon=EVALUATIONS, seed=run)
     for _ in range(EVALUATIONS):
         pull = live.ask()
@@ -49,7 +49,7 @@ def search(policy: ma.Policy, truth: NDArray[np.float64], evaluate: Evaluate, ru
 
 
 def random_search(truth: NDArray[np.float64], evaluate: Evaluate, run: int) -> Outcome:
-    """Give 100 random prompts 50 evaluations each, and take the one that did best."""
+    """Give 100 random prompts 50 evaluations each, and take the best one."""
     prompts = np.random.default_rng(run).choice(PROMPTS, 100, replace=False)
     share = EVALUATIONS // len(prompts)
     right = [sum(evaluate(prompt) for _ in range(share)) for prompt in prompts]
@@ -65,7 +65,7 @@ def main() -> None:
         f"Good prompts are right in {truth.max():.0%}, all prompts in {truth.mean():.0%} of cases."
     )
     print(f"Hardness {hardness:.2f}. Means of {RUNS} runs:\n")
-    print(f"{'':14} {'prompts tried':>14} {'right while looking':>20} {'accuracy found':>15}")
+    print(f"{'':14} {'prompts tried':>14} {'right in the search':>20} {'accuracy found':>15}")
     policies: list[ma.Policy | None]
     policies = [ma.Scout(), ma.EmpMOSSPlusPlus(), ma.MOSSPlusPlus(), ma.MOSS(), None]
     for policy in policies:
@@ -84,9 +84,9 @@ def main() -> None:
         name = "random search" if policy is None else str(policy)
         print(f"{name:14} {tried:14.0f} {right:20.2f} {found:15.2f}")
     print(
-        "\nMOSS tries a new prompt every time, and can only guess in the end. Random search finds"
-        "\na good prompt if one is among its hundred, and learns nothing on the way. Scout tries"
-        "\nmany prompts before it settles, because only the prompt that it finds counts for it."
+        "\nMOSS tries a new prompt every time, so its recommendation is a guess. Random search"
+        "\nfinds a good prompt if one is among its hundred, but does not adapt. Scout tries many"
+        "\nprompts before it settles, because only the recommended prompt counts for it."
     )
 
 

@@ -1,8 +1,8 @@
-"""Prompts, season by season: stop when the verdict says so, and go on from there next month.
+"""Prompts in two seasons: stop when the verdict says so, and continue next month.
 
 In May, 20000 prompts are searched until the verdict says that the best one found is good enough. In
-June, there is money for 3000 more evaluations. The new season remembers all rewards of May, and
-evaluates only what is not known yet. Run it: `python examples/seasons.py`.
+June, there is money for 3000 more evaluations. The new season keeps all rewards of May and uses
+them before it evaluates a prompt again. Run it: `python examples/seasons.py`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import manyarms as ma
 
 PROMPTS = 20_000
 DICE = random.Random(3)
-QUALITY = [DICE.betavariate(2, 5) for _ in range(PROMPTS)]  # true, unknown
+QUALITY = [DICE.betavariate(2, 5) for _ in range(PROMPTS)]  # true means, unknown to the policy
 
 
 def evaluate(live: ma.Live, times: int) -> None:
@@ -40,7 +40,7 @@ def main() -> None:
             best["May"] = live.recommend().arm
         with ma.load(path) as live:
             live.season(horizon=3_000)
-            print(f"\nJune remembers {live.progress().observed} rewards.")
+            print(f"\nJune starts with {live.progress().observed} rewards.")
             evaluate(live, 3_000)
             best["June"] = live.recommend().arm
             spent = sum(event.kind == "told" for event in live.events())

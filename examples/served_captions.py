@@ -1,10 +1,10 @@
-"""A caption contest behind `manyarms serve`: visitors come through several processes, votes late.
+"""A caption contest with `manyarms serve`: several web servers, and votes that come late.
 
-Each process stands for a web server. It asks the service which caption to show and hands in a vote
-when the visitor clicks, a while later; most visitors never click. The experiment has a window: a
-reward counts when the window is over, as 1 if there was a click and as 0 if there was none. Without
-`hold`, clicks would count at once and their absence later, and captions shown a moment ago would
-look better than they are. Run it: `python examples/served_captions.py`.
+Each process stands for a web server. It asks the service which caption to show, and tells a reward
+when the visitor clicks, some time later; most visitors never click. The experiment has a reward
+window: when it ends, the reward counts as 1 if there was a click and as 0 otherwise. Without
+`hold`, clicks would count at once and missing clicks later, and recently shown captions would look
+better than they are. Run it: `python examples/served_captions.py`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ TOKEN = "a token for this example only"
 
 @contextlib.contextmanager
 def service() -> Iterator[str]:
-    """Start a service in a folder of its own; yield its address."""
+    """Start a service in a temporary folder, and yield its address."""
     with tempfile.TemporaryDirectory() as folder:
         store = f"sqlite:///{Path(folder) / 'captions.db'}"
         command = [sys.executable, "-m", "manyarms", "serve", "--store", store, "--port", "0"]
@@ -60,9 +60,9 @@ def service() -> Iterator[str]:
 
 
 def serve_visitors(url: str, number: int, visitors: int, favour: dict[str, float]) -> None:
-    """Show captions to visitors as they come, and tell each click when it is made."""
+    """Show captions to visitors as they come, and tell each click."""
     dice = random.Random(number)
-    clicks: list[tuple[float, int]] = []  # (when, pull), the earliest first
+    clicks: list[tuple[float, int]] = []  # (when, pull), earliest first
     with ma.Remote(url, "captions", token=TOKEN) as contest:
         for _ in range(visitors):
             time.sleep(dice.expovariate(PACE))
@@ -71,7 +71,7 @@ def serve_visitors(url: str, number: int, visitors: int, favour: dict[str, float
                 heapq.heappush(clicks, (time.monotonic() + dice.expovariate(1 / DELAY), pull.id))
             while clicks and clicks[0][0] <= time.monotonic():
                 contest.tell(heapq.heappop(clicks)[1], 1.0, again="ignore")
-        for when, shown in sorted(clicks):  # a click after the window is one too late
+        for when, shown in sorted(clicks):  # clicks after the window are ignored
             time.sleep(max(0.0, when - time.monotonic()))
             contest.tell(shown, 1.0, again="ignore")
 
@@ -100,7 +100,7 @@ def main() -> None:
         for server in servers:
             server.join()
         while contest.progress().pending:
-            time.sleep(0.1)  # until the last windows are over
+            time.sleep(0.1)  # until the last windows end
         progress, best = contest.progress(), contest.recommend()
         contest.close()
     rank = 1 + sum(value > favour[best.arm] for value in favour.values())

@@ -1,12 +1,12 @@
 """Draw the paper's figures and check its claims: `python -m paper`.
 
-    python -m paper                 figures 1, 2(a), 2(b) and 3, then the claims (about two minutes)
-    python -m paper --full          with more runs where a comparison is close (about three minutes)
+    python -m paper                 figures 1, 2(a), 2(b) and 3, then the claims (about a minute)
+    python -m paper --full          with more runs for close comparisons (about three minutes)
     python -m paper fig2a           one figure
     python -m paper rates           measured exponents beside the rates of Figure 1 (minutes)
     python -m paper lower-bound     the trade-off of the lower bound (minutes)
 
-If it is stopped, the same command resumes: what was played is kept in OUT/results.
+If it is stopped, the same command resumes it: finished runs are kept in OUT/results.
 """
 
 from __future__ import annotations
@@ -38,21 +38,21 @@ _NAMED = {"fig1": "Figure 1", "fig2a": "Figure 2(a)", "fig2b": "Figure 2(b)", "f
 
 
 class Work:
-    """One call: what it plays into a folder, a bar over all of it, and lines above the bar."""
+    """Play sweeps into a folder, with one progress bar and messages above it."""
 
     def __init__(self, out: Path, total: int, bar: Progress) -> None:
         self.out, self._bar = out, bar
         self._task: TaskID = bar.add_task("", total=total)
         self._before = 0  # pulls of the sweeps that are finished
-        self.seconds = 0.0  # of one processor, that all sweeps took
+        self.seconds = 0.0  # processor time of all sweeps
 
     def play(self, sweep: Sweep, label: str) -> ResultsFolder:
-        """Play a sweep, or what is left of it, and move the bar."""
+        """Play a sweep, or the rest of it, and update the bar."""
         self.doing(label)
 
         def moved(done: int, total: int, note: str) -> None:
-            told = f"{label}, {note}" if note else label
-            self._bar.update(self._task, completed=self._before + done, description=told)
+            text = f"{label}, {note}" if note else label
+            self._bar.update(self._task, completed=self._before + done, description=text)
 
         folder = self.out / "results" / f"{sweep.name}-{sweep.hash[:8]}"
         found = run(sweep, folder, progress=moved)
@@ -62,7 +62,7 @@ class Work:
         return found
 
     def doing(self, what: str) -> None:
-        """Show what is done now."""
+        """Show the current step."""
         self._bar.update(self._task, description=what)
 
     def say(self, *lines: str) -> None:
@@ -78,7 +78,7 @@ class Work:
 
 
 def planned(names: Sequence[str], *, replications: int, seed: int, full: bool) -> list[Sweep]:
-    """Return what is played for figures and claims, in this order."""
+    """Return the sweeps that figures and claims need, in this order."""
     wanted = [name for name in FIGURES if name in names or CLAIMS in names]
     makers: list[Callable[[int, int], Sweep]] = [
         sweeps.FIGURES[name] for name in wanted if name in sweeps.FIGURES
@@ -124,7 +124,7 @@ def reproduce(names: Sequence[str], work: Work, plan: Sequence[Sweep], full: boo
 
 
 def _minutes(plan: Sequence[Sweep], work: Work) -> float:
-    """Estimate what `--full` takes on all processors."""
+    """Estimate how long `--full` takes on all processors."""
     more = sum(sweeps.with_more_runs(each).pulls for each in plan)
     times = more / sum(each.pulls for each in plan)
     return times * work.seconds / (os.cpu_count() or 1) / 60
@@ -156,7 +156,7 @@ def main(words: Sequence[str] | None = None) -> int:
         sys.stderr.write(f"paper: {error}\n")
         return 1
     except KeyboardInterrupt:
-        sys.stderr.write("paper: interrupted. The same command goes on where it stopped.\n")
+        sys.stderr.write("paper: interrupted. The same command resumes.\n")
         return 130
     return 0
 

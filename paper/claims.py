@@ -1,18 +1,18 @@
-"""The fifteen sentences of the paper that can be checked, each as inequalities.
+"""Fifteen sentences of the paper, each written as inequalities.
 
-The rules for words such as "comparable" are ours; the authors were not asked:
+The rules for words such as "comparable" are ours, not the authors':
 
-- "Grows": from each hardness to the next, until the plateau that the paper names, T (0.9 - 0.5),
-  which is the regret of settling for the best of the other arms. A step that does not grow holds
-  if it ends on the plateau: not more than 5 % below it.
+- "Grows": from each hardness to the next, up to the plateau that the paper names, T (0.9 - 0.5),
+  the regret of settling for the best of the other arms. A step without growth holds if it ends on
+  the plateau, that is, at most 5 % below it.
 - "Far from satisfying", "much worse": at least 2 times the better of MOSS++ and empMOSS++. "Good":
-  at most 1.5 times MOSS++. "Comparable", "roughly", "about": a ratio of means within [1/1.5, 1.5].
+  at most 1.5 times MOSS++. "Comparable", "roughly", "about": a ratio of means in [1/1.5, 1.5].
 - "Beats", "best": lower mean regret.
-- "Easy", "small": hardness below 0.3, which includes the 0.25 of Figure 2(b). "Hard": 0.7 and more.
+- "Easy", "small": hardness below 0.3, which includes Figure 2(b)'s 0.25. "Hard": 0.7 and above.
 - "Flattens": the last fifth of the horizon adds less than 5 % of the final mean.
-- A hypothesis that was found on some runs is tested on others.
+- A hypothesis that was found on some runs is tested on other runs.
 
-All intervals are of mean regret, or of what is computed from it.
+All intervals are for mean regret, or for quantities computed from it.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ COMPARABLE = (1 / 1.5, 1.5)
 MUCH_WORSE = 2.0
 GOOD = 1.5
 FLAT = 0.05
-SMALL, HARD = 0.3, 0.7  # hardnesses below the one, and from the other on
+SMALL, HARD = 0.3, 0.7  # easy: below 0.3; hard: at least 0.7
 ADAPTIVE = ("moss++", "empmoss++")
 NEXT_BEST = 0.5  # of the paper's means: 0.1, …, 0.5 beside the best, 0.9
 
@@ -61,17 +61,17 @@ Parts = Iterator[Part | Ask]
 
 
 class _Sentence(NamedTuple):
-    """A claim, where the paper has it, how its words are read, what is asked, what else is seen."""
+    """A claim, its place in the paper, our interpretation, its parts, and other findings."""
 
     text: str
     place: str
     reading: str
-    ask: Callable[[Paper], Parts] | None  # None: facts that no run is needed for
+    ask: Callable[[Paper], Parts] | None  # None: facts that need no runs
     beside: Callable[[Paper], Iterator[str]] | None = None
 
 
 def contest_facts(contest: Instance, horizon: int) -> list[Part]:
-    """Check what the paper says of contest 652 itself, where no chance is involved."""
+    """Check what the paper says about contest 652 itself, which does not depend on chance."""
     means = [contest.mean(arm) for arm in range(contest.n_arms)]
     others = [mean for mean in means if mean < contest.best_mean]
     alpha = contest.problem(horizon).alpha
@@ -100,13 +100,13 @@ def _largest(result: Result) -> float:
 
 
 def _common(first: Numbers, second: Numbers) -> tuple[Numbers, Numbers]:
-    """Return the runs that both have: policies may have different numbers of runs."""
+    """Return the runs that both have; policies may have different numbers of runs."""
     count = min(len(first), len(second))
     return first[:count], second[:count]
 
 
 def _beats(result: Result, better: str, worse: str, where: str) -> Ask:
-    """Ask that one policy has lower mean regret than another."""
+    """Require that one policy has lower mean regret than another."""
     lost, least = _common(_final(result, worse), _final(result, better))
     return mean(f"{where}: {worse} - {better}", lost - least, _largest(result), more)
 
@@ -114,7 +114,7 @@ def _beats(result: Result, better: str, worse: str, where: str) -> Ask:
 def _ratio(
     result: Result, over: str, under: str, rule: Rule, *bounds: float, where: str = ""
 ) -> Ask:
-    """Ask that the mean regret of one policy divided by that of another keeps a rule."""
+    """Require a rule of the mean regret of one policy divided by that of another."""
     both, most = _common(_final(result, over), _final(result, under)), _largest(result)
     return ratio(f"{where}{over} / {under}", *both, (most, most), rule, *bounds)
 
@@ -125,7 +125,7 @@ def _late(result: Result) -> int:
 
 
 def _flat(result: Result, rule: Rule, *policies: str) -> Parts:
-    """Ask of each policy what share of its final mean the last fifth of the horizon adds."""
+    """Require a rule of the share of each policy's final mean that the last fifth adds."""
     largest, start = result.largest_regret, _late(result)
     most = float(largest[-1] - largest[start]), float(largest[-1])
     for policy in policies:
@@ -154,7 +154,7 @@ def _grows(played: Paper) -> Parts:
 
 
 def _much_worse(result: Result, policy: str, where: str) -> Ask:
-    """Ask that a policy has at least twice the regret of the better of MOSS++ and empMOSS++."""
+    """Require at least twice the regret of the better of MOSS++ and empMOSS++."""
     return either(*(_ratio(result, policy, p, more, MUCH_WORSE, where=where) for p in ADAPTIVE))
 
 
@@ -190,7 +190,7 @@ def _quantile_flattens_at_20000(played: Paper) -> Parts:
             yield mean(what, share, _largest(result) / level, within, *COMPARABLE)
 
 
-def _parallel_pays_for_all(played: Paper) -> Parts:
+def _parallel_loses_to_its_best_subroutine(played: Paper) -> Parts:
     q = subroutines(_only(played["fig2b"]).horizon)
     yield exactly("number of subroutines", q, "= 11", q == 11)
     for alpha, result in played["fig2a"].items():
@@ -201,8 +201,8 @@ def _oracle_is_moss(played: Paper) -> Iterator[str]:
     all_arms = [alpha for alpha, result in played["fig2a"].items() if _share(alpha, result) == 1]
     if all_arms:
         yield (
-            f"From hardness {min(all_arms)} on the Oracle's set is all arms: it is MOSS, and no "
-            f"longer what a perfect choice among the subroutines would have."
+            f"From hardness {min(all_arms)} on, the Oracle's set contains all arms: it is MOSS, "
+            "not the best of the subroutines."
         )
 
 
@@ -219,7 +219,7 @@ def _emp_is_comparable_when_easy(played: Paper) -> Parts:
 
 
 def _ties(played: Paper) -> Iterator[str]:
-    yield "Here empMOSS++ ranks equal arms at random; in the authors' code the sort decides."
+    yield "Here empMOSS++ ranks equal arms at random; in the authors' code, the sort decides."
 
 
 def _emp_is_best_when_hard(played: Paper, besides: tuple[str, ...] = ("empmoss++",)) -> Parts:
@@ -228,10 +228,10 @@ def _emp_is_best_when_hard(played: Paper, besides: tuple[str, ...] = ("empmoss++
         yield from (_beats(result, "empmoss++", rival, f"alpha {alpha}") for rival in rivals)
 
 
-def _emp_among_the_untold(played: Paper) -> Iterator[str]:
+def _emp_among_those_without_hardness(played: Paper) -> Iterator[str]:
     parts = decided(_emp_is_best_when_hard(played, ("empmoss++", "moss-oracle")))
     said = counted(part.verdict for part in parts)
-    yield f"Read as the best of those that do not know the hardness: of {len(parts)} parts {said}."
+    yield f"As best of the policies that do not know the hardness: of {len(parts)} parts, {said}."
     yield from _ties(played)
 
 
@@ -280,7 +280,7 @@ def _figure_3(played: Paper) -> Parts:
 
 def _authors_log(played: Paper) -> Iterator[str]:
     if not _only(played["fig3"]).is_stand_in:
-        yield "In the authors' own log of Figure 3 MOSS has 6.56 times the regret of empMOSS++."
+        yield "In the authors' log of Figure 3, MOSS has 6.56 times the regret of empMOSS++."
 
 
 def _emp_beats_oracle_on_the_contest(played: Paper) -> Parts:
@@ -335,7 +335,7 @@ _SENTENCES = (
         _moss_is_far,
     ),
     _Sentence(
-        "Quantile is good at hardness 0.1, and much worse beyond.",
+        "Quantile is good at hardness 0.1 and much worse above.",
         _FIG_2A,
         "At most 1.5 times MOSS++ at 0.1; then 2 times the better of MOSS++ and empMOSS++.",
         _quantile_good_then_bad,
@@ -344,14 +344,14 @@ _SENTENCES = (
     _Sentence(
         "Quantile flattens at about 20000.",
         _FIG_2A,
-        "From hardness 0.7 on it is within 1.5 times of that.",
+        "At hardness 0.7 and above, it is within a factor of 1.5.",
         _quantile_flattens_at_20000,
     ),
     _Sentence(
         "Parallel suffers the regret of its 11 subroutines.",
         _FIG_2A,
-        "What can be tested: it loses to MOSS Oracle, which is its best subroutine alone.",
-        _parallel_pays_for_all,
+        "Tested: it loses to MOSS Oracle, which is its best subroutine alone.",
+        _parallel_loses_to_its_best_subroutine,
         _oracle_is_moss,
     ),
     _Sentence(
@@ -366,16 +366,16 @@ _SENTENCES = (
         _FIG_2A,
         "It has less regret than each of the other five, MOSS Oracle among them.",
         _emp_is_best_when_hard,
-        _emp_among_the_untold,
+        _emp_among_those_without_hardness,
     ),
     _Sentence(
-        "From hardness 0.7 on MOSS Oracle explores most arms, which hurts it.",
+        "From hardness 0.7 on, MOSS Oracle explores most arms, which hurts it.",
         _FIG_2A,
         "Its set is more than half of the arms, and it loses to empMOSS++.",
         _oracle_explores_all_when_hard,
     ),
     _Sentence(
-        "At hardness 0.25: who beats whom, who flattens, who varies (Fig. 2b).",
+        "At hardness 0.25: order, flattening and variance of the policies (Fig. 2b).",
         _FIG_2B,
         "Flat: the last fifth of the horizon adds less than 5 %.",
         _figure_2b,
@@ -383,11 +383,11 @@ _SENTENCES = (
     _Sentence(
         "Contest 652: n = 10025, m = 54, others in [0, 0.8], hardness 0.43.",
         _FIG_3,
-        "The hardness by the paper's own definition.",
+        "The hardness is computed by the paper's definition.",
         None,
     ),
     _Sentence(
-        "Contest 652: who flattens; MOSS 7 and Quantile 9 times empMOSS++.",
+        "Contest 652: which policies flatten; MOSS 7 and Quantile 9 times empMOSS++.",
         _FIG_3,
         "More than 7 and more than 9 times its mean regret.",
         _figure_3,
@@ -402,7 +402,7 @@ _SENTENCES = (
     _Sentence(
         "A larger beta is worse on easy problems, better on hard ones.",
         "A footnote on beta",
-        "Beta 0.6, 0.75 and 0.9 against 0.5, one by one; the paper says “generally”.",
+        "Beta 0.6, 0.75 and 0.9, each compared with 0.5; the paper says “generally”.",
         _larger_beta,
     ),
     _Sentence(

@@ -1,18 +1,20 @@
-r"""Measured exponents: how fast regret grows with the horizon, with an interval.
+r"""Measured exponents: how fast regret grows with the horizon, with bootstrap intervals.
 
 The model, fitted by unweighted least squares to the logarithms of mean regrets, is
 
 .. math:: \log R(T) = a + \theta \log T + b \log\log T, \qquad 0 \le b \le b_{\max},
 
 with :math:`b_{\max}` the power of the logarithm in the policy's upper bound: 5/2 for MOSS++, 1 for
-MOSS Oracle, and 1 for Quantile, whose bound states none. Over the horizons that can be played log
-log T is almost a straight line in log T: a free b would trade off against θ without limit. Where
-several factors c were played, R(T) is the largest of their mean regrets, which is too large by up
-to their standard error. The ends of an exponent are no confidence interval: they are the middle
-95 % of refits, each on runs drawn again within every horizon and factor. They show how far the
-noise of these runs moves the fit. They do not allow for misses that did not happen or for the
-model's error, and are somewhat narrow where long runs are few. Where b is truly 0, its limits
-make θ too low (by 0.03 with 50 runs that vary by 30 %).
+MOSS Oracle, and 1 for Quantile, whose bound states none. Over the horizons that can be played, log
+log T is almost linear in log T, so without these limits b and θ could not be separated. If several
+factors c were played, R(T) is the largest of their mean regrets, which is too large by up to their
+standard error.
+
+The interval of an exponent is not a confidence interval. It is the middle 95 % of bootstrap refits,
+each on runs resampled within every horizon and factor, and shows how far the noise of these runs
+moves the fit. It does not allow for misses that did not happen or for the model's error, and is
+somewhat narrow if long runs are few. If b is truly 0, its limits make θ too low (by 0.03 with 50
+runs that vary by 30 %).
 """
 
 from __future__ import annotations
@@ -35,12 +37,12 @@ from manyarms.theory.rates import minimax_rate, moss_plus_plus_rate, quantile_ra
 MODEL = (
     "Model: log R = a + θ log T + b log log T, least squares, b between 0 and the power of log T "
     "in the policy's bound (5/2 for MOSS++, else 1); R is the largest mean regret over the "
-    "factors c. In brackets is the middle 95 % of 2000 refits on runs drawn again: the noise of "
+    "factors c. In brackets is the middle 95 % of 2000 refits on resampled runs: the noise of "
     "these runs, not an interval that allows for misses that were not seen. The exponent is that "
     "of the kind of problem on which it is largest. Bias: lower-order terms bend the line at small "
     "T; the slope without the log log term counts (log T)^b as b / log T (0.08 b at T = 2^18); "
     "the larger of two estimates is a little too large; where the true b is 0, noise can only "
-    "raise it and so lower θ; intervals know the noise of runs, not the model's error."
+    "raise it and so lower θ; intervals reflect the noise of runs, not the model's error."
 )
 
 Array = NDArray[np.float64]
@@ -61,7 +63,7 @@ class ExponentFit:
 
 @dataclass(frozen=True)
 class MeasuredExponent:
-    """A policy at one hardness: the rate it is proven to have, and what was measured."""
+    """The proven rate and the measured exponents of a policy at one hardness."""
 
     policy: str
     beta: float | None  # of MOSS++
@@ -75,7 +77,7 @@ class MeasuredExponent:
 
     @property
     def fit(self) -> ExponentFit:
-        """The fit there; its exponent is the measured one."""
+        """The fit on that kind of problem; its exponent is the measured one."""
         return self.fits[self.kind]
 
     @property
@@ -93,7 +95,7 @@ class MeasuredExponent:
 def fit_exponent(
     regrets: Mapping[int, Sequence[Array]], *, largest_log_power: float, draws: int = 2000
 ) -> ExponentFit:
-    """Fit the exponent of regret in the horizon; the docstring of this module has the model.
+    """Fit the exponent of regret in the horizon, with the model of this module's docstring.
 
     Parameters
     ----------
@@ -102,7 +104,7 @@ def fit_exponent(
     largest_log_power
         The largest b that is allowed.
     draws
-        The number of refits that intervals are made from (default: 2000).
+        The number of bootstrap refits (default: 2000).
 
     Examples
     --------
@@ -154,7 +156,7 @@ def _redraw(runs: Array, draws: int, rng: np.random.Generator) -> Array:
 
 
 def measured_exponents(cells: Iterable[Result]) -> list[MeasuredExponent]:
-    """Fit every policy at every hardness, on each kind of problem that it played."""
+    """Fit every policy at every hardness, for each kind of problem that it played."""
     series: dict[tuple[str, float], dict[str, list[Result]]] = {}
     for one in cells:
         kinds = series.setdefault((one.policies[0], one.parameters["alpha"]), {})

@@ -1,7 +1,7 @@
-"""The lower bound made visible: the same policies, with and without a hidden group.
+"""Check and draw the lower bound: the same policies, with and without a hidden group.
 
-Measured regrets on both instances satisfy the inequalities of the proof. A figure shows that a
-policy which explores little on the easy instance loses on one with a hidden group.
+Measured regrets on both instances are compared with the inequalities of the proof. A figure shows
+that a policy that explores little on the easy instance loses on one with a hidden group.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ ALPHA = 0.25
 ALPHA_PRIME = 0.0
 BETAS = (0.5, 0.6, 0.75, 1.0)
 REPLICATIONS = 24
-DOUBLINGS = 8  # of the budget, from T^alpha up
+DOUBLINGS = 8  # budgets, from T^alpha up
 
-# Two means enter each check: with 97.5 % for each, both intervals hold with 95 %.
+# Each check uses two means. With 97.5 % confidence for each, both intervals hold with 95 %.
 _EACH = 0.975
 _BOUND = (2, 1.5)  # dashes
 _FORBIDDEN = LIGHT["rule"]
@@ -51,14 +51,14 @@ def sweep(
     betas: Sequence[float] = BETAS,
     doublings: int = DOUBLINGS,
 ) -> Sweep:
-    """Sweep the budget B, and with it the gap, from T^alpha up by doubling.
+    """Return the sweep over the budget B, and with it the gap, from T^alpha up by doubling.
 
     For each budget, instance 0 and instance 1 are played. Groups are exchangeable, so group 1
     stands for all of them. All instances share random numbers, which makes differences clearer.
 
     The policies are the same on all instances: MOSS Oracle stays tuned to alpha', MOSS++ knows
     no hardness. Policies that know the best mean are left out: it reveals the instance to them,
-    and the theorem is not about them.
+    and the theorem does not cover them.
 
     >>> [round(each.parameters["budget"]) for each in sweep(10, seed=0).cells][::2][:3]
     [45, 91, 181]
@@ -132,18 +132,18 @@ class TradeOffPoint:
 
     @property
     def bound(self) -> float:
-        """The least that R̄ can be, given R_0; a bound below 0 says nothing."""
+        """The lower bound on R̄, given R_0; vacuous below 0."""
         return self.family.tradeoff(self.easy.estimate)
 
     def check_trade_off(self) -> Part:
-        """Ask that R̄ is above the bound that R_0 implies."""
+        """Require R̄ above the bound that R_0 implies."""
         bound = Interval(*(self.family.tradeoff(max(0.0, r)) for r in self.easy))
         # a larger R_0 implies a smaller bound: the low end goes with the low end
         margin = Interval(*(r - b for r, b in zip(self.hard, bound, strict=True)))
         return more(f"{self.policy}, B = {self.family.budget:.0f}: R̄ - bound", margin)
 
     def check_floor(self) -> Part | None:
-        """Ask that R̄ is above 2^-8 TK/B if R_0 <= B; None if R_0 is above B."""
+        """Require R̄ above 2^-8 TK/B if R_0 <= B; None if R_0 is above B."""
         if self.easy.low > self.family.budget:
             return None
         part = more(f"{self.policy}, B = {self.family.budget:.0f}: R̄", self.hard, self.family.floor)
@@ -168,7 +168,7 @@ def trade_off_points(family: LowerBoundFamily, easy: Result, hard: Result) -> li
 
 
 def trade_off_notes(points: Sequence[TradeOffPoint]) -> list[str]:
-    """Say in a few sentences what came out."""
+    """Summarize the checks in a few sentences."""
     trade_off = counted(point.check_trade_off().verdict for point in points)
     checked = [point.check_floor() for point in points]
     floors = counted(part.verdict for part in checked if part is not None)
@@ -240,12 +240,12 @@ def trade_off_figure(points: Sequence[TradeOffPoint]) -> Figure:
         for policy, style in styles.items():
             _draw(left, right, [point for point in points if point.policy == policy], style)
         right.set(xscale="log", yscale="log")
-        right.margins(x=0.3)  # room for the names of the budgets
+        right.margins(x=0.3)  # space for the labels of the budgets
         right.set(xlabel="regret on instance 0, $R_0$")
         right.set_ylabel("regret with a hidden group, $\\bar R$")
         for axis in (right.xaxis, right.yaxis):
             axis.set_major_formatter(thousands)
-        # the ends of the first policy's line have names: small budgets are wide gaps
+        # label the ends of the first policy's line; small budgets are wide gaps
         own = [point for point in points if point.policy == points[0].policy]
         for point in (own[0], own[-1]):
             name, at = thousands(round(point.family.budget)), (point.easy[0], point.hard[0])
@@ -258,7 +258,7 @@ def trade_off_figure(points: Sequence[TradeOffPoint]) -> Figure:
 
 
 def _draw_bound(axes: Axes, points: Sequence[TradeOffPoint]) -> None:
-    """Draw the region that no policy can enter, and the level of settling for S_0."""
+    """Draw the region that the bound excludes, and the level of settling for S_0."""
     groups = points[0].family.hidden_groups
     explored = np.array([point.explored for point in points])
     low, high = min(0.5 * explored.min(), 0.05), max(2 * explored.max(), 2.0)

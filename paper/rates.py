@@ -1,4 +1,4 @@
-"""Measured exponents: Figure 1's rates, from problems of constant hardness and growing horizon."""
+"""Measure the exponents of Figure 1 on problems of constant hardness and growing horizon."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ from paper.exponents import MODEL, MeasuredExponent, measured_exponents, table_o
 
 ALPHAS = (0.1, 0.3, 0.5)
 BETAS = (0.5, 0.6, 0.75)
-N_ARMS = 2**40  # far more than any set: rounding of the number of best arms disappears
+N_ARMS = 2**40  # far more than any set, so rounding the number of best arms has no effect
 
-# log2 T, such that beta log2 T is whole: else the rounding of p bends the line
+# log2 T, such that beta log2 T is an integer: otherwise the rounding of p bends the line
 PLANTED = {0.5: range(10, 23, 2), 0.6: range(10, 26, 5), 0.75: range(12, 25, 4)}
-# near ties make these runs slow, a pull costs ten times as much for a large beta: shorter ones
+# shorter, because near ties make these runs slow: a pull costs ten times as much for a large beta
 LOWER_BOUND = {0.5: range(10, 23, 2), 0.6: range(10, 21, 5), 0.75: range(8, 21, 4)}
 SUBSET = range(10, 23, 2)
 LONGEST = 25
@@ -49,14 +49,14 @@ REPLICATIONS = 300
 GAPS = (1.0, 2.0, 4.0)  # c, for the gap c sqrt(K/T); the worst is near 2
 BUDGETS = (1.0, 4.0)  # multiples of the smallest c that the construction allows
 PLANTED_GAP = 0.4  # from the best mean 0.9 to the next, 0.5
-FULL_RUNS = 2**14  # up to this horizon all replications are played
-FEWEST = 25  # from some horizon on, this part of them
-APART = 1 << 20  # replications of one cell; the next cell's begin there, and share no luck
+FULL_RUNS = 2**14  # the largest horizon with all replications
+FEWEST = 25  # at long horizons, a 25th of them
+APART = 1 << 20  # offset of each cell's replications, so that cells share no random numbers
 
 _ALPHAS: NDArray[np.float64] = np.linspace(0.0, 1.0, 1001)
 _MARKERS = ("s", "o", "^", "D", "v", "P")
 _APART = 0.016  # of the hardness axis, between points of one hardness
-_ROOM = 0.7  # inches, of the legend
+_LEGEND = 0.7  # inches
 COLUMNS = ("alpha", "kind", "factor", "horizon", "settled")
 Columns = tuple[float, str, float, int, float]
 Setting = tuple[Policy, Instance, Columns]
@@ -70,7 +70,7 @@ def sweep(
     betas: Sequence[float] = BETAS,
     longest: int = LONGEST,
 ) -> Sweep:
-    """Return all simulations: MOSS++ for each beta, MOSS Oracle and Quantile, at each hardness.
+    """Return the sweep: MOSS++ for each beta, MOSS Oracle and Quantile, at each hardness.
 
     Parameters
     ----------
@@ -86,13 +86,13 @@ def sweep(
     and `settled`: T times the gap between the best mean and the next, which is the regret of
     never finding the best.
 
-    A fixed gap makes regret instance-dependent: a subset policy's slope is then not its rate.
-    So MOSS Oracle and Quantile play gaps that shrink as c sqrt(K/T), K being the size of their
-    set, for several c. Quantile plays planted problems too, because on hard ones it loses by
+    With a fixed gap, regret is instance-dependent, and a subset policy's slope is not its rate.
+    So MOSS Oracle and Quantile play gaps that shrink as c sqrt(K/T), for several c, where K is
+    the size of their set. Quantile also plays planted problems, because on hard ones it loses by
     missing the best arms, and that costs most when the gap is wide. MOSS++ plays planted
-    problems, which show the cost T^beta of its first iterations, and the lower bound's with
-    alpha' = 0 and B = c T^beta, which show T^(1 + alpha - beta); the latter only where that
-    exponent is not below beta, since elsewhere it cannot be the worse one.
+    problems, which show the cost T^beta of its first iterations, and the lower bound's problems
+    with alpha' = 0 and B = c T^beta, which show T^(1 + alpha - beta). It plays the latter only if
+    that exponent is at least beta, since otherwise it cannot be the worse one.
     """
     check_int("replications", replications, at_least=1, at_most=APART // 4)
     cells = []
@@ -117,9 +117,9 @@ def sweep(
 def runs_at(horizon: int, replications: int, *, kind: str) -> int:
     """Return the number of replications at this horizon.
 
-    Up to T = 2^14 it is `replications`. Longer horizons have as many as keep the pulls
-    constant, but at least a twenty-fifth of all, and at least 2. Planted problems get four times
-    that floor: their regret depends on whether a best arm was met, so it varies much.
+    Up to T = 2^14 it is `replications`. At longer horizons the number of pulls stays constant,
+    but there are at least a 25th of the replications, and at least 2. Planted problems start from
+    four times as many: their regret varies much, since it depends on whether a best arm was met.
 
     >>> [runs_at(2**k, 400, kind="planted") for k in (10, 16, 18, 22)]
     [1600, 400, 100, 16]
@@ -147,14 +147,14 @@ def _settings(alphas: Iterable[float], betas: Sequence[float], longest: int) -> 
 
 
 def _planted(policy: Policy, alpha: float, horizons: Iterable[int]) -> Iterator[Setting]:
-    """Play the paper's planted means, which do not change with the horizon."""
+    """Yield the paper's planted means, which do not change with the horizon."""
     for t in horizons:
         instance = planted(n=N_ARMS, alpha=alpha, horizon=t)
         yield policy, instance, (alpha, "planted", 1.0, t, PLANTED_GAP * t)
 
 
 def _shrinking(policy: Policy, alpha: float, sizes: dict[int, float]) -> Iterator[Setting]:
-    """Play gaps c sqrt(K/T); a c whose gap is above 1 is left out at that horizon."""
+    """Yield gaps c sqrt(K/T); a c with a gap above 1 is left out at that horizon."""
     for t, size in sizes.items():
         best = best_arms(N_ARMS, t, alpha)
         for factor in GAPS:
@@ -170,9 +170,9 @@ def _shrinking(policy: Policy, alpha: float, sizes: dict[int, float]) -> Iterato
 
 
 def _lower_bound(policy: MOSSPlusPlus, alpha: float, horizons: Iterable[int]) -> Iterator[Setting]:
-    """Play instance 1 with alpha' = 0 and B = c T^beta.
+    """Yield instance 1 with alpha' = 0 and B = c T^beta.
 
-    B is scaled by K/T^alpha, so that the gap is a power of T exactly: the rounding in K would
+    B is scaled by K/T^alpha so that the gap is exactly a power of T: the rounding in K would
     bend the line. Horizons with T^alpha < 3, where the construction is not defined, are left out.
     """
 
@@ -194,7 +194,7 @@ def _lower_bound(policy: MOSSPlusPlus, alpha: float, horizons: Iterable[int]) ->
 
 
 def write(results: ResultsFolder, out: Path) -> list[Path]:
-    """Fit the exponents, draw them beside the proven rates, and write the table."""
+    """Fit the exponents, draw them with the proven rates, and write the table."""
     cells = results.cells
     measured = measured_exponents(cells)
     runs = max(one.replications for one in cells if one.parameters["kind"] != "planted")
@@ -209,7 +209,7 @@ def write(results: ResultsFolder, out: Path) -> list[Path]:
 
 
 def theory_styles(betas: Mapping[str, float | None]) -> dict[str, LineStyle]:
-    """Return a colour and a marker for each policy; MOSS++, which has a beta, in shades.
+    """Return a colour and a marker for each policy; MOSS++ has a shade for each beta.
 
     >>> styles = theory_styles({"quantile": None, "moss++(beta=0.5)": 0.5, "moss-oracle": None})
     >>> [(label, style.marker) for label, style in styles.items()]
@@ -226,7 +226,7 @@ def theory_styles(betas: Mapping[str, float | None]) -> dict[str, LineStyle]:
 
 
 def legend_lines(styles: Mapping[str, LineStyle]) -> list[Line2D]:
-    """Return what a legend shows of each policy."""
+    """Return the legend's entry for each policy."""
     return [
         Line2D([], [], **style.options(label=policy_title(policy)))
         for policy, style in styles.items()
@@ -239,7 +239,7 @@ def _rate_line(label: str, other: LineStyle) -> LineStyle:
 
 
 def measured_rates(measured: Sequence[MeasuredExponent]) -> Figure:
-    """Draw proven rates as lines, and what `measured_exponents` found as points with intervals.
+    """Draw proven rates as lines, and measured exponents as points with intervals.
 
     Examples
     --------
@@ -253,7 +253,7 @@ def measured_rates(measured: Sequence[MeasuredExponent]) -> Figure:
     if len(measured) == 0:
         raise ParameterError("`measured` must contain at least one exponent, got none.")
     styles = theory_styles({one.policy: one.beta for one in measured})
-    with drawing(WIDE[0], WIDE[1] + _ROOM) as figure:
+    with drawing(WIDE[0], WIDE[1] + _LEGEND) as figure:
         axes = figure.add_subplot()
         handles = []
         for k, (policy, style) in enumerate(styles.items()):

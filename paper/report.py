@@ -1,10 +1,11 @@
-"""What `python -m paper` writes: figures, the verdicts as CSV, one page, and the last lines."""
+"""The output of `python -m paper`: figures, verdicts as CSV, a page, and a summary."""
 
 from __future__ import annotations
 
 import csv
 import io
 import math
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -17,17 +18,26 @@ from manyarms.report.text import count_of, write_text
 from manyarms.simulation import Result
 from paper.verdicts import Claim, Verdict, counted
 
+
+def _download() -> str:
+    """Return the command that downloads the contest, for the current folder."""
+    python, here = Path(sys.executable), Path.cwd()
+    python = python.relative_to(here) if python.is_relative_to(here) else python
+    return f"{python} -m manyarms data get 652"
+
+
 TITLE = "On Regret with Multiple Best Arms"
 STAND_IN = (
-    "The file of contest 652 is not on this machine, so Figure 3 shows a stand-in for it. Get it "
-    "with `manyarms data get 652`, or set MANYARMS_DATA to its folder."
+    "The file of contest 652 is not on this machine, so Figure 3 shows a stand-in for it. Set "
+    "MANYARMS_DATA to its folder, or download it:"
 )
+DOWNLOAD = _download()
 _SHOWN = 6  # parts of a claim that the page lists
-_TITLES = {  # of the last lines, by what is said of claims
+_TITLES = {  # of the summary, by verdict
     "holds": "Holds",
     "fails": "Fails, in at least one of its parts",
     "undecided": "Undecided, because a confidence interval contains the bound",
-    "not checked": "Not checked, because its data are not here",
+    "not checked": "Not checked, because its data are not on this machine",
 }
 
 ByHardness = Mapping[float, Result]
@@ -68,7 +78,7 @@ def _over_time(title: str) -> Callable[[ByHardness], Section]:
         )
         note = result.instance if result.is_stand_in else None
         figure = regret_over_time(result, band=PAPER_BAND, note=note)
-        texts = [_played(result), *([STAND_IN] if note else [])]
+        texts = [_played(result), *([f"{STAND_IN} {DOWNLOAD}"] if note else [])]
         return Section(title, texts, [figure], [table])
 
     return made
@@ -123,7 +133,7 @@ def claims_csv(path: Path, claims: Sequence[Claim]) -> Path:
 
 
 def claims_section(claims: Sequence[Claim]) -> Section:
-    """Return the claims as a part of the page, with the numbers that decide them."""
+    """Return the claims as a section of the page, with the numbers that decide them."""
     rows = []
     for claim in claims:
         why = [str(part) for part in claim.deciding[:_SHOWN]]
@@ -158,7 +168,7 @@ def overall(claims: Sequence[Claim]) -> str:
 
 
 def last_lines(claims: Sequence[Claim], minutes: float | None) -> list[str]:
-    """Return what holds, what fails and what is undecided, and what to do about the latter.
+    """Return a summary: which claims hold, fail or are undecided, and how to decide more.
 
     Parameters
     ----------
@@ -176,12 +186,12 @@ def last_lines(claims: Sequence[Claim], minutes: float | None) -> list[str]:
             lines.append(f"  {claim.number:>2}  {claim.text}{counts}")
     lines += ["", overall(claims)]
     if any(claim.stand_in for claim in claims):
-        lines.append(STAND_IN)
+        lines += [STAND_IN, f"  {DOWNLOAD}"]
     if any(claim.said == Verdict.OPEN for claim in claims):
         if minutes is None:
             lines.append("More runs (--replications) make the intervals narrower.")
         else:
             time = f"about {count_of(max(1, math.ceil(minutes)), 'minute')}"
-            lines.append(f"To decide more of them, with more runs where it is close ({time}):")
+            lines.append(f"To decide more of them, with more runs for close comparisons ({time}):")
             lines.append("  make claims")
     return lines

@@ -1,4 +1,4 @@
-"""What is played: the sweeps of the figures, and those that three of the claims ask for."""
+"""The sweeps of the figures, and those that three of the claims need."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ALPHAS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 BETA = 0.5
 EASY_AND_HARD = (0.1, 0.6, 0.8)
 OTHER_BETAS = (0.6, 0.75, 0.9)
-REPLICATIONS = 500  # about a minute on two cores; the paper has 100
+REPLICATIONS = 500  # about a minute on two cores; the paper used 100
 
 _CURVE = 100  # checkpoints of the figures over time
 
@@ -74,7 +74,7 @@ def fig3(replications: int, seed: int, size: Size = FULL) -> Sweep:
 
 
 def larger_betas(replications: int, seed: int, size: Size = FULL) -> Sweep:
-    """Return what claim 13 asks for: larger beta, on easy and on hard problems."""
+    """Return the sweep of claim 13: larger beta, on easy and on hard problems."""
     forms = (MOSSPlusPlus, EmpMOSSPlusPlus)
     players = [
         _player(form(beta=beta), replications, beta=beta) for form in forms for beta in OTHER_BETAS
@@ -83,7 +83,7 @@ def larger_betas(replications: int, seed: int, size: Size = FULL) -> Sweep:
 
 
 def oracle_sizes(replications: int, seed: int, size: Size = FULL) -> Sweep:
-    """Return what claim 14 asks for: MOSS on smaller random sets than the Oracle's."""
+    """Return the sweep of claim 14: MOSS on smaller random sets than the Oracle's."""
     contest, horizon = contest_652(), size.contest_horizon
     whole = subset_size(horizon, contest.problem(horizon).alpha, 2.0, contest.n_arms)
     sizes = [max(1, round(whole / 2**halvings)) for halvings in range(6)]
@@ -93,7 +93,7 @@ def oracle_sizes(replications: int, seed: int, size: Size = FULL) -> Sweep:
 
 
 def quantile_as_moss(replications: int, seed: int, size: Size = FULL) -> Sweep:
-    """Return what claim 15 asks for: MOSS on T^0.347 random arms."""
+    """Return the sweep of claim 15: MOSS on T^0.347 random arms."""
     few = math.ceil(size.horizon**0.347)
     players = [_player(MOSSOracle(size=few), replications, size=few)]
     return _planted("quantile_as_moss", ALPHAS, lambda _: players, replications, seed, size)
@@ -108,7 +108,7 @@ OF_CLAIMS = {
 
 
 def _player(policy: Policy, replications: int, **parameters: float) -> Player:
-    # the name too: a larger beta is compared with the same policy's usual one
+    # the name, because a larger beta is compared with the same policy's default
     return Player(policy, str(policy), replications, {"name": policy.name, **parameters})
 
 
@@ -137,9 +137,9 @@ def _planted(
 
 
 # Replications of `--full`, by sweep, hardness and policy; all others have REPLICATIONS.
-# A miss costs up to 40000 here, so n runs without one leave room for a mean of 40000 log(1/p) / n
-# more, where p is the error of a part: a difference of 234 (claim 1) needs thousands of runs, one
-# of 10000 needs a hundred. Claims 1, 5, 6, 7, 9, 14 and 15 have such parts.
+# A miss costs up to 40000 here. After n runs without one, the mean may be 40000 log(1/p) / n
+# higher, where p is the error of a part. So a difference of 234 (claim 1) needs thousands of runs,
+# and one of 10000 needs a hundred. Claims 1, 5, 6, 7, 9, 14 and 15 have such parts.
 _WHEN_EASY = {
     "empmoss++": 4000,
     "moss-oracle": 3000,
@@ -163,10 +163,9 @@ _OFTEN: Mapping[tuple[str, Any], Mapping[str, int]] = {
 
 
 def with_more_runs(sweep: Sweep) -> Sweep:
-    """Return what `--full` plays: more runs where a comparison is close.
+    """Return the sweep of `--full`, with more runs for close comparisons.
 
-    The plan is fixed. It does not look at the runs that it decides about, so every interval keeps
-    its confidence.
+    The numbers of runs are fixed and do not depend on results, so intervals keep their confidence.
     """
 
     def often(one: Cell) -> Cell:

@@ -1,12 +1,12 @@
-"""Verdicts on claims: a claim is a list of parts, each decided by a confidence interval.
+"""Verdicts on claims. A claim is a list of parts, each decided by a confidence interval.
 
 A part holds if its interval lies entirely on the claimed side of a bound, fails if it lies entirely
 on the other side, and is undecided otherwise. The intervals of a claim share an error of 5 %
 (Bonferroni), so that with 95 % probability all of them contain the truth. A claim *holds* if all
 its parts hold, *fails* if some part fails, and is *undecided* otherwise.
 
-Intervals are those of Gaffke's bound. They hold for any distribution within known limits, so they
-allow for rare, costly runs that were not seen.
+Intervals use Gaffke's bound. They hold for any distribution on a known range, so they allow for
+rare, costly runs that were not seen.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ class Verdict(StrEnum):
 class Part:
     """One inequality of a claim."""
 
-    what: str  # was measured
-    rule: str  # that the claim asks for, such as "> 0"
-    interval: Interval  # nan for facts, which chance has no part in
+    what: str  # what was measured
+    rule: str  # what the claim requires, such as "> 0"
+    interval: Interval  # nan for facts that do not depend on chance
     verdict: Verdict
 
     def __str__(self) -> str:
-        """Return the numbers in words."""
+        """Return the part as a line of text."""
         estimate, low, high = map(short, self.interval)
         ends = "" if math.isnan(self.interval.low) else f" [{low}, {high}]"
         return f"{self.what}: {estimate}{ends}, required {self.rule}: {self.verdict}"
@@ -57,20 +57,20 @@ Rule = Callable[..., Part]  # of what was measured, its interval, and bounds: mo
 
 @dataclass(frozen=True)
 class Claim:
-    """A sentence of the paper, and what the runs say about it.
+    """A sentence of the paper, and the verdict on it.
 
     Attributes
     ----------
     number, text
-        Its number, and the sentence.
+        The number and the sentence.
     reading
-        Where it stands in the paper, and what its words are taken to mean.
+        Where the paper says it, and how we interpret its words.
     parts
-        The inequalities that it consists of.
+        The inequalities that must hold.
     notes
-        What else the runs show.
+        Other findings.
     stand_in
-        Whether its data are not on this machine. Then other data were played, which decide nothing.
+        Whether its data are missing on this machine. Other data were played, which decide nothing.
     """
 
     number: int
@@ -82,7 +82,7 @@ class Claim:
 
     @property
     def verdict(self) -> Verdict:
-        """The verdict on the whole."""
+        """The verdict on the claim."""
         found = {part.verdict for part in self.parts}
         if self.stand_in or not found:
             return Verdict.OPEN
@@ -97,12 +97,12 @@ class Claim:
 
     @property
     def deciding(self) -> list[Part]:
-        """The parts that the verdict is due to."""
+        """The parts that determine the verdict."""
         return [part for part in self.parts if part.verdict == self.verdict]
 
     @property
     def counts(self) -> str:
-        """How many of the parts have the claim's verdict, where not all do.
+        """How many parts have the claim's verdict; empty if all do.
 
         >>> yes, no = exactly("arms", 3, "= 3", True), exactly("best arms", 2, "= 1", False)
         >>> Claim(1, "3 arms, 1 of them best.", "", (yes, no)).counts
@@ -128,7 +128,7 @@ def decided(asked: Iterable[Part | Ask]) -> tuple[Part, ...]:
 
 
 def either(first: Ask, second: Ask) -> Ask:
-    """Ask that at least one of two holds; they share the error. Return the one that decides."""
+    """Require that at least one of two holds; they share the error. Return the deciding part."""
     order = (Verdict.HOLDS, Verdict.OPEN, Verdict.FAILS)
 
     def ask(confidence: float) -> Part:
@@ -139,7 +139,7 @@ def either(first: Ask, second: Ask) -> Ask:
 
 
 def mean(what: str, values: Numbers, most: float, rule: Rule, *bounds: float) -> Ask:
-    """Ask that the mean of values between -`most` and `most` keeps a rule."""
+    """Require a rule of the mean of values between -`most` and `most`."""
 
     def ask(confidence: float) -> Part:
         interval = mean_interval(values, bounds=(-most, most), confidence=confidence)
@@ -156,9 +156,9 @@ def ratio(
     rule: Rule,
     *bounds: float,
 ) -> Ask:
-    """Ask that the mean of `over` divided by that of `under` keeps a rule.
+    """Require a rule of the mean of `over` divided by the mean of `under`.
 
-    No value is below 0 or above its limit in `most`.
+    Values are at least 0 and at most the entry of `most`.
     """
 
     def ask(confidence: float) -> Part:
@@ -169,17 +169,17 @@ def ratio(
 
 
 def more(what: str, interval: Interval, bound: float = 0.0) -> Part:
-    """Ask that something is larger than a bound."""
+    """Require a value above a bound."""
     return _part(what, f"> {short(bound)}", interval, bound, math.inf)
 
 
 def less(what: str, interval: Interval, bound: float = 0.0) -> Part:
-    """Ask that something is smaller than a bound."""
+    """Require a value below a bound."""
     return _part(what, f"< {short(bound)}", interval, -math.inf, bound)
 
 
 def within(what: str, interval: Interval, low: float, high: float) -> Part:
-    """Ask that something lies between two bounds."""
+    """Require a value between two bounds."""
     return _part(what, f"in [{short(low)}, {short(high)}]", interval, low, high)
 
 
@@ -190,14 +190,14 @@ def exactly(what: str, value: float, rule: str, holds: bool) -> Part:
 
 
 def _part(what: str, rule: str, interval: Interval, low: float, high: float) -> Part:
-    if low < interval.low and interval.high < high:  # false if there is no interval
+    if low < interval.low and interval.high < high:  # false if the ends are nan
         return Part(what, rule, interval, Verdict.HOLDS)
     fails = interval.high < low or interval.low > high
     return Part(what, rule, interval, Verdict.FAILS if fails else Verdict.OPEN)
 
 
 def short(number: float) -> str:
-    """Return a number in few digits.
+    """Return a number with at least three significant digits.
 
     >>> short(1234.5), short(0.66667)
     ('1234', '0.667')
@@ -208,7 +208,7 @@ def short(number: float) -> str:
 
 
 def counted(verdicts: Iterable[Verdict]) -> str:
-    """Count verdicts in words.
+    """Return the number of each verdict as text.
 
     >>> counted([Verdict.HOLDS, Verdict.OPEN, Verdict.OPEN])
     '1 holds, 0 fail, 2 are undecided'

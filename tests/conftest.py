@@ -1,4 +1,4 @@
-"""One compile cache for the whole run, and none of the user's."""
+"""Use one compile cache for all tests, separate from the user's."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-# Kept between runs, so that only changed kernels compile.
+# kept between runs, so that only changed kernels are compiled
 os.environ.setdefault("MANYARMS_CACHE", str(Path(tempfile.gettempdir()) / "manyarms-tests"))
 
 settings.register_profile("fixed", derandomize=True, deadline=None, max_examples=100)
@@ -18,7 +18,7 @@ settings.load_profile("fixed")
 
 @pytest.fixture
 def contest_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return the one folder in which contests are found, still empty."""
+    """Return the folder in which contests are found, empty."""
     folder = tmp_path / "contests"
     folder.mkdir()
     monkeypatch.setenv("MANYARMS_DATA", str(folder))

@@ -1,7 +1,7 @@
-"""Install a wheel, or an sdist, into an environment of its own, and use it: `make build`.
+"""Install a wheel or an sdist into a new environment and use it (`make build`).
 
-First without extras, which must do for live use; then with the extra `sim`, for a simulation.
-Not a test of pytest's, because installing takes a minute and needs a package index.
+First without extras, for live use, then with the extra `sim`, for a simulation. This is not a
+pytest test, because installing takes a minute and needs a package index.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ print(result.summary())
 
 
 def main(package: Path) -> None:
-    """Exit with an error where anything is not as it should be."""
+    """Exit with an error if anything fails."""
     with tempfile.TemporaryDirectory() as folder:
         venv.create(folder, with_pip=True)
         scripts = Path(folder) / ("Scripts" if os.name == "nt" else "bin")

@@ -32,7 +32,7 @@ plays(FixedState, reset=fixed_reset, ask=fixed_ask, tell=fixed_tell)
 
 @dataclass(frozen=True, kw_only=True)
 class Fixed(ma.Policy):
-    """Pull one arm with every pull."""
+    """Pull the same arm every time."""
 
     name = "fixed"
     anytime = True

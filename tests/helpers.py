@@ -1,4 +1,4 @@
-"""What several tests share."""
+"""Helpers that several tests share."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from manyarms.live.handle import Live
 from manyarms.protocol import Policy
 from manyarms.simulation.runner import CpuRunner
 from manyarms.simulation.sweep import cell
-from tests.policies.battery import ALL_POLICIES, EVERY_POLICY, label
+from tests.policies.pairs import ALL_POLICIES, EVERY_POLICY, label
 
 __all__ = ["ALL_POLICIES", "EVERY_POLICY", "Reward", "flipped", "label", "play_live", "run_python"]
 
-Reward = Callable[[int, int], float]  # (arm, how often it was pulled before) -> reward
+Reward = Callable[[int, int], float]  # (arm, its earlier pulls) -> reward
 
 
 def play_live(live: Live, pulls: int, reward: Reward) -> list[int]:
-    """Play by hand; return the arms."""
+    """Ask and tell; return the arms."""
     seen: dict[int, int] = {}
     arms = []
     for _ in range(pulls):
@@ -34,11 +34,11 @@ def play_live(live: Live, pulls: int, reward: Reward) -> list[int]:
 
 
 class Stepper:
-    """Plays a policy piece by piece, so that a test may look into its state in between."""
+    """Simulate a policy in steps, so that a test can inspect its state in between."""
 
     def __init__(self, policy: Policy, instance: Instance, *, horizon: int, seed: int) -> None:
-        game = cell(policy, instance, horizon=horizon, replications=1, checkpoints=1)
-        self._runner = CpuRunner(game, game.players[0], seed=seed)
+        one = cell(policy, instance, horizon=horizon, replications=1, checkpoints=1)
+        self._runner = CpuRunner(one, one.players[0], seed=seed)
         self._space = self._runner._idle[0]
         self._measured = self._runner._new_measured(1)
 
@@ -47,20 +47,20 @@ class Stepper:
         return self._space.state
 
     def play(self, run: int, start: int, stop: int) -> float:
-        """Play pulls of a replication, which goes on from the last call; return its regret."""
+        """Play pulls of a replication, continuing after the last call; return the regret."""
         self._runner._call(self._space, self._measured, run, start, stop)
         return float(self._measured.regret[0, -1])
 
 
 def flipped(data: bytes, bit: int) -> bytes:
-    """Change one bit."""
+    """Return data with one bit flipped."""
     changed = bytearray(data)
     changed[bit // 8] ^= 1 << bit % 8
     return bytes(changed)
 
 
 def run_python(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run code in a new interpreter; fail with its words if it fails."""
+    """Run code in a new interpreter; if it fails, fail with its output."""
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", code],
         env=os.environ | environment,
@@ -73,7 +73,7 @@ def run_python(code: str, **environment: str) -> subprocess.CompletedProcess[str
     return done
 
 
-# a policy of a user's: always one arm
+# a user's policy that always pulls one arm
 OWN_POLICY = """
 from dataclasses import dataclass
 from typing import NamedTuple

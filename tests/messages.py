@@ -1,7 +1,7 @@
-"""`python -m tests.messages [FOLDER]` lists the texts that users read, for review.
+"""List the messages that users read, for review: `python -m tests.messages [FOLDER]`.
 
-These are the strings of three words or more that are no docstrings, by file and line, and the texts
-of the dashboard's templates.
+These are the strings of three words or more, except docstrings, by file and line, and the texts of
+the dashboard's templates.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _TAGS = re.compile(r"<[^>]*>|{%.*?%}|{#.*?#}", re.DOTALL)
 
 
 def messages(source: str) -> Iterator[tuple[int, str]]:
-    """Yield the line and text of every message in a module; values stand in braces."""
+    """Yield the line and text of every message in a module, with values in braces."""
     tree = ast.parse(source)
     skipped = set()
     for node in ast.walk(tree):

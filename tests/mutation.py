@@ -1,13 +1,13 @@
-"""How many small errors in the code would the tests notice? Cosmic Ray makes them, one at a time.
+"""Mutation testing: Cosmic Ray changes the code in one place at a time, and tests should fail.
 
-    pip install cosmic-ray                      # here, or elsewhere on the PATH
+    pip install cosmic-ray                      # in this environment, or elsewhere on the PATH
     python -m tests.mutation                    every group, 24 mutants each
     python -m tests.mutation sampler --most 99  one group
 
-The tree is copied, and the copy is changed. From each place of the code that can be changed, one
-change is drawn, and of these a sample: always the same one, for the same code. Annotations are no
-such places, nor are decorators, which do nothing where nothing is compiled. Tests that take three
-times as much processor time as without a change have noticed it.
+A copy of the tree is changed. For each place in the code, one change is drawn, and of these a
+sample, which is the same for the same code. Annotations are left out, and so are decorators, which
+have no effect without the compiler. A change also counts as detected if the tests take three times
+as much processor time as without it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ ROOT = Path(__file__).parents[1]
 _TREE = ("src", "tests", "examples", "conftest.py", "pyproject.toml")
 _PYTEST = "-m pytest -q -x -p no:cacheprovider"
 _FAST = "not compiled and not slow"
-# What fails need not be made small: that takes most of the time.
+# Failing examples need not be shrunk, which would take most of the time.
 _NO_SHRINKING = """
 from hypothesis import Phase
 settings.register_profile("mutants", settings.get_profile("fixed"), phases=[Phase.generate])
@@ -42,7 +42,7 @@ Place = tuple[str, int, int]
 
 
 class Group(NamedTuple):
-    """Files, and the tests that should notice what is wrong there, beside the files' examples."""
+    """Files, and the tests, besides the files' doctests, that should detect errors in them."""
 
     files: list[str]
     tests: str
@@ -83,7 +83,7 @@ GROUPS = {
 
 
 def mutate(group: Group, most: int) -> tuple[int, list[str]]:
-    """Return how many mutants were tried, and those that no test noticed, as diffs."""
+    """Return the number of mutants, and the diffs of those that no test detected."""
     with tempfile.TemporaryDirectory() as folder:
         tree = Path(folder, "tree")
         for name in _TREE:
@@ -114,7 +114,7 @@ def _command(group: Group, seconds: int) -> list[str]:
 
 
 def _seconds(group: Group, tree: Path) -> int:
-    """Return how much processor time the tests of a group may take; raise if they fail."""
+    """Return the processor time that the tests of a group may take; raise if they fail."""
     before = os.times()
     subprocess.run(_command(group, 600), cwd=tree, env=_environment(tree), check=True)
     after = os.times()
@@ -134,7 +134,7 @@ def _config(files: list[str], command: list[str]) -> str:
 def _environment(tree: Path) -> dict[str, str]:
     return os.environ | {
         "NUMBA_DISABLE_JIT": "1",
-        "PYTHONPATH": str(tree / "src"),  # before the tree that is installed
+        "PYTHONPATH": str(tree / "src"),  # before the installed tree
         "PYTHONDONTWRITEBYTECODE": "1",
     }
 
@@ -144,7 +144,7 @@ def _cosmic_ray(tree: Path, *words: str) -> None:
 
 
 def _draw(database: sqlite3.Connection, tree: Path, most: int) -> None:
-    """Leave one change for each of at most `most` places."""
+    """Keep one change for each of at most `most` places."""
     at: dict[Place, list[str]] = {}
     left_out: dict[str, set[Place]] = {}
     rows = database.execute(
@@ -166,7 +166,7 @@ def _draw(database: sqlite3.Connection, tree: Path, most: int) -> None:
 
 
 def _annotations(file: str, text: str) -> list[Place]:
-    """Return every position within an annotation, or in what only type checkers read."""
+    """Return every position in annotations and in code for type checkers."""
     parts: list[ast.AST | None] = []
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
@@ -189,7 +189,7 @@ def _annotations(file: str, text: str) -> list[Place]:
 
 
 def main() -> None:
-    """Print the score of each group, and what survived."""
+    """Print the score of each group, and the surviving mutants."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("groups", nargs="*", metavar="GROUP", help=f"{', '.join(GROUPS)}; or all")
     parser.add_argument("--most", type=int, default=24, help="mutants of a group (default: 24)")
@@ -198,7 +198,7 @@ def main() -> None:
         tried, survived = mutate(GROUPS[name], given.most)
         for diff in survived:
             sys.stdout.write(f"\n{diff.strip()}\n")
-        sys.stdout.write(f"\n{name}: {tried - len(survived)} of {tried} noticed\n")
+        sys.stdout.write(f"\n{name}: {tried - len(survived)} of {tried} detected\n")
         sys.stdout.flush()
 
 

@@ -14,7 +14,7 @@ from timed_play import arms_from_command_line, print_measurement
 
 
 def main() -> None:
-    """Play and print."""
+    """Measure and print."""
     arms = arms_from_command_line()
     names = list(range(len(arms)))
     policy: Any = MAB(arms=names, learning_policy=LearningPolicy.UCB1())

@@ -13,7 +13,7 @@ from timed_play import arms_from_command_line, print_measurement
 
 
 def main() -> None:
-    """Play and print."""
+    """Measure and print."""
     arms = arms_from_command_line()
     names = range(len(arms))
     policy: Any = bandit.UCB(delta=1, seed=1)

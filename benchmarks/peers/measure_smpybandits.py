@@ -13,7 +13,7 @@ from timed_play import arms_from_command_line, print_measurement
 
 
 def new_moss(n_arms: int) -> Any:
-    """Make the policy, keeping standard output free for the one line of JSON."""
+    """Return the policy, without printing: standard output is for one line of JSON."""
     # Importing the package prints hints about optional modules; MOSS uses none of them.
     with redirect_stdout(sys.stderr):
         from SMPyBandits.Policies import MOSS
@@ -24,7 +24,7 @@ def new_moss(n_arms: int) -> Any:
 
 
 def main() -> None:
-    """Play and print."""
+    """Measure and print."""
     arms = arms_from_command_line()
     policy = new_moss(len(arms))
     for arm, reward in enumerate(arms.pull_each()):

@@ -1,9 +1,9 @@
-"""Time other bandit libraries, each in an environment of its own: a line of JSON for each.
+"""Time other bandit libraries, each in its own environment, with a line of JSON for each.
 
 Usage: python3.11 benchmarks/peers/run_peers.py [--environments FOLDER] [--arms N]
 
-The pinned requirements are for Python 3.11. Needs nothing but the standard library; pip fetches
-the peers. A peer that cannot be installed or measured gives a line with the reason.
+The pinned requirements are for Python 3.11. This script needs only the standard library; pip
+downloads the peers. A peer that cannot be installed or measured gives a line with the reason.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def environment_python(folder: Path) -> str:
 
 
 def install(peer: str, folder: Path) -> None:
-    """Make the peer's environment, or bring an earlier one up to date."""
+    """Create or update the peer's environment."""
     run_command("venv", [sys.executable, "-m", "venv", str(folder)], INSTALL_SECONDS)
     pip = [environment_python(folder), "-m", "pip", "--disable-pip-version-check", "install"]
     wanted = ["--only-binary=:all:", "--requirement", str(HERE / f"requirements-{peer}.txt")]
@@ -98,7 +98,7 @@ def parse_arguments() -> argparse.Namespace:
 
 
 def main() -> None:
-    """Measure the peers one after the other."""
+    """Measure all peers."""
     arguments = parse_arguments()
     environments = arguments.environments.resolve()
     for peer in PEERS:

@@ -1,4 +1,4 @@
-"""What the peers' measuring scripts share: the arms, the clock and the line they print."""
+"""Shared by the scripts that measure peers: arms, timing and output."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MOST_SECONDS = 5.0
 
 
 class BernoulliArms:
-    """Arms paying 0 or 1: the first hundredth with mean 0.9, the others cycling 0.1 to 0.5."""
+    """Bernoulli arms: a hundredth has mean 0.9, the others cycle through 0.1 to 0.5."""
 
     def __init__(self, n_arms: int, seed: int = 1) -> None:
         n_best = max(1, n_arms // 100)
@@ -36,12 +36,12 @@ class BernoulliArms:
 
 
 def arms_from_command_line() -> BernoulliArms:
-    """Read the number of arms from the first argument: 20000 without one."""
+    """Read the number of arms from the first argument (default: 20000)."""
     return BernoulliArms(int(sys.argv[1]) if len(sys.argv) > 1 else 20_000)
 
 
 def time_steps(step: Callable[[], None]) -> tuple[int, float]:
-    """Warm up, then repeat the step within both bounds: how many, and the mean microseconds."""
+    """Warm up, then repeat the step within both bounds; return the count and mean microseconds."""
     for _ in range(WARM_UP_STEPS):
         step()
     steps = 0

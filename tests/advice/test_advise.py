@@ -1,4 +1,4 @@
-"""Advice: the problems, the policies, the choice, the text, and what is refused."""
+"""`advise`: its problems, policies, choice and text, and wrong arguments."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def usual(**given: Any) -> list[str]:
     return list(_usual(**{**known, "best_mean": None, **given}))
 
 
-def test_problems_have_the_size_that_is_asked_for() -> None:
+def test_problems_have_the_given_size() -> None:
     # n = 2e6, T = 1e5: hardness 0.2, 0.4 and 0.6 are n/m = 2 * 10, 2 * 100 and 2 * 1000
     problems = _problems(2_000_000, 100_000, None, [0.9, 0.5])
     assert list(problems) == [
@@ -57,7 +57,7 @@ def test_the_number_of_best_arms_bounds_the_problems() -> None:
     assert "1 best arm of mean 0.9" in _problems(10, 1000, None, [0.9])
 
 
-def test_policies_need_to_know_no_more_than_the_user() -> None:
+def test_policies_know_only_what_the_user_knows() -> None:
     earn = ["ma.Prospector()", "ma.EmpMOSSPlusPlus()", "ma.MOSSPlusPlus()", "ma.MOSS()"]
     earn += ['ma.policy("ss-greedy")', 'ma.policy("empirical-cbt")']
     assert usual() == earn
@@ -88,7 +88,7 @@ def test_late_rewards_are_counted() -> None:
     assert "500 arms, 60 pulls, 5 pending; 3 replications" in " ".join(str(delayed).split())
 
 
-def test_rows_are_what_a_simulation_gives() -> None:
+def test_rows_agree_with_a_simulation() -> None:
     advice = small(seed=4, m_at_least=50, best_mean=0.8, replications=4)
     assert advice.problems == tuple(f"{m} best arms of mean 0.8" for m in (147, 86, 50))
     others = [0.8 * ninths / 9 for ninths in range(1, 6)]
@@ -106,7 +106,7 @@ def test_rows_are_what_a_simulation_gives() -> None:
     assert [one.mean for one in advice.rows] == sorted(one.mean for one in advice.rows)
 
 
-def test_to_find_counts_the_recommended_arm() -> None:
+def test_find_counts_the_recommended_arm() -> None:
     own = from_means([0.1] * 40 + [0.9], label="last year's")
     advice = small(instance=own, objective="find", policies=["moss"], horizon=200)
     result = ma.simulate(ma.MOSS(), own, horizon=200, replications=3)
@@ -135,7 +135,7 @@ def test_the_lowest_mean_is_chosen() -> None:
     assert _choice(losses, ["a", "b", "c"]) == (1, ())
 
 
-def test_of_those_that_are_not_distinguishable_the_first_is_chosen() -> None:
+def test_of_indistinguishable_policies_the_first_is_chosen() -> None:
     noise = np.array([-1.0, 1.0, -1.0, 1.0])[:, None] * np.ones(2)
     losses = np.stack([5.1 + noise, 5.0 - noise, 9.0 + 0.1 * noise])
     assert _choice(losses, ["a", "b", "c"]) == (0, ("b",))
@@ -160,7 +160,7 @@ def test_the_first_line_is_the_answer_and_lines_fit() -> None:
     assert str(replace(advice, policy=ma.Prospector())).endswith("Prospector tries them.")
 
 
-def test_policies_of_the_user() -> None:
+def test_own_policies() -> None:
     mine = ma.MOSSPlusPlus(beta=0.6)
     advice = small(policies=[mine])
     assert (advice.policy, advice.code) == (mine, "moss++(beta=0.6)")
@@ -190,7 +190,7 @@ def test_replications_fit_the_budget(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"policies": ["moss", ma.MOSS()]}, "`policies` must differ, got moss twice"),
     ],
 )
-def test_a_wrong_question_is_refused(given: dict[str, Any], message: str) -> None:
+def test_wrong_arguments_are_refused(given: dict[str, Any], message: str) -> None:
     with pytest.raises(ma.ParameterError, match=message):
         small(**given)
 
@@ -215,5 +215,5 @@ def test_an_unknown_policy_is_refused() -> None:
         ),
     ],
 )
-def test_it_recommends_what_is_known_to_be_best(given: dict[str, Any], name: str) -> None:
+def test_it_recommends_the_best_policy_of_known_problems(given: dict[str, Any], name: str) -> None:
     assert ma.advise(**given, replications=30).policy == ma.policy(name)

@@ -1,4 +1,4 @@
-"""Attacks on a service's database: its file is moved, replaced, cut or linked; clocks jump."""
+"""Attacks on a service's database: its files are removed, moved or replaced."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from tests.attack.arena import Arena, Attempt, attack
-from tests.attack.on_door import SHOP, served
+from tests.attack.on_http import SHOP, served
+from tests.attack.runner import Attempt, Workspace, attack
 from tests.serve.machines import Node, call, node
 
 
 def _acknowledged(one: Node, count: int) -> list[int]:
-    """Ask so often; return the pulls that the service says are made."""
+    """Ask `count` times; return the pulls that the service acknowledged."""
     pulls = []
     for _ in range(count):
         with contextlib.suppress(OSError):
@@ -51,11 +51,11 @@ HARMS: dict[str, Callable[[Path], object]] = {
 }
 
 
-@attack("service: its file is taken away")
-def files_taken_away(arena: Arena) -> Iterator[Attempt]:
-    """What is acknowledged afterwards is in the file that the next start reads."""
+@attack("service: its file is removed")
+def removed_files(workspace: Workspace) -> Iterator[Attempt]:
+    """Check that later acknowledged pulls are in the file that the next start reads."""
     for what, harm in HARMS.items():
-        folder = arena.new() / "data"
+        folder = workspace.new() / "data"
         folder.mkdir()
         with served(folder) as one:
             before = _acknowledged(one, 5)
@@ -70,7 +70,7 @@ def files_taken_away(arena: Arena) -> Iterator[Attempt]:
 
 
 def _pulls(folder: Path) -> set[int]:
-    """Return the pulls that a new start finds."""
+    """Start the service again; return the pulls that it knows."""
     with node(f"sqlite:///{folder}/serve.db") as one:
         status, page = call(one.port, "GET", f"{SHOP}/events")
     events = page["events"] if status == 200 else ()

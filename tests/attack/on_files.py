@@ -1,4 +1,4 @@
-"""Attacks on files that are being written: links that others plant beside them."""
+"""Attacks on files during writing: another user replaces the temporary file by a link."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ import threading
 from collections.abc import Iterator
 
 from manyarms.core.files import PART, replace_file
-from tests.attack.arena import Arena, Attempt, attack
+from tests.attack.runner import Attempt, Workspace, attack
 
 PRECIOUS = b"precious"
 
 
-@attack("part: replaced while it is written")
-def replaced_parts(arena: Arena) -> Iterator[Attempt]:
-    folder = arena.new()
-    victim = arena.new() / "victim"
+@attack("part: replaced during writing")
+def replaced_parts(workspace: Workspace) -> Iterator[Attempt]:
+    folder = workspace.new()
+    victim = workspace.new() / "victim"
     victim.write_bytes(PRECIOUS)
     stop, planted = threading.Event(), [0]
 
@@ -34,10 +34,10 @@ def replaced_parts(arena: Arena) -> Iterator[Attempt]:
             path, content = folder / f"file{number}", b"x" * 100_000
             with contextlib.suppress(OSError):
                 replace_file(path, content)
-            # whoever can write to the folder can put a link there afterwards, too
+            # a user who can write to the folder could also put a link there afterwards
             whole = path.is_symlink() or not path.exists() or path.read_bytes() == content
             yield f"write {number}", whole and victim.read_bytes() == PRECIOUS
     finally:
         stop.set()
         attacker.join()
-    yield f"{planted[0]} links were planted", planted[0] > 0  # else nothing was tried
+    yield f"{planted[0]} links were planted", planted[0] > 0  # else nothing was tested

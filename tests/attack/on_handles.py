@@ -1,4 +1,4 @@
-"""Attacks on handles: what is saved is damaged or crafted, and calls are broken into."""
+"""Attacks on handles: damaged and crafted files, forks, signals and interrupts."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from typing import Any
 
 import manyarms as ma
 from manyarms.policies import field
-from tests.attack.arena import Arena, Attempt, attack, in_child, survives
+from tests.attack.runner import Attempt, Workspace, attack, in_child, survives
 from tests.helpers import flipped
-from tests.inference.games import counts, in_turn, new, step
+from tests.inference.random_events import counts, in_turn, new, step
 from tests.live.crafted import (
     crafted_bytes,
     crafted_events,
@@ -29,7 +29,7 @@ from tests.live.stores import copied, known
 
 
 @attack("snapshot: every bit flipped, every byte cut off")
-def damaged_handles(arena: Arena) -> Iterator[Attempt]:
+def damaged_handles(workspace: Workspace) -> Iterator[Attempt]:
     live = played(ma.MOSSPlusPlus())
     data = known(live)
     for bit in range(8 * len(data)):
@@ -47,18 +47,18 @@ def _is_refused(live: ma.Live, data: bytes) -> bool:
 
 
 def _is_refused_or_the_same(live: ma.Live, data: bytes) -> bool:
-    """The last byte of a snapshot has bits without a meaning; the store's checksum has them."""
+    """Unused bits in a snapshot's last byte may change; the store's checksum covers them."""
     try:
         return known(opened(live, data)) == known(live)
     except ma.SavedFileError:
         return True
 
 
-# Crafted ones: their checksums are right
+# Crafted files have correct checksums
 
 
 @attack("snapshot: crafted")
-def crafted_handles(arena: Arena) -> Iterator[Attempt]:
+def crafted_handles(workspace: Workspace) -> Iterator[Attempt]:
     policies = (ma.MOSS(), ma.EmpMOSSPlusPlus(), ma.Prospector(), field.UCB1())
     for number, policy in enumerate(policies):
         yield from in_child(_craft, policy, number)
@@ -70,19 +70,19 @@ def _craft(policy: ma.Policy, seed: int) -> Iterator[Attempt]:
     yield f"{policy}, unchanged", opened_and_played(same) == "played"
     for number, crafted in enumerate(crafted_bytes(known(live), one_in=6, seed=seed)):
         make = partial(opened, live, crafted)
-        ends = partial(opened_and_played, make, seconds=1.0)  # it may play for ever
+        ends = partial(opened_and_played, make, seconds=1.0)  # it may never end
         yield f"{policy}, snapshot {number}", survives(ends)
 
 
-@attack("snapshot: crafted, of more than memory holds")
-def inflating_handles(arena: Arena) -> Iterator[Attempt]:
+@attack("snapshot: crafted, larger than memory")
+def inflating_handles(workspace: Workspace) -> Iterator[Attempt]:
     live = played(ma.MOSS())
     for number, data in enumerate(inflating_bytes()):
         yield f"snapshot {number}", _is_refused(live, data)
 
 
 @attack("log: crafted events")
-def crafted_logs(arena: Arena) -> Iterator[Attempt]:
+def crafted_logs(workspace: Workspace) -> Iterator[Attempt]:
     policies = (ma.MOSS(), ma.MOSSPlusPlus(), ma.Doubling(ma.MOSS()), field.UCB1())
     for seed, policy in enumerate((*policies, field.Thompson())):
         yield from in_child(_craft_events, policy, seed)
@@ -98,30 +98,30 @@ def _craft_events(policy: ma.Policy, seed: int) -> Iterator[Attempt]:
         yield f"{policy}, log {number}", opened_and_played(make) != "hung"
 
 
-# Calls that are broken into
+# Calls that are interrupted
 
 
 @attack("handle: forks while threads are busy")
-def forks(arena: Arena) -> Iterator[Attempt]:
-    for path in (None, arena.folder / "game"):
+def forks(workspace: Workspace) -> Iterator[Attempt]:
+    for path in (None, workspace.folder / "experiment"):
         said = what_forks_say(100, path)
         for number in range(100):
             words = said[number] if number < len(said) else "nothing"
             refused = words.count("and this is a forked process") == 2
             went_on = "went on" in words or "not finished" in words
             yield f"fork {number} of {path} said {words}", refused if path else went_on
-    with ma.load(arena.folder / "game") as live:
-        yield "the experiment goes on", live.pulls > 0
+    with ma.load(workspace.folder / "experiment") as live:
+        yield "the experiment continues", live.pulls > 0
 
 
-@attack("handle: used within signal handlers")
-def signals(arena: Arena) -> Iterator[Attempt]:
-    for path in (None, arena.folder / "game"):
+@attack("handle: used in signal handlers")
+def signals(workspace: Workspace) -> Iterator[Attempt]:
+    for path in (None, workspace.folder / "experiment"):
         yield from in_child(_signal, path, 700)
 
 
 def _signal(path: Path | None, count: int) -> Iterator[Attempt]:
-    """Save, or ask, in a handler: refused, or as if it came before or after the call."""
+    """Query or ask in a handler; this is refused, or acts as if before or after the call."""
     live, seen = _begun(path), list[Any]()
 
     def handler(*_: object) -> None:
@@ -135,7 +135,7 @@ def _signal(path: Path | None, count: int) -> Iterator[Attempt]:
         seen.clear()
         before, asked = repr(live.arms()), {pull.id for pull in live.pending}
         _interrupted(partial(step, live), handler, len(tried))
-        if not seen:  # it came too late
+        if not seen:  # the signal came too late
             continue
         if isinstance(seen[0], str):
             held = seen[0] in ("refused", before, repr(live.arms()))
@@ -148,20 +148,20 @@ def _signal(path: Path | None, count: int) -> Iterator[Attempt]:
         yield f"signal {len(tried)}", held
 
 
-@attack("handle: Ctrl-C within calls")
-def interrupts(arena: Arena) -> Iterator[Attempt]:
-    for path in (None, arena.folder / "game"):
+@attack("handle: Ctrl-C during calls")
+def interrupts(workspace: Workspace) -> Iterator[Attempt]:
+    for path in (None, workspace.folder / "experiment"):
         yield from in_child(_interrupt, path, 300)
 
 
 def _interrupt(path: Path | None, count: int) -> Iterator[Attempt]:
-    """Afterwards the handle is as before or after the call, or refuses; its store goes on."""
+    """Check that the handle is as before or after the call, or refuses, and reopens correctly."""
 
     def handler(*_: object) -> None:
         raise KeyboardInterrupt
 
     live, tried = _begun(path), 0
-    kept: set[bytes] = set()  # what its store may hold, since a call was not interrupted
+    kept: set[bytes] = set()  # possible states of its store
     while tried < count:
         before, done = copied(live), copied(live)
         step(done)
@@ -171,7 +171,7 @@ def _interrupt(path: Path | None, count: int) -> Iterator[Attempt]:
             interrupted = _interrupted(partial(step, live), handler, tried)
             live.progress()
             held = not interrupted or known(live) in whole
-        except (ma.TurnError, ma.StoreError):  # shut, now or by one that came into a write
+        except (ma.TurnError, ma.StoreError):  # closed, now or by an earlier interrupt of a write
             live.close()
             live = _begun(path) if path else before
             held = known(live) in kept
@@ -188,7 +188,7 @@ def _begun(path: Path | None) -> ma.Live:
 
 
 def _interrupted(action: Callable[[], object], handler: Any, seed: int) -> bool:
-    """Do something, with a signal at some moment; return whether it was interrupted by it."""
+    """Run an action, with a signal at a random moment; return whether it was interrupted."""
     after = random.Random(seed + os.getpid()).uniform(5e-6, 2e-4)
     before = signal.signal(signal.SIGALRM, handler)
     try:

@@ -1,4 +1,4 @@
-"""The scripts of benchmarks/ that compare policies: their problems, their tables, a short run."""
+"""The scripts of benchmarks/ that compare policies: problems, tables and a short run."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def leaderboard() -> Any:
     return importlib.import_module("leaderboard")
 
 
-def test_the_suite_is_that_of_the_page(leaderboard: Any) -> None:
+def test_the_page_lists_the_suite(leaderboard: Any) -> None:
     rows = leaderboard.read(ROOT / "docs" / "leaderboard.csv")
     assert tuple(rows[0]) == leaderboard.COLUMNS
     assert {row["policy"] for row in rows} == set(leaderboard.ENTRANTS)
@@ -49,13 +49,13 @@ def test_the_page_has_the_table_of_the_file(leaderboard: Any) -> None:
     assert {"prospector", "ss-greedy", "empirical-cbt", "moss++", "patience"} <= set(shown)
 
 
-def test_who_knows_more_is_told_more(leaderboard: Any) -> None:
+def test_policies_get_what_they_know(leaderboard: Any) -> None:
     by_name = {problem.name: problem for problem in leaderboard.suite()}
     easy, drawn = by_name["Fig. 2(a), alpha 0.2"], by_name["Beta(1, 3) means"]
     normal = by_name["Gaussian, alpha 0.2"]
-    told = {label: leaderboard.policy_for(e, easy) for label, e in leaderboard.ENTRANTS.items()}
-    assert told["moss-oracle"].alpha == pytest.approx(0.2, abs=1e-3)
-    assert told["cbt"] is None  # the best mean is 0.9
+    known = {label: leaderboard.policy_for(e, easy) for label, e in leaderboard.ENTRANTS.items()}
+    assert known["moss-oracle"].alpha == pytest.approx(0.2, abs=1e-3)
+    assert known["cbt"] is None  # the best mean is 0.9
     assert leaderboard.policy_for(leaderboard.ENTRANTS["cbt"], drawn).b == 3.0
     assert leaderboard.policy_for(leaderboard.ENTRANTS["prospector"], normal) is None
 
@@ -71,7 +71,7 @@ def test_random_problems_are_always_the_same(leaderboard: Any) -> None:
 
 @pytest.mark.compiled
 @pytest.mark.slow
-def test_a_board_is_played_written_and_read(
+def test_a_leaderboard_is_played_written_and_read(
     leaderboard: Any,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,

@@ -1,4 +1,4 @@
-"""The command line: what it prints and writes, what it refuses, how it ends."""
+"""The command line: output, files, errors and exit status."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Run = Callable[..., str]
 
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str]) -> Run:
-    """Return a function that runs a command and returns what it printed, or why it failed."""
+    """Return a function that runs a command and returns its output or its error message."""
 
     def run(*words: str, code: int = 0) -> str:
         capsys.readouterr()
@@ -65,14 +65,14 @@ def test_simulate_prints_a_table(run: Run) -> None:
     assert "regret on planted(n=200, m=5) after 60 pulls, 4 replications" in printed
 
 
-def test_simulate_by_the_arm_that_is_found(run: Run) -> None:
+def test_simulate_with_objective_find(run: Run) -> None:
     printed = run(*SIMULATE, "--objective", "find")
     assert "simple regret on planted(n=200, m=5) after 60 pulls, 4 replications" in printed
     (row,) = json.loads(run(*SIMULATE, "--objective", "find", "--json", "-"))
     assert 0.0 <= row["mean"] <= 0.8
 
 
-def test_advise_simulates_data_of_the_user(run: Run, tmp_path: Path) -> None:
+def test_advise_simulates_own_data(run: Run, tmp_path: Path) -> None:
     (tmp_path / "arms.csv").write_text("name,mean,rate\na,0.1,0.3\nb,0.2,0.9\nc,0.7,0.9\n")
     words = ["advise", "--horizon", "40", "--policies", "moss", "--replications", "2"]
     for column in ("", ":rate"):
@@ -95,7 +95,7 @@ def test_advise_writes_json(run: Run, tmp_path: Path) -> None:
 @pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.compiled
-def test_the_docs_show_what_advise_prints(run: Run) -> None:
+def test_the_docs_show_the_output_of_advise(run: Run) -> None:
     page = (Path(__file__).parents[2] / "docs" / "choosing.md").read_text(encoding="utf-8")
     (shown,) = re.findall(r"^```text\n(.*?)^```$", page, re.M | re.S)
     (command,) = re.findall(r"^manyarms (advise .*)$", page, re.M)
@@ -119,13 +119,13 @@ def test_the_docs_show_what_advise_prints(run: Run) -> None:
         ([*ADVISE, "--json", "no/such/a.json"], "must name a file in a folder that exists"),
     ],
 )
-def test_bad_usage_is_one_sentence_and_exits_with_2(
+def test_bad_usage_prints_one_sentence_and_exits_with_2(
     words: list[str], message: str, run: Run
 ) -> None:
     assert message in run(*words, code=2)
 
 
-def test_a_file_that_cannot_be_written_is_one_sentence(run: Run, tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_written_prints_one_sentence(run: Run, tmp_path: Path) -> None:
     assert "Is a directory" in run(*ADVISE, "--json", str(tmp_path), code=1)
 
 
@@ -197,7 +197,7 @@ def test_simulate_on_a_contest(contest: Path, run: Run) -> None:
         assert "captions(777, n=2" in printed
 
 
-def test_a_warning_is_one_sentence_without_code() -> None:
+def test_a_warning_prints_one_sentence_without_code() -> None:
     usual = warnings.formatwarning
     with _plain_warnings():
         ours = warnings.formatwarning("Too wide.", ma.errors.CacheWarning, "a.py", 7, "play()")

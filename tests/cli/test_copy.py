@@ -1,4 +1,4 @@
-"""`manyarms copy`: from one store to another, and what it refuses."""
+"""`manyarms copy` from one store to another, and its errors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ARMS = ["red", "blue", "black"]
 
 
 def played(store: str, name: str) -> list[Any]:
-    """An experiment with a control, retired arms and late rewards; the next arms that it asks."""
+    """Play an experiment with a control, retired arms and late rewards; return its next arms."""
     given: dict[str, Any] = {"arms": ARMS, "control": "today", "share": 0.3, "seed": 4}
     with ma.Prospector().live(store=store, name=name, **given) as live:
         for pull in live.ask(20)[:15]:
@@ -33,7 +33,7 @@ def played(store: str, name: str) -> list[Any]:
 
 @pytest.mark.patient
 @pytest.mark.parametrize("kind", ["sqlite", "postgres"])
-def test_an_experiment_goes_on_where_it_was_copied_to(
+def test_a_copied_experiment_continues(
     tmp_path: Path, kind: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     source, target = f"sqlite:///{tmp_path}/a.db", f"sqlite:///{tmp_path}/b.db"

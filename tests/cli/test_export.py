@@ -1,4 +1,4 @@
-"""`manyarms export`: what comes out is what was recorded."""
+"""`manyarms export` writes all that was recorded."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ pd = pytest.importorskip("pandas")
 
 @pytest.mark.parametrize("file", ["events.csv", "events.parquet"])
 def test_every_reward_is_exported(file: str, tmp_path: Path) -> None:
-    """Also observed ones, those that a policy was told instead of a pull, and filled-in ones."""
+    """Also observed rewards, those used instead of a pull, and defaults of expired pulls."""
     store, time = tmp_path / "shop.db", [1e9]
     given: Any = {"arms": ["red", "blue"], "seed": 1, "window": 60, "missing": 0.25}
     with ma.Prospector().live(store=store, name="shop", now=lambda: time[0], **given) as live:

@@ -1,4 +1,4 @@
-"""What is printed: names are escaped, lines fit into 80 characters, nothing is cut."""
+"""Printed text: names are escaped, lines fit into 80 characters, nothing is truncated."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def test_control_characters_are_escaped(capsys: pytest.CaptureFixture[str]) -> N
     assert capsys.readouterr().out.count(SHOWN) == 3
 
 
-def test_the_name_of_a_users_policy_is_shown(
+def test_the_name_of_an_own_policy_is_escaped(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ma.policy_names()  # loads ours, so that they are not part of the change
+    ma.policy_names()  # loads the package's policies, so that they are not part of the change
     monkeypatch.setattr(registry, "_makers", dict(registry._makers))
     ma.register("[red]mine[/]", ma.MOSS)
     assert main(["policies"]) == 0
@@ -42,7 +42,7 @@ def test_errors_are_escaped(
     assert SHOWN in capsys.readouterr().err
 
 
-def test_a_wide_table_has_names_on_lines_of_their_own(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_wide_table_has_names_on_separate_lines(capsys: pytest.CaptureFixture[str]) -> None:
     name = "guarded-empmoss++(beta=0.75, rank='pulled', size=12345)"
     show_table(["policy", "mean", "95 % interval"], [[name, "17700.4", "[15000.1, 20000.9]"]])
     assert capsys.readouterr().out.splitlines() == [
@@ -66,7 +66,7 @@ def test_sentences_and_errors_break_between_words(
     assert max(map(len, capsys.readouterr().err.splitlines())) <= 50
 
 
-def test_an_interrupt_says_how_to_go_on(
+def test_an_interrupt_prints_how_to_resume(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def stop(*words: object, **options: object) -> None:

@@ -1,4 +1,4 @@
-"""Clients without a service: their attempts have given outcomes, and waiting takes no time."""
+"""Clients without a service: attempts have scripted outcomes, and waiting takes no time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ GIVEN = Answer(200, {"pulls": [{"pull": 4, "arm": "red"}]})
 
 
 class Script:
-    """The outcomes of attempts, and a clock that only waiting and silence move.
+    """The outcomes of attempts, and a clock that only waiting and unanswered attempts advance.
 
     Attributes
     ----------
@@ -45,16 +45,16 @@ class Script:
         return outcome
 
     def sleep(self, seconds: float) -> None:
-        """Move the clock."""
+        """Advance the clock."""
         self.waits.append(seconds)
         self.now += seconds
 
     def check_done(self) -> None:
-        """Raise unless there was an attempt for every outcome."""
+        """Check that there was an attempt for every outcome."""
         assert next(self._outcomes, None) is None
 
     def play(self, *outcomes: Answer | NoAnswer) -> None:
-        """Forget what has happened, and go on with other outcomes."""
+        """Reset, and continue with other outcomes."""
         self.__init__(outcomes)  # type: ignore[misc]
 
     def remote(self, *urls: str, **settings: Any) -> Remote:

@@ -1,4 +1,4 @@
-"""A game over HTTP is the game of a handle, arm for arm, with its errors, also on a bad line."""
+"""An experiment over HTTP picks the same arms and raises the same errors as a handle."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ import pytest
 
 import manyarms as ma
 from manyarms.client import AsyncRemote
-from tests.client.cutting import bad_line
-from tests.client.same import plain, play
+from tests.client.comparison import plain, play
+from tests.client.lossy_proxy import lossy_proxy
 from tests.serve.machines import TOKEN, Node, call, in_thread, node
 
 pytestmark = pytest.mark.interpreted
 
-_names = (f"game-{k}" for k in itertools.count())
+_names = (f"experiment-{k}" for k in itertools.count())
 KEYS = [f"key {k}" for k in range(300)]
 
 
@@ -43,7 +43,7 @@ def create(url: str, policy: Any = "moss", **spec: Any) -> ma.Remote:
 
 @pytest.mark.parametrize("policy", [ma.MOSSPlusPlus(beta=0.6), ma.Prospector(), ma.Quantile()])
 @pytest.mark.parametrize("named", [False, True])
-def test_a_remote_game_is_the_live_game(url: str, policy: ma.Policy, named: bool) -> None:
+def test_a_remote_picks_the_arms_of_a_handle(url: str, policy: ma.Policy, named: bool) -> None:
     arms: dict[str, Any] = {"arms": KEYS} if named else {"n_arms": 300}
     live = policy.live(horizon=500, seed=5, **arms)
     with create(url, policy, horizon=500, seed=5, **arms) as remote:
@@ -53,16 +53,16 @@ def test_a_remote_game_is_the_live_game(url: str, policy: ma.Policy, named: bool
         assert remote.pending == live.pending != []
         assert plain(remote.top(5)) == plain(live.top(5))
         assert remote.progress() == live.progress()
-        by_arm = [sorted(plain(game.arms()), key=repr) for game in (remote, live)]
+        by_arm = [sorted(plain(experiment.arms()), key=repr) for experiment in (remote, live)]
         assert repr(by_arm[0]) == repr(by_arm[1])
         assert (remote.n_arms, remote.pulls) == (live.n_arms, live.pulls)
 
 
 @pytest.mark.parametrize("several", [False, True])
-def test_nothing_is_lost_or_doubled_on_a_bad_line(service: Node, url: str, several: bool) -> None:
+def test_lost_answers_lose_or_repeat_no_call(service: Node, url: str, several: bool) -> None:
     live = ma.MOSS().live(n_arms=50, horizon=500, seed=2)
     made = create(url, ma.MOSS(), n_arms=50, horizon=500, seed=2)
-    with bad_line(service.port, lost=3) as port, bad_line(service.port, lost=2) as other:
+    with lossy_proxy(service.port, lost=3) as port, lossy_proxy(service.port, lost=2) as other:
         urls = [f"http://127.0.0.1:{k}" for k in (port, other)]
         remote = ma.Remote(urls if several else urls[0], made.experiment, token=TOKEN)
         assert play(remote, 7, turns=30) == play(live, 7, turns=30)
@@ -70,11 +70,11 @@ def test_nothing_is_lost_or_doubled_on_a_bad_line(service: Node, url: str, sever
     assert made.progress() == live.progress()
 
 
-def test_an_async_game_is_the_live_game(service: Node, url: str) -> None:
+def test_an_async_remote_picks_the_arms_of_a_handle(service: Node, url: str) -> None:
     live = ma.MOSS().live(arms=KEYS, horizon=400, seed=3)
     made = create(url, "moss", arms=KEYS, horizon=400, seed=3)
 
-    async def game(port: int) -> list[ma.Pull]:
+    async def play_async(port: int) -> list[ma.Pull]:
         base = f"http://127.0.0.1:{port}"
         async with AsyncRemote(base, made.experiment, token=TOKEN) as remote:
             asked = [await remote.ask(), *(await remote.ask(4))]
@@ -94,8 +94,8 @@ def test_an_async_game_is_the_live_game(service: Node, url: str) -> None:
             assert await remote.verdict(epsilon=0.2) == made.verdict(epsilon=0.2)
             return [*asked, last]
 
-    with bad_line(service.port, lost=4) as port:
-        asked = asyncio.run(game(port))
+    with lossy_proxy(service.port, lost=4) as port:
+        asked = asyncio.run(play_async(port))
     ours = [live.ask(), *live.ask(4)]
     for k, pull in enumerate(ours):
         live.tell(pull, k / 4)
@@ -106,28 +106,28 @@ def test_errors_are_those_of_a_handle(url: str) -> None:
     spec: dict[str, Any] = {"arms": KEYS[:3], "horizon": 4, "seed": 1}
     live, remote = ma.MOSS().live(**spec), create(url, ma.MOSS(), **spec)
     wrong: list[Callable[[Any], object]] = [
-        lambda game: game.recommend(),
-        lambda game: game.tell(game.ask(), 2.0),
-        lambda game: game.tell(0, math.nan),
-        lambda game: game.tell(99, 1.0),
-        lambda game: game.tell("first", 1.0),
-        lambda game: [game.tell(0, 1.0), game.tell(0, 1.0)],
-        lambda game: game.tell(0, 0.5),
-        lambda game: [game.abandon(game.ask()), game.abandon(1)],
-        lambda game: game.tell(1, 1.0),
-        lambda game: game.abandon(0),
-        lambda game: game.tell(0, 1.0, again="often"),
-        lambda game: game.ask(0),
-        lambda game: game.ask(3),
-        lambda game: game.retire("nobody"),
-        lambda game: game.top(0),
-        lambda game: [game.ask(2), game.ask()],
+        lambda handle: handle.recommend(),
+        lambda handle: handle.tell(handle.ask(), 2.0),
+        lambda handle: handle.tell(0, math.nan),
+        lambda handle: handle.tell(99, 1.0),
+        lambda handle: handle.tell("first", 1.0),
+        lambda handle: [handle.tell(0, 1.0), handle.tell(0, 1.0)],
+        lambda handle: handle.tell(0, 0.5),
+        lambda handle: [handle.abandon(handle.ask()), handle.abandon(1)],
+        lambda handle: handle.tell(1, 1.0),
+        lambda handle: handle.abandon(0),
+        lambda handle: handle.tell(0, 1.0, again="often"),
+        lambda handle: handle.ask(0),
+        lambda handle: handle.ask(3),
+        lambda handle: handle.retire("nobody"),
+        lambda handle: handle.top(0),
+        lambda handle: [handle.ask(2), handle.ask()],
     ]
     for attempt in wrong:
         raised = []
-        for game in (live, remote):
+        for experiment in (live, remote):
             with pytest.raises(ma.ManyarmsError) as caught:
-                attempt(game)
+                attempt(experiment)
             raised.append(caught.value)
         assert isinstance(raised[1], type(raised[0])), raised
         if isinstance(raised[0], ma.TurnError) and "again=" in str(raised[0]):
@@ -148,7 +148,7 @@ def test_errors_are_those_of_a_handle(url: str) -> None:
     assert remote.progress().told == 2
 
 
-def test_what_is_the_services_own(url: str) -> None:
+def test_methods_that_only_the_service_has(url: str) -> None:
     remote = create(url, "moss", arms=KEYS[:3], horizon=100)
     assert remote.add_arms(["new one"]) == ["new one"]
     assert remote.add_arms(["new one"]) == ["new one"], "known names are skipped"
@@ -198,7 +198,7 @@ def test_verdicts_are_those_of_a_handle(url: str, question: dict[str, float]) ->
         assert remote.ask() == pull
         live.tell(pull, float(pull.arm == KEYS[0]))
         remote.tell(pull, float(pull.arm == KEYS[0]))
-        if turn == 5:  # too early to stop: the words name arms
+        if turn == 5:  # too early to stop; the sentence names arms
             early = str(live.verdict(**question))
             assert f"The best so far is arm {KEYS[0]!r}." in early
             assert str(remote.verdict(**question)) == early
@@ -215,36 +215,39 @@ def test_verdicts_are_those_of_a_handle(url: str, question: dict[str, float]) ->
 
 
 def arms(pulls: list[Any]) -> list[Any]:
-    """The service counts pulls that observed rewards answer, so ids differ."""
+    """Ids differ, because the service counts pulls that observed rewards answer."""
     return [pull.arm for pull in pulls]
 
 
 def test_observed_rewards_are_those_of_a_handle(url: str) -> None:
     spec: dict[str, Any] = {"arms": KEYS, "horizon": 500, "seed": 6}
     live, remote = ma.Prospector().live(**spec), create(url, ma.Prospector(), **spec)
-    for game in (live, remote):
-        game.observe(KEYS[7], [1.0, 0.0, 1.0])
-        game.observe(KEYS[8], 0.5)
-        game.observe(KEYS[9], [])
-        game.retire(KEYS[8])
+    for experiment in (live, remote):
+        experiment.observe(KEYS[7], [1.0, 0.0, 1.0])
+        experiment.observe(KEYS[8], 0.5)
+        experiment.observe(KEYS[9], [])
+        experiment.retire(KEYS[8])
     assert arms(play(remote, 3)) == arms(play(live, 3))
-    for game in (live, remote):
-        game.restore(KEYS[8])
+    for experiment in (live, remote):
+        experiment.restore(KEYS[8])
         with pytest.raises(ma.UnknownArmError, match="nobody"):
-            game.observe("nobody", 1.0)
+            experiment.observe("nobody", 1.0)
         with pytest.raises(ma.UnknownArmError, match="nobody"):
-            game.restore("nobody")
+            experiment.restore("nobody")
         with pytest.raises(ma.ParameterError, match="Cannot observe"):
-            game.observe(KEYS[7], [1.0, math.inf])
+            experiment.observe(KEYS[7], [1.0, math.inf])
     assert arms(play(remote, 4)) == arms(play(live, 4))
-    known = [{arm.arm: arm.estimate for arm in game.arms() if arm.told} for game in (remote, live)]
+    known = [
+        {arm.arm: arm.estimate for arm in experiment.arms() if arm.told}
+        for experiment in (remote, live)
+    ]
     assert known[0] == known[1]
 
     async def more() -> None:
-        async with AsyncRemote(url, remote.experiment, token=TOKEN) as game:
-            await game.retire(KEYS[8])
-            await game.observe(KEYS[10], (1.0 for _ in range(12_000)))
-            await game.restore(KEYS[8])
+        async with AsyncRemote(url, remote.experiment, token=TOKEN) as experiment:
+            await experiment.retire(KEYS[8])
+            await experiment.observe(KEYS[10], (1.0 for _ in range(12_000)))
+            await experiment.restore(KEYS[8])
 
     asyncio.run(more())
     live.retire(KEYS[8])
@@ -254,45 +257,45 @@ def test_observed_rewards_are_those_of_a_handle(url: str) -> None:
     assert remote.n_arms == 300
 
 
-def test_long_names_of_any_letters(url: str) -> None:
-    """A prompt may be the name of an arm, with as many letters as in a handle."""
+def test_long_unicode_names(url: str) -> None:
+    """The name of an arm may be a prompt, as long as in a handle."""
     names = [letter * 20_000 for letter in ("\U0001f600", "ä", "x", "\u4e2d")]
     spec: dict[str, Any] = {"arms": names, "control": names[0], "seed": 3}
     live = ma.Prospector().live(**spec)
-    for game in (live, create(url, ma.Prospector(), **spec)):
-        for pull in game.ask(40):
-            game.tell(pull, float(pull.arm == names[1]))
-        game.observe(names[2], 0.0)
-        game.retire(names[3])
-        game.restore(names[3])
-        game.retire(names[3])
-        assert game.verdict(target=names[2]).target == names[2]
-        assert game.recommend().arm == names[1]
-        assert set(game.sync_arms(names[:3]).retired) == set()
-        assert game.n_arms == 3
+    for experiment in (live, create(url, ma.Prospector(), **spec)):
+        for pull in experiment.ask(40):
+            experiment.tell(pull, float(pull.arm == names[1]))
+        experiment.observe(names[2], 0.0)
+        experiment.retire(names[3])
+        experiment.restore(names[3])
+        experiment.retire(names[3])
+        assert experiment.verdict(target=names[2]).target == names[2]
+        assert experiment.recommend().arm == names[1]
+        assert set(experiment.sync_arms(names[:3]).retired) == set()
+        assert experiment.n_arms == 3
         with pytest.raises(ma.ParameterError, match="at most|1 to 20,000 characters"):
-            game.add_arms(["x" * 20_001])
+            experiment.add_arms(["x" * 20_001])
 
 
-def test_arms_that_are_called_by_integers(tmp_path: Path) -> None:
-    """A script may have called them so; the service goes on with such names."""
+def test_arms_named_by_integers(tmp_path: Path) -> None:
+    """A store may have integers as names, and the service continues it."""
     store, live = tmp_path / "shop.db", ma.Prospector().live(arms=[10, 20, 30], seed=1)
     with ma.Prospector().live(arms=[10, 20, 30], seed=1, store=store, name="shop"):
         pass
     with in_thread(f"sqlite:///{store}") as one:
-        game = ma.Remote(f"http://127.0.0.1:{one.port}", "shop", token=TOKEN)
-        for other in (live, game):
+        experiment = ma.Remote(f"http://127.0.0.1:{one.port}", "shop", token=TOKEN)
+        for other in (live, experiment):
             assert list(other.add_arms([40, 50])) == [40, 50]
             done = other.sync_arms([10, 40, 60])
             assert (done.added, done.retired, done.n_arms) == ([60], [20, 30, 50], 3)
-        assert play(game, 5) == play(live, 5)
-        assert game.verdict(target="40") == live.verdict(target="40")
+        assert play(experiment, 5) == play(live, 5)
+        assert experiment.verdict(target="40") == live.verdict(target="40")
         kind: dict[str, Any] = {"Content_Type": "application/x-ndjson"}
         for body, more in ((b"70\n80\n", kind), (b'{"names": [70, "80"]}', {})):
             assert call(one.port, "POST", "/v1/experiments/shop/arms", body, **more)[0] == 200
         with pytest.raises(ma.ParameterError, match="integers"):
-            game.sync_arms(["blue"])
-        game.close()
+            experiment.sync_arms(["blue"])
+        experiment.close()
     with ma.load(store) as again:
         again.retire([70, 80])
         assert again.n_arms == 3

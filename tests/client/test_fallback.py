@@ -1,4 +1,4 @@
-"""What an ask returns if the service gives no pull, and what becomes of its reward."""
+"""Asks with a fallback: the arm if the service gives no pull, and its reward."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def times(outcome: Answer | NoAnswer) -> list[Answer | NoAnswer]:
 
 
 @pytest.mark.parametrize("outcome", ALL)
-def test_the_arm_that_was_given(outcome: Answer | NoAnswer) -> None:
+def test_the_given_fallback_arm(outcome: Answer | NoAnswer) -> None:
     script = Script(times(outcome))
     remote = script.remote()
     pull = remote.ask(fallback="current")
@@ -65,8 +65,8 @@ def test_the_arm_that_was_given(outcome: Answer | NoAnswer) -> None:
     assert asyncio.run(ask()) == pull
 
 
-def test_fewer_pulls_than_were_asked_for() -> None:
-    """The service gives fewer where known rewards were used; the client asks for the rest."""
+def test_fewer_pulls_than_requested() -> None:
+    """The service gives fewer pulls if it used known rewards; the client asks for the rest."""
     script = Script([GIVEN, GIVEN, GIVEN, PAUSED, GIVEN, Answer(200, {"pulls": []})])
     remote = script.remote()
     red = ma.Pull("red", 4)
@@ -81,18 +81,18 @@ def test_fewer_pulls_than_were_asked_for() -> None:
     script.check_done()
 
 
-def test_limits_of_an_ask_with_a_fallback() -> None:
+def test_timeouts_of_an_ask_with_a_fallback() -> None:
     script = Script(times(SILENT))
     remote = script.remote(timeout=4.0)
     remote.ask(timeout=0.2, retry_for=0.0, fallback="current")
     assert script.now == 0.2
     script.play(*times(SILENT))
     remote.ask(fallback="current")
-    assert {one.timeout for one in script.attempts} == {4.0}, "what the user has set"
+    assert {one.timeout for one in script.attempts} == {4.0}, "the user's setting"
 
 
 @pytest.mark.parametrize("outcome", [STOPPED, FINISHED])
-def test_the_arm_of_a_stopped_experiment(outcome: Answer) -> None:
+def test_the_fallback_of_a_stopped_experiment(outcome: Answer) -> None:
     remote = Script([outcome] * 3).remote()
     assert remote.ask(fallback=True) == ma.Pull("blue", NO_PULL)
     assert remote.ask(fallback="current") == ma.Pull("current", NO_PULL)
@@ -102,7 +102,7 @@ def test_the_arm_of_a_stopped_experiment(outcome: Answer) -> None:
 
 
 @pytest.mark.parametrize("outcome", ALL)
-def test_the_recommended_arm(outcome: Answer | NoAnswer) -> None:
+def test_the_fallback_is_the_recommended_arm(outcome: Answer | NoAnswer) -> None:
     script = Script([GIVEN, LEADERS, GIVEN])
     remote = script.remote()
     assert remote.ask(fallback=True) == ma.Pull("red", 4)
@@ -128,7 +128,7 @@ def test_an_answered_ask_does_not_wait_for_the_recommended_arm(outcome: Answer |
     assert script.now <= 3.0  # seconds, by the defaults
 
 
-def test_no_arm_is_known() -> None:
+def test_without_a_known_arm_the_error_is_raised() -> None:
     with pytest.raises(ma.TurnError, match="paused"):
         Script([PAUSED]).remote().ask(fallback=True)
     unknown = Answer(409, STOPPED.body | {"recommended": None})
@@ -140,7 +140,7 @@ def test_no_arm_is_known() -> None:
     assert remote.ask(fallback=True).arm == "blue"
 
 
-def test_its_reward_is_ignored(caplog: pytest.LogCaptureFixture) -> None:
+def test_the_reward_of_a_fallback_is_ignored(caplog: pytest.LogCaptureFixture) -> None:
     script = Script([PAUSED, PAUSED, GIVEN, PAUSED])
     remote = script.remote()
     pull = remote.ask(fallback="current")
@@ -156,7 +156,7 @@ def test_its_reward_is_ignored(caplog: pytest.LogCaptureFixture) -> None:
     assert len(caplog.records) == 2, "another outage is logged again"
     caplog.clear()
     remote.tell(pull, 1.0)
-    remote.tell(pull.id, 1.0)  # a page may keep no more of it
+    remote.tell(pull.id, 1.0)  # a web page may keep only the id
     remote.tell_many([(pull, 1.0), (pull.id, 1.0)])
     remote.abandon(pull)
     remote.abandon(pull.id)
@@ -195,7 +195,7 @@ def test_the_states_of_a_real_experiment(tmp_path: Path) -> None:
             admin.pause()
             assert fresh.ask(fallback="current") == ma.Pull("current", NO_PULL)
             with pytest.raises(ma.TurnError, match="paused"):
-                fresh.ask(fallback=True)  # it has not heard of an arm
+                fresh.ask(fallback=True)  # it knows no arm yet
             admin.resume()
             assert not fresh.ask(fallback=True).is_fallback
             admin.pause()

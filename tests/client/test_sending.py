@@ -1,4 +1,4 @@
-"""Where requests are sent, when they are sent again, and what is raised if nothing helps."""
+"""Requests: addresses, retries, timeouts and errors."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_the_next_address_is_tried(outcomes: list[Answer | NoAnswer], places: li
     assert remote.ask() == ma.Pull("red", 4)
     assert [one.to.url for one in script.attempts] == places
     assert len({one.call.headers["Idempotency-Key"] for one in script.attempts}) == 1
-    assert remote.url == places[-1], "it remembers the one that answered"
+    assert remote.url == places[-1], "the client remembers the address that answered"
     script.check_done()
     script.play(GIVEN)
     remote.ask()
@@ -95,7 +95,7 @@ def test_there_is_a_pause_after_each_round_only() -> None:
     script = Script([REFUSED, STANDBY, REFUSED, STANDBY, GIVEN])
     script.remote(A, B).ask()
     assert script.waits[0] == script.waits[2] == 0.0
-    assert min(script.waits[1], script.waits[3]) >= 1.0, "as the service has asked for"
+    assert min(script.waits[1], script.waits[3]) >= 1.0, "Retry-After"
 
 
 # timeout and retry_for
@@ -135,17 +135,17 @@ def test_every_call_ends_in_time(command: Callable[..., Any]) -> None:
 
 
 def check_time(script: Script, outcome: NoAnswer, timeout: float | None, retry_for: float) -> None:
-    """Check how long a call took that never got an answer."""
+    """Check how long a call without an answer took."""
     chosen = script.attempts[0].timeout
     assert timeout is None or chosen == timeout
     assert script.now <= retry_for + 2 * chosen
-    if outcome is REFUSED:  # it was tried as long as it should be
+    if outcome is REFUSED:  # it was retried long enough
         assert script.now > retry_for - 2.0
         assert len(script.attempts) > 3
 
 
 @pytest.mark.parametrize("read", PROPERTIES)
-def test_properties_keep_to_the_limits_of_the_client(read: Callable[..., Any]) -> None:
+def test_properties_keep_the_clients_timeouts(read: Callable[..., Any]) -> None:
     for settings, timeout, retry_for in (
         ({}, 5.0, 10.0),
         ({"timeout": 2.0, "retry_for": 7.0}, 2.0, 7.0),
@@ -169,18 +169,18 @@ def test_the_pending_pulls_of_an_async_client() -> None:
         assert "may or may not" not in str(caught.value), "nothing would have changed"
 
 
-def test_a_single_attempt() -> None:
+def test_retry_for_zero_makes_one_attempt() -> None:
     for outcome in (SILENT, REFUSED, STANDBY):
         script = Script([outcome])
         with pytest.raises(ma.ServiceError, match=r"did not answer\."):
             script.remote(A, B).tell(1, 1.0, retry_for=0)
     again = Script([STALE, Answer(200, {"results": [{"pull": 1, "applied": True}]})])
-    again.remote(retry_for=0).tell(1, 1.0)  # an idle connection was closed: that is no retry
+    again.remote(retry_for=0).tell(1, 1.0)  # an idle connection was closed; this is not a retry
     again.check_done()
 
 
-def test_the_next_call_begins_elsewhere() -> None:
-    """A frozen process must not keep asks with short limits from the one that leads now."""
+def test_the_next_call_begins_at_another_address() -> None:
+    """A frozen process must not keep asks with short timeouts from the present leader."""
     script = Script([SILENT])
     remote = script.remote(A, B, retry_for=0)
     assert remote.ask(fallback="current").is_fallback
@@ -189,7 +189,7 @@ def test_the_next_call_begins_elsewhere() -> None:
     assert script.attempts[0].to.url == B
 
 
-def test_limits_of_calls_that_take_long() -> None:
+def test_timeouts_of_long_calls() -> None:
     script = Script([Answer(200, {"n_arms": 1, "added": 1})] * 2)
     remote = script.remote()
     remote.add_arms(["a"])
@@ -227,25 +227,24 @@ def test_errors_name_all_addresses_tried() -> None:
     assert "may or may not" not in str(caught.value), "nothing was"
 
 
-def test_what_would_count_twice_is_sent_once() -> None:
+def test_calls_that_could_count_twice_are_sent_once() -> None:
     for first in (SILENT, UNKNOWN, STALE):
         script = Script([first])
         with pytest.raises(ma.ServiceError, match=f"At {A}: .* The request may or") as caught:
             script.remote(A, B).add_arms(3)
         assert B not in str(caught.value)
     added = Answer(200, {"added": 1, "n_arms": 1})
-    for other in (REFUSED, STANDBY):  # it was certainly not added
+    for other in (REFUSED, STANDBY):  # the rewards were certainly not added
         script = Script([other, added])
         script.remote(A, B).add_arms(3)
         script.check_done()
-    for other in (REFUSED, STANDBY, SILENT, UNKNOWN):  # names that are there are skipped
+    for other in (REFUSED, STANDBY, SILENT, UNKNOWN):  # existing names are skipped
         script = Script([other, added])
         script.remote(A, B).add_arms(["red"])
         script.check_done()
 
 
-def test_what_a_standby_did_not_do_was_not_done_before() -> None:
-    """A tell that comes again is refused, unless it may be ours."""
+def test_a_repeated_tell_is_refused_unless_the_first_may_have_succeeded() -> None:
     again = Answer(200, {"results": [{"pull": 1, "applied": False}]})
     for first, refused in ((STANDBY, True), (REFUSED, True), (SILENT, False), (UNKNOWN, False)):
         error: Any = pytest.raises(ma.TurnError, match="has already been told")
@@ -253,7 +252,7 @@ def test_what_a_standby_did_not_do_was_not_done_before() -> None:
             Script([first, again]).remote(A, B).tell(1, 1.0)
 
 
-def test_refusals_of_an_earlier_piece_are_said_if_a_later_one_is_lost() -> None:
+def test_refusals_in_an_earlier_batch_are_reported_if_a_later_one_is_lost() -> None:
     fine = [{"pull": k, "applied": True} for k in range(10_000)]
     wrong = [*fine[:3], {"pull": 3, "applied": False, "code": "told", "status": 409}, *fine[4:]]
     rewards = [(k, 1.0) for k in range(20_001)]
@@ -273,7 +272,7 @@ def test_refusals_of_an_earlier_piece_are_said_if_a_later_one_is_lost() -> None:
         script.remote().observe("red", [1.0] * 10_001)
 
 
-def test_others_that_answer_are_told_apart() -> None:
+def test_answers_of_other_servers_are_recognized() -> None:
     for status, body, said in (
         *((200, body, "not a manyarms service") for body in (b"<html>", b"[]", b"{}")),
         (200, b'{"pulls": 3}', "not a manyarms service"),
@@ -285,13 +284,13 @@ def test_others_that_answer_are_told_apart() -> None:
             script.remote().ask(retry_for=0)
 
 
-def test_numbers_of_numpy_are_sent_as_they_are() -> None:
+def test_numpy_numbers_are_sent() -> None:
     body = Calls("shop").send("PUT", "", {"n_arms": np.int64(2**60 + 1), "share": np.float32(0.5)})
     assert json.loads(body.body or b"") == {"n_arms": 2**60 + 1, "share": 0.5}
     assert b"." not in (body.body or b"").partition(b"share")[0]
 
 
-def test_addresses_that_are_none() -> None:
+def test_invalid_addresses_are_refused() -> None:
     for url in ([], [A, "b:2"], f"{A},{B}", 3, [A, None], "127.0.0.1:8765"):
         with pytest.raises(ma.ParameterError, match="`url` must be .* or a list of addresses"):
             ma.Remote(url, "x")  # type: ignore[arg-type]
@@ -299,20 +298,20 @@ def test_addresses_that_are_none() -> None:
     assert [one.prefix for one in ma.Remote([A, B], "x")._addresses] == ["", "/arms"]
 
 
-def test_an_address_where_nobody_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    moments = count()  # a second passes whenever the client looks at the clock
+def test_an_address_without_a_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    moments = count()  # every look at the clock advances it by a second
     monkeypatch.setattr(Client, "_clock", staticmethod(lambda: float(next(moments))))
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        nobody = f"http://127.0.0.1:{taken.getsockname()[1]}"
-    said = rf"At {nobody}: .*Refused.* At {nobody}/b: .*Refused"
+        closed = f"http://127.0.0.1:{taken.getsockname()[1]}"
+    said = rf"At {closed}: .*Refused.* At {closed}/b: .*Refused"
     with pytest.raises(ma.ServiceError, match=said):
-        ma.Remote([nobody, f"{nobody}/b"], "x", retry_for=2.5).ask()
+        ma.Remote([closed, f"{closed}/b"], "x", retry_for=2.5).ask()
 
     async def ask() -> None:
-        async with AsyncRemote([nobody, f"{nobody}/b"], "x", retry_for=2.5) as remote:
+        async with AsyncRemote([closed, f"{closed}/b"], "x", retry_for=2.5) as remote:
             await remote.ask()
 
-    with pytest.raises(ma.ServiceError, match=f"At {nobody}: .* At {nobody}/b: .*Connect"):
+    with pytest.raises(ma.ServiceError, match=f"At {closed}: .* At {closed}/b: .*Connect"):
         asyncio.run(ask())
 
 
@@ -321,7 +320,7 @@ def test_an_address_where_nobody_is(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @contextlib.contextmanager
 def proxy() -> Iterator[str]:
-    """A proxy that answers as nginx does if a body is larger than its limit."""
+    """Run a proxy that answers like nginx to bodies above its limit."""
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_PUT(self) -> None:
@@ -345,7 +344,7 @@ def proxy() -> Iterator[str]:
             thread.join()
 
 
-def test_a_proxy_that_refuses_a_large_body() -> None:
+def test_a_large_body_refused_by_a_proxy() -> None:
     names = [f"picture {k}" for k in range(50_000)]
 
     async def sync(url: str) -> None:
@@ -362,5 +361,5 @@ def test_a_proxy_that_refuses_a_large_body() -> None:
                 attempt(url)
             assert (caught.value.status, caught.value.code) == (413, "proxy_limit")
     own = {"code": "too_large", "message": "A body may have 2000000 bytes.", "status": 413}
-    with pytest.raises(ma.ParameterError, match="may have 2000000 bytes"):  # the service's own
+    with pytest.raises(ma.ParameterError, match="may have 2000000 bytes"):  # the service's error
         Script([Answer(413, own)]).remote().sync_arms(names)

@@ -1,4 +1,4 @@
-"""The wording of errors: name, rule, value, fix."""
+"""Errors name the parameter, the rule, the value and the fix."""
 
 from __future__ import annotations
 

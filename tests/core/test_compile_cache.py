@@ -1,4 +1,4 @@
-"""The digest of code, and compiled code on disk: found again, never stale, never another user's."""
+"""Compiled code on disk is found again, never stale, and never another user's; digests of code."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ PLAY = (
     "loop = compiled(play, own.FixedState, InTurn, NoLaw)\n"
     "print(result.regret[0, 0, -1], sum(loop.stats.cache_hits.values()))"
 )
-# the same, with a loop that compiles in a moment
+# the same, with a loop that compiles fast
 ASK = (
     "import sys; sys.path.insert(0, {folder!r}); sys.dont_write_bytecode = True\n"
     "import own\n"
@@ -51,7 +51,7 @@ def loop(state):
 
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return the root of an own cache; there was no warning yet."""
+    """Use a new cache, without earlier warnings; return its folder."""
     monkeypatch.setenv("MANYARMS_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(compile_cache, "_warned", [])
     return tmp_path / "cache" / "manyarms"
@@ -64,7 +64,7 @@ def _played(tmp_path: Path, code: str = ASK) -> list[str]:
 
 @pytest.mark.slow
 @pytest.mark.compiled
-def test_the_cache_serves_the_next_process(tmp_path: Path) -> None:
+def test_the_next_process_uses_the_cache(tmp_path: Path) -> None:
     (tmp_path / "own.py").write_text(OWN_POLICY.format(arm=0))
     assert _played(tmp_path, PLAY) == ["10.0", "0"]
     assert _played(tmp_path, PLAY) == ["10.0", "1"]
@@ -72,7 +72,7 @@ def test_the_cache_serves_the_next_process(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.compiled
-def test_the_cache_notices_edits_and_changes_in_other_files(tmp_path: Path) -> None:
+def test_edits_here_and_in_imported_files_invalidate_the_cache(tmp_path: Path) -> None:
     arm = "helpers.helper() + ARM + 0 * OTHER + TABLE[0]"
     imports = "import helpers\nfrom helpers import ARM, OTHER, TABLE\n"
     source = tmp_path / "own.py"
@@ -111,7 +111,7 @@ def test_two_policies_have_two_folders(root: Path) -> None:
 
 
 def _call() -> tuple[int, int]:
-    """Compile the loop as a new process would; return its result, and the hits of the cache."""
+    """Compile the loop as in a new process; return its result and the cache hits."""
     jit._compiled.cache_clear()
     loop: Any = jit.compiled(_loop)
     jit.compile_now("a loop", loop, lambda: loop(1))
@@ -121,7 +121,7 @@ def _call() -> tuple[int, int]:
 @pytest.mark.compiled
 @pytest.mark.parametrize("kind", ["nbi", "nbc"])
 @pytest.mark.parametrize("kept", [0, 100])
-def test_what_is_damaged_is_compiled_anew_and_replaced(root: Path, kind: str, kept: int) -> None:
+def test_damaged_files_are_compiled_again_and_replaced(root: Path, kind: str, kept: int) -> None:
     assert not jit.is_cached(_loop)
     assert [_call(), _call()] == [(2, 0), (2, 1)]
     assert jit.is_cached(_loop)
@@ -133,9 +133,7 @@ def test_what_is_damaged_is_compiled_anew_and_replaced(root: Path, kind: str, ke
 
 
 @pytest.mark.compiled
-def test_numba_never_chooses_a_folder_of_its_own(
-    root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_numba_never_chooses_the_folder(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import numba
 
     config: Any = numba.config
@@ -150,7 +148,7 @@ def test_numba_never_chooses_a_folder_of_its_own(
         assert before == config.CACHE_DIR
 
 
-def test_the_cache_is_the_users_unless_told(
+def test_the_default_cache_is_in_the_users_folder(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, root: Path
 ) -> None:
     monkeypatch.delenv("MANYARMS_CACHE")
@@ -201,7 +199,7 @@ def test_folders_that_others_can_write_to_are_not_used(root: Path, mode: int, le
 
 @posix
 @pytest.mark.parametrize("level", ["", "compiled", "compiled/d"])
-def test_links_are_not_followed_from_the_caches_root_on(root: Path, level: str) -> None:
+def test_links_are_not_followed_below_the_caches_root(root: Path, level: str) -> None:
     assert folder_for("d") is not None
     place = root / level
     place.rename(root.parent / "moved")
@@ -209,7 +207,7 @@ def test_links_are_not_followed_from_the_caches_root_on(root: Path, level: str) 
     _refused("must be a folder, not a link")
 
 
-def test_there_is_no_cache_where_folders_cannot_be_made(root: Path) -> None:
+def test_there_is_no_cache_if_folders_cannot_be_created(root: Path) -> None:
     root.parent.write_text("a file where a folder should be")
     _refused("exists|Not a directory")
 
@@ -223,7 +221,7 @@ def test_all_kernels_are_in_packages_that_the_digest_covers() -> None:
 
 @pytest.fixture
 def copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Let the digest read a copy of the package, which may be changed."""
+    """Make the digest read a copy of the package, which the test may change."""
     folder = tmp_path / "manyarms"
     shutil.copytree(SOURCE, folder, ignore=shutil.ignore_patterns("__pycache__"))
     monkeypatch.setattr(compile_cache, "_PACKAGE", folder)

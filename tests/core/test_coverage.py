@@ -1,7 +1,7 @@
-"""Intervals of 95 % hold in at least 93 % of samples, whatever the law; and for live arms at once.
+"""95 % intervals cover in at least 93 % of samples, for several distributions and for live arms.
 
-The situations are those of `benchmarks/interval_coverage.py`, with fewer runs to each law. An
-interval that holds with probability 0.95 falls below 93 % of 2000 samples with probability 4e-5,
+The situations are those of `benchmarks/interval_coverage.py`, with fewer runs per distribution. An
+interval that covers with probability 0.95 falls below 93 % of 2000 samples with probability 4e-5,
 so below 1e-3 for all situations together. Seeds are fixed.
 """
 
@@ -36,7 +36,7 @@ BENCHMARK = _benchmark()
 SITUATIONS = list(BENCHMARK.situations())
 
 
-def test_there_are_situations_of_every_kind() -> None:
+def test_the_situations_include_every_kind() -> None:
     assert len(SITUATIONS) >= 12
     assert {len(each.policies) for each in SITUATIONS} == {1, 2}
     assert {each.ratio for each in SITUATIONS} == {True, False}
@@ -45,11 +45,10 @@ def test_there_are_situations_of_every_kind() -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("situation", SITUATIONS, ids=lambda s: f"{s.name}, {s.runs} runs")
-def test_intervals_hold(situation: Any) -> None:
+def test_intervals_cover(situation: Any) -> None:
     found = BENCHMARK.measured(situation, runs=RUNS, samples=SAMPLES)
     assert found.ours >= 0.93
-    # no idle width: where Student's interval is right because every kind of run was seen
-    # often, ours is not much wider
+    # if every kind of run was seen often, Student's interval covers, and ours is not much wider
     often = 0.1 < _share_of_costly_runs(situation) < 0.9
     if often and len(situation.policies) == 1 and situation.runs >= 25:
         assert found.width < 1.5
@@ -68,25 +67,25 @@ def _share_of_costly_runs(situation: Any) -> float:
         pytest.param("empMOSS++, hardness 0.4", 100, 0.92, marks=pytest.mark.long),
     ],
 )
-def test_students_interval_would_not(name: str, runs: int, at_most: float) -> None:
+def test_student_intervals_do_not_cover(name: str, runs: int, at_most: float) -> None:
     (situation,) = (each for each in SITUATIONS if (each.name, each.runs) == (name, runs))
-    assert BENCHMARK.measured(situation, runs=RUNS, samples=SAMPLES).students < at_most
+    assert BENCHMARK.measured(situation, runs=RUNS, samples=SAMPLES).student < at_most
 
 
 @pytest.mark.parametrize("mean", [0.5, 0.03])
-def test_the_chosen_arms_interval_holds_at_all_times(mean: float) -> None:
-    """200 equal arms: of 100 experiments at most 17 have a wrong interval, of any arm at any time.
+def test_the_recommended_arms_interval_holds_at_all_times(mean: float) -> None:
+    """With 200 equal arms, at most 17 of 100 experiments ever have a wrong interval of any arm.
 
     With probability 0.05 each, more than 17 have one with probability 2e-6.
     """
     alone, chosen, any_arm = BENCHMARK.ever_wrong(mean, experiments=100)
     assert chosen <= any_arm <= 0.17
     if mean == 0.5:
-        assert alone > 0.5  # arm by arm, the arm that looks best is wrong in most experiments
+        assert alone > 0.5  # uncorrected intervals of the best-looking arm are wrong
 
 
-def test_a_live_handle_keeps_the_promise() -> None:
-    """Of 30 experiments on 200 equal arms at most 9 ever show a wrong interval.
+def test_intervals_of_a_live_handle_hold() -> None:
+    """Of 30 experiments on 200 equal arms, at most 9 ever have a wrong interval.
 
     With probability 0.05 each, more than 9 do with probability 1e-6.
     """

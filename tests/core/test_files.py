@@ -1,4 +1,4 @@
-"""Files and locks: whole or not at all, held by one, and never what others planted there."""
+"""Files are written completely or not at all, locks have one holder, planted links are refused."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ posix = pytest.mark.skipif(os.name != "posix", reason="links, owners and modes")
 as_root = pytest.mark.skipif(os.name == "posix" and os.geteuid() != 0, reason="gives files away")
 
 
-def test_one_holder_at_a_time(tmp_path: Path) -> None:
+def test_a_lock_has_one_holder_at_a_time(tmp_path: Path) -> None:
     path = tmp_path / "lock"
     lock = FileLock(path)
     with pytest.raises(LockedError) as caught:
@@ -30,13 +30,13 @@ def test_one_holder_at_a_time(tmp_path: Path) -> None:
     assert not path.exists()
 
 
-def test_a_lock_that_nobody_holds_is_free(tmp_path: Path) -> None:
+def test_a_lock_without_a_holder_is_free(tmp_path: Path) -> None:
     lock = FileLock(tmp_path / "lock")
     del lock
     FileLock(tmp_path / "lock").release()
 
 
-def test_a_disk_that_is_full_keeps_no_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_leaves_no_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(file: int, data: bytes) -> int:
         raise OSError(errno.ENOSPC, "No space left on device")
 
@@ -48,7 +48,7 @@ def test_a_disk_that_is_full_keeps_no_lock(tmp_path: Path, monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize("code", [errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP])
-def test_where_there_are_no_locks_nobody_is_blamed(
+def test_without_file_locks_the_error_names_no_holder(
     code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def none(file: int) -> None:
@@ -60,7 +60,7 @@ def test_where_there_are_no_locks_nobody_is_blamed(
     assert caught.value.errno == code
 
 
-def test_a_lock_whose_file_is_gone_does_not_stand_and_removes_no_other(tmp_path: Path) -> None:
+def test_a_lock_whose_file_was_removed_is_lost_and_removes_no_other(tmp_path: Path) -> None:
     path = tmp_path / "lock"
     lock = FileLock(path, remove=True)
     assert lock.stands()
@@ -72,12 +72,12 @@ def test_a_lock_whose_file_is_gone_does_not_stand_and_removes_no_other(tmp_path:
     assert other.stands()
 
 
-# What others plant
+# Files and links that other users plant
 
 
 @pytest.fixture
 def victim(tmp_path: Path) -> Iterator[Path]:
-    """Return a file that nothing may change."""
+    """Return a file that must not change."""
     path = tmp_path / "victim"
     path.write_bytes(b"precious")
     yield path
@@ -89,7 +89,7 @@ def _parts(folder: Path) -> list[Path]:
 
 
 def _attacked(path: Path, victim: Path, *, by_link: bool, written: bool) -> None:
-    """Replace a file while somebody else replaces the part."""
+    """Replace a file while another process replaces the temporary file."""
     with replacing(path) as part:
         part.unlink()
         if by_link:
@@ -101,7 +101,9 @@ def _attacked(path: Path, victim: Path, *, by_link: bool, written: bool) -> None
 
 
 @posix
-def test_a_part_that_becomes_a_link_is_not_written_through(tmp_path: Path, victim: Path) -> None:
+def test_a_temporary_file_that_becomes_a_link_is_not_written_through(
+    tmp_path: Path, victim: Path
+) -> None:
     with pytest.raises(OSError, match="symbolic"):
         _attacked(tmp_path / "new", victim, by_link=True, written=True)
     assert not (tmp_path / "new").exists()
@@ -110,7 +112,7 @@ def test_a_part_that_becomes_a_link_is_not_written_through(tmp_path: Path, victi
 
 @posix
 @pytest.mark.parametrize("by_link", [True, False])
-def test_a_part_that_is_replaced_never_takes_the_files_place(
+def test_a_replaced_temporary_file_never_becomes_the_file(
     tmp_path: Path, victim: Path, by_link: bool
 ) -> None:
     path = tmp_path / "old"
@@ -122,7 +124,7 @@ def test_a_part_that_is_replaced_never_takes_the_files_place(
 
 
 @posix
-def test_a_link_of_ours_stays_a_link(tmp_path: Path) -> None:
+def test_the_users_link_stays_a_link(tmp_path: Path) -> None:
     (tmp_path / "real").write_bytes(b"old")
     (tmp_path / "link").symlink_to(tmp_path / "real")
     replace_file(tmp_path / "link", b"new")
@@ -131,7 +133,7 @@ def test_a_link_of_ours_stays_a_link(tmp_path: Path) -> None:
 
 
 @posix
-def test_a_link_of_somebody_else_is_replaced(
+def test_a_link_of_another_user_is_replaced(
     tmp_path: Path, victim: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     link = tmp_path / "link"
@@ -149,7 +151,7 @@ def test_a_replaced_file_passes_on_its_permissions(tmp_path: Path) -> None:
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     path.chmod(0o4750)
     replace_file(path, b"2", mode=0o600)
-    assert stat.S_IMODE(path.stat().st_mode) == 0o750  # new content is not to run as its owner
+    assert stat.S_IMODE(path.stat().st_mode) == 0o750  # new content must not run as the owner
 
 
 @posix

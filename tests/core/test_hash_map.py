@@ -1,4 +1,4 @@
-"""The map against a dict."""
+"""The hash map, compared with a dict."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from manyarms.core.memory import BOUNDED
 
 @pytest.mark.parametrize("names", [20, 10**15])
 @given(st.lists(st.integers(0, 19), max_size=40))
-def test_it_remembers_what_a_dict_would(names: int, keys: list[int]) -> None:
+def test_it_agrees_with_a_dict(names: int, keys: list[int]) -> None:
     scale = names // 20  # multiples of a large number: collisions in the hashed form
     ours = hash_map(BOUNDED, names=names, entries=20)
     for _ in range(2):

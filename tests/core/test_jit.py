@@ -1,4 +1,4 @@
-"""One source, two machines: registration and dispatch."""
+"""Registration and dispatch of functions on states, in CPython and compiled."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_kernels_cannot_allocate() -> None:
         jit.compiled(loop)(3)
 
 
-def test_another_numba_compiles_in_its_usual_way(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unknown_numba_compiles_in_the_usual_way(monkeypatch: pytest.MonkeyPatch) -> None:
     def usual() -> bool:
         parts = [loop_compiler.part_options(options) for options in (jit.CALLED, jit.INLINE)]
         whole = loop_compiler.whole_options(jit.LOOP_OPTIONS)
@@ -57,13 +57,13 @@ def test_another_numba_compiles_in_its_usual_way(monkeypatch: pytest.MonkeyPatch
 @pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.compiled
-def test_a_numba_without_its_private_names_plays_the_same(tmp_path: Path) -> None:
-    """What docs/design.md says of each: compiling takes longer, and nothing else changes."""
+def test_numba_without_its_private_names_gives_the_same_results(tmp_path: Path) -> None:
+    """As docs/design.md says, compiling takes longer and nothing else changes."""
     play = (
         "import manyarms as ma\n"
         "arms = ma.instances.planted(n=300, m=10)\n"
-        "game = ma.simulate(ma.MOSS(), arms, horizon=500, replications=2, record_arms=True)\n"
-        "print(game.arms.tolist())\n"
+        "result = ma.simulate(ma.MOSS(), arms, horizon=500, replications=2, record_arms=True)\n"
+        "print(result.arms.tolist())\n"
     )
     without = (
         "import warnings; warnings.simplefilter('ignore')\n"
@@ -77,7 +77,7 @@ def test_a_numba_without_its_private_names_plays_the_same(tmp_path: Path) -> Non
     assert run_python(without + play, MANYARMS_CACHE=cache).stdout == expected
 
 
-def test_two_states_of_one_name_are_refused() -> None:
+def test_two_states_with_the_same_name_are_refused() -> None:
     class MossState(NamedTuple):
         n_arms: int
 
@@ -85,7 +85,9 @@ def test_two_states_of_one_name_are_refused() -> None:
         ask.register(MossState)
 
 
-def test_a_cell_may_be_run_again_until_code_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_notebook_cell_may_run_again_until_its_code_is_compiled(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def define() -> type:
         class CellState(NamedTuple):
             n_arms: int
@@ -104,7 +106,7 @@ def test_a_cell_may_be_run_again_until_code_is_compiled(monkeypatch: pytest.Monk
         ask(third(1))
 
 
-def test_a_state_without_bodies_says_what_to_write() -> None:
+def test_a_state_without_functions_raises_an_error() -> None:
     class Bodiless(NamedTuple):
         n_arms: int
 
@@ -112,7 +114,7 @@ def test_a_state_without_bodies_says_what_to_write() -> None:
         ask(Bodiless(1))
 
 
-def test_a_table_without_a_function_is_refused() -> None:
+def test_a_table_with_a_missing_function_is_refused() -> None:
     class HalfState(NamedTuple):
         n_arms: int
 
@@ -125,7 +127,7 @@ def test_a_table_without_a_function_is_refused() -> None:
         plays(HalfState, **functions | {"tell": print, "retire": 3})
 
 
-def test_without_the_jit_a_loop_is_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_jit_a_loop_is_not_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     def loop() -> int:
         return 3
 
@@ -144,12 +146,12 @@ def test_a_policy_compiles_once_for_all_instances() -> None:
         "from manyarms.protocol.state_dump import classes_in\n"
         "from manyarms.simulation.play import InTurn, play\n"
         "i = ma.instances\n"
-        "worlds = [i.planted(n=9, m=1), i.from_means([0.1, 0.2]),\n"
+        "problems = [i.planted(n=9, m=1), i.from_means([0.1, 0.2]),\n"
         "          i.planted(n=10**9, m=5, rewards=i.Gaussian()),\n"
         "          i.reservoir(i.BetaMeans(1, 1), rewards=i.BetaRewards(2.0))]\n"
-        "for world in worlds:\n"
+        "for problem in problems:\n"
         "    for arms in (False, True):\n"
-        "        ma.simulate(ma.MOSS(), world, horizon=30, replications=3, record_arms=arms)\n"
+        "        ma.simulate(ma.MOSS(), problem, horizon=30, replications=3, record_arms=arms)\n"
         "classes = classes_in(ma.MOSS().new_state(ARRAYS, n_arms=9, pulls=30))\n"
         "assert len(compiled(play, *classes, InTurn, NoLaw).signatures) == 1\n"
     )
@@ -168,7 +170,7 @@ MISTAKES = {
 
 @pytest.mark.slow
 @pytest.mark.compiled
-def test_what_numba_refuses_is_said_in_one_sentence(tmp_path: Path) -> None:
+def test_errors_of_numba_are_one_sentence(tmp_path: Path) -> None:
     for number, body in enumerate(MISTAKES):
         source = OWN_POLICY.format(arm=0).replace("return 0, 0", body)
         source = source.replace("FixedState", f"FixedState{number}").replace('"fixed"', '"own"')
@@ -190,7 +192,7 @@ def test_what_numba_refuses_is_said_in_one_sentence(tmp_path: Path) -> None:
 
 
 @pytest.mark.compiled
-def test_without_numba_all_but_the_simulator_works() -> None:
+def test_without_numba_everything_but_the_simulator_works() -> None:
     done = run_python(
         "import sys, pickle; sys.modules['numba'] = None\n"
         "import manyarms as ma\n"

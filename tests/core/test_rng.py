@@ -1,4 +1,4 @@
-"""The random numbers: published values, both machines, and their law."""
+"""Random numbers: published values, equality of CPython and compiled code, and uniformity."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_a_stream_reads_the_words_of_its_key_in_turn() -> None:
     assert next_word(words) == draw(42, 0)
 
 
-def _both_machines(keys: Any, ints: Any, floats: Any) -> None:
+def _interpreted_and_compiled(keys: Any, ints: Any, floats: Any) -> None:
     for k in range(len(keys)):
         word = draw(keys[k], k)
         ints[k, 0] = priority(word)
@@ -72,13 +72,13 @@ def _both_machines(keys: Any, ints: Any, floats: Any) -> None:
 
 
 @pytest.mark.compiled
-def test_both_machines_agree_bit_for_bit() -> None:
+def test_cpython_and_compiled_code_agree_bit_for_bit() -> None:
     count = 2000
     keys = np.random.default_rng(1).integers(0, 2**64, count, dtype=np.uint64)
     results = []
     for function, own_keys in (
-        (compiled(_both_machines), keys),
-        (_both_machines, [int(key) for key in keys]),
+        (compiled(_interpreted_and_compiled), keys),
+        (_interpreted_and_compiled, [int(key) for key in keys]),
     ):
         ints, floats = np.zeros((count, 4), np.int64), np.zeros(count)
         function(own_keys, ints, floats)

@@ -1,4 +1,4 @@
-"""Sampling without replacement: against an explicit shuffle, and its law."""
+"""Sampling without replacement, compared with an explicit shuffle, and its uniformity."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_draws_are_those_of_an_explicit_shuffle(n: int, key: int, data: st.DataO
 
 
 @given(st.sampled_from([20, 10**12]), st.integers(0, 2**64 - 1))
-def test_shuffles_that_share_memory_do_not_meet(n: int, key: int) -> None:
+def test_shuffles_in_shared_memory_do_not_interfere(n: int, key: int) -> None:
     shared = sampler(BOUNDED, n, draws=60, shuffles=3)
     alone = [sampler(BOUNDED, n, draws=20) for _ in range(3)]
     for k in range(60):
@@ -53,15 +53,15 @@ def test_all_orders_are_equally_likely() -> None:
     assert statistic < bound
 
 
-def test_a_billion_arms_take_memory_for_the_draws_only() -> None:
+def test_a_billion_arms_need_memory_only_for_the_draws() -> None:
     lazy = sampler(BOUNDED, 10**9, draws=1000)
     numbers = [pick(lazy, 0, draw(3, k)) for k in range(1000)]
     assert len(set(numbers)) == 1000
     assert len(lazy.moved.cells) < 5000
 
 
-def test_drawing_more_than_there_is_room_for_ends() -> None:
-    # a mistake in a policy; it must not hang, whatever it returns
+def test_drawing_more_than_the_memory_allows_ends() -> None:
+    # an error in a policy, which must not hang; the result does not matter
     careless = sampler(BOUNDED, 50, draws=4)
     numbers = [pick(careless, 0, draw(1, k)) for k in range(200)]
     assert all(0 <= number < 50 for number in numbers)

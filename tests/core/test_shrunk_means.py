@@ -1,4 +1,4 @@
-"""Shrunk means beside a look at all of them, bit by bit."""
+"""Shrunk means, compared bit by bit with a scan of all of them."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ def all_values(means: ShrunkMeans, slots: int, a: float) -> list[float]:
 
 @pytest.mark.parametrize("kind", REWARDS)
 @pytest.mark.parametrize(("slots", "rounds"), [(1, 30), (2, 60), (5, 200), (64, 500), (333, 700)])
-def test_the_highest_is_that_of_all(kind: str, slots: int, rounds: int) -> None:
+def test_the_highest_mean_is_found(kind: str, slots: int, rounds: int) -> None:
     chance = random.Random(slots)
     for memory in (BOUNDED, SPARSE):
         means, ties = shrunk_means(memory, slots), stream(memory)
-        for game in range(2):
+        for seed in range(2):
             clear_means(means)
             assert highest_mean(means) == -math.inf
-            restart(ties, game)
+            restart(ties, seed)
             assert leading_slot(means, ties) == -1
             a = 0.5
             shrink_to(means, a)
@@ -85,8 +85,8 @@ def test_leaders_are_chosen_uniformly_in_order_of_slots() -> None:
     assert leading_slot(means, ties) in tied
 
 
-def test_few_matches_are_played_when_the_average_settles(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As in a search: looking at all of 2000 arms would take 2,000,000 steps."""
+def test_few_comparisons_are_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A scan of all 2000 arms would take 2,000,000 steps."""
     from manyarms.core import shrunk_means as part
 
     played = 0

@@ -1,4 +1,4 @@
-"""Quantiles and intervals against printed tables, and by hand; test_coverage has the rest."""
+"""Quantiles and intervals against printed tables and by hand (coverage: test_coverage)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from manyarms.core.statistics import (
     ratio_interval,
     standard_error,
 )
-from tests.students import student_quantile
+from tests.student_t import student_quantile
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,7 @@ from tests.students import student_quantile
         (0.95, 30, 1.69726),
     ],
 )
-def test_the_tests_own_quantiles(probability: float, degrees: int, printed: float) -> None:
+def test_students_quantiles(probability: float, degrees: int, printed: float) -> None:
     assert student_quantile(probability, degrees) == pytest.approx(printed, abs=6e-5)
 
 
@@ -42,7 +42,7 @@ def test_the_tests_own_quantiles(probability: float, degrees: int, printed: floa
         (50, 100, 0.3983, 0.6017),
     ],
 )
-def test_two_values_have_clopper_and_pearsons_interval(
+def test_two_values_have_the_interval_of_clopper_and_pearson(
     seen: int, of: int, low: float, high: float
 ) -> None:
     found = mean_interval(np.arange(of) < seen, bounds=(0.0, 1.0))
@@ -50,7 +50,7 @@ def test_two_values_have_clopper_and_pearsons_interval(
 
 
 @pytest.mark.patient
-def test_the_upper_limit_is_a_quantile_of_the_weighted_mean() -> None:
+def test_the_upper_end_is_a_quantile_of_the_weighted_mean() -> None:
     """2.5 % of 400000 weighted means lie above it: three standard deviations of that are 0.0007.
 
     The approximation adds 3 % of 2.5 %, which is as much again.
@@ -78,7 +78,7 @@ def test_bounded_intervals_are_mirrored_scaled_and_nested() -> None:
     assert highs == pytest.approx([high, 2 * high])
 
 
-def test_bounded_intervals_where_nothing_varies() -> None:
+def test_bounded_intervals_of_constant_values() -> None:
     assert mean_interval(np.zeros(5), bounds=(0.0, 0.0)) == (0.0, 0.0, 0.0)
     # (1 - m)^n = 0.025 with one value, as with many
     for count in (1, 1000):
@@ -98,7 +98,7 @@ def test_bounded_ratios_by_hand() -> None:
     inverse = ratio_interval(under, over, at_most=(5.0, 5.0))
     assert inverse.low == pytest.approx(1.0 / found.high)
     assert inverse.high == math.inf
-    # the same pairs, told more tightly what was not seen
+    # the same pairs, with tighter bounds on what was not seen
     over, under = np.tile([2.0, 2.2], 50), np.tile([1.0, 1.1], 50)
     wide = ratio_interval(over, under, at_most=(40.0, 20.0))
     narrow = ratio_interval(over, under, at_most=(4.0, 2.0))
@@ -123,7 +123,7 @@ def test_ratio_intervals_cover() -> None:
 @pytest.mark.parametrize("paired", [False, True])
 @pytest.mark.parametrize("miss_rate", [0.002, 0.02, 0.3, 1.0])
 def test_intervals_of_two_valued_regret_cover(miss_rate: float, paired: bool, runs: int) -> None:
-    """At least 93 % of 1000 samples, in 32 situations; test_coverage has laws that were played.
+    """At least 93 % of 1000 samples, in 32 situations; test_coverage has simulated distributions.
 
     A miss costs 20000 of at most 40000, other runs some 1000. Pairs share half of their misses.
     An interval of 95 % falls below 93 % with probability 0.003 here; seeds are fixed.

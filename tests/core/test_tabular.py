@@ -1,4 +1,4 @@
-"""Tables for notebooks and data frames: what is shown, escaped, and handed on."""
+"""Tables for notebooks and data frames: contents and escaping."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _single() -> list[Tabular]:
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])
-def test_all_become_the_same_frame_in_both(library: Library) -> None:
+def test_data_frames_are_the_same_in_both_libraries(library: Library) -> None:
     pytest.importorskip(library)
     result = _result()
     assert result.to_dataframe(library=library)["regret"].sum() == pytest.approx(
@@ -52,7 +52,7 @@ def test_a_result_has_a_row_for_each_run_or_checkpoint() -> None:
         result.to_dataframe("both")  # type: ignore[arg-type]
 
 
-def test_notebooks_get_what_is_well_formed_and_escaped() -> None:
+def test_notebooks_get_well_formed_and_escaped_html() -> None:
     for thing in [_result(), _result().summary(), *_single()]:
         page = thing._repr_html_()
         assert ElementTree.fromstring(page).find(".//td") is not None
@@ -62,16 +62,16 @@ def test_notebooks_get_what_is_well_formed_and_escaped() -> None:
     assert "the first 19 of 50 rows" in "".join(long.itertext())
 
 
-def test_without_a_library_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_library_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("pandas", "polars"):
-        monkeypatch.setitem(sys.modules, name, None)  # Python then refuses to import it
+        monkeypatch.setitem(sys.modules, name, None)  # Python refuses to import it then
     with pytest.raises(ma.MissingExtraError, match="Run `pip install pandas`"):
         data_frame({"arm": [1]})
     with pytest.raises(ma.MissingExtraError, match="Run `pip install polars`"):
         data_frame({"arm": [1]}, "polars")
 
 
-def test_the_library_that_is_in_use_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_imported_library_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     polars = pytest.importorskip("polars")
     monkeypatch.delitem(sys.modules, "pandas", raising=False)
     assert isinstance(data_frame({"arm": [1]}), polars.DataFrame)

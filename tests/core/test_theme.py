@@ -1,4 +1,4 @@
-"""One theme: figures, reports, dashboard and site take colours, fonts and mark from one place."""
+"""Figures, reports, dashboard and site take colours, fonts and the mark from one theme."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from manyarms.report import write_page
 from manyarms.report.style import policy_styles
 from tests.helpers import run_python
 
-pytestmark = pytest.mark.compiled  # no kernels to cover: once is enough
+pytestmark = pytest.mark.compiled  # no kernels to cover, so once is enough
 
 ROOT = Path(__file__).parents[2]
 
 
-def test_every_policy_of_the_package_has_a_colour_of_its_own_in_every_figure() -> None:
-    # elsewhere, because other tests register policies of their own
+def test_every_policy_of_the_package_has_a_unique_colour() -> None:
+    # in a new process, because other tests register policies
     code = "from manyarms.protocol.registry import policy_names; print(*policy_names())"
     names = run_python(code).stdout.split()
     assert set(names) == {*POLICY_COLOURS, *OTHERS}
@@ -31,7 +31,7 @@ def test_every_policy_of_the_package_has_a_colour_of_its_own_in_every_figure() -
         assert rule in page_css()
 
 
-def test_pages_and_the_site_have_it(tmp_path: Path) -> None:
+def test_pages_and_the_site_use_the_theme(tmp_path: Path) -> None:
     page = write_page(tmp_path / "a.html", title="A page", lead=[], sections=[]).read_text()
     assert theme.css() in page
     assert theme.MARK in page
@@ -45,7 +45,7 @@ def test_pages_and_the_site_have_it(tmp_path: Path) -> None:
     assert all(f" {name}" in config for name in made)
 
 
-def test_the_dashboard_has_it() -> None:
+def test_the_dashboard_uses_the_theme() -> None:
     pytest.importorskip("msgspec", reason='the service needs pip install ".[serve]"')
     from manyarms.serve.dashboard import panels
     from manyarms.serve.dashboard.pages import page_files

@@ -1,4 +1,4 @@
-"""The tournament against the obvious: look at all keys."""
+"""The tournament, compared with a scan of all keys."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ KEYS = st.sampled_from([-math.inf, -1.5, -0.0, 0.0, 0.1, 0.25, 0.25 + 2**-54, 1.
 
 @contextlib.contextmanager
 def ways_of(machine: str) -> Iterator[None]:
-    """Let CPython go the ways of a GPU where they differ."""
+    """Make CPython take the branches of a GPU."""
     with pytest.MonkeyPatch.context() as patch:
         if machine == "gpu":
             patch.setattr(module, "_note", module._note.on_gpu)  # type: ignore[attr-defined]
@@ -67,7 +67,7 @@ def _change_keys(data: st.DataObject, slots: int) -> None:
     for key in keys:
         enter(rank, key)
     for _ in range(60):
-        # mostly a leader changes, as in a bandit; sometimes any slot, or a new one
+        # mostly a leader changes, as in a bandit, and sometimes any slot or a new one
         choice = data.draw(st.integers(0, 4))
         slot = leader(rank, ties)
         if not keys or (choice == 0 and len(keys) < slots):
@@ -87,7 +87,7 @@ def _change_keys(data: st.DataObject, slots: int) -> None:
 
 
 @given(st.lists(st.sampled_from([0.0, 0.5, 1.0]), min_size=1, max_size=150), st.data())
-def test_all_that_tie_are_found(keys: list[float], data: st.DataObject) -> None:
+def test_all_ties_are_found(keys: list[float], data: st.DataObject) -> None:
     rank, ties = ranked(*keys), words()
     for _ in range(4):
         slot = data.draw(st.integers(0, len(keys) - 1))
@@ -96,7 +96,7 @@ def test_all_that_tie_are_found(keys: list[float], data: st.DataObject) -> None:
         rekey(rank, slot, keys[slot])
     tied = {slot for slot, key in enumerate(keys) if key == max(keys)}
     found = []
-    for _ in tied:  # one after the other goes behind all others
+    for _ in tied:  # each in turn falls behind all others
         found.append(leader(rank, ties))
         rekey(rank, found[-1], -1.0)
     assert len(found) == len(tied)
@@ -105,7 +105,7 @@ def test_all_that_tie_are_found(keys: list[float], data: st.DataObject) -> None:
 
 @pytest.mark.parametrize("apart", [-1, 1, 7, 9, 70])
 def test_a_leader_stays_until_it_falls_below_the_second(apart: int) -> None:
-    """Wherever the second is: beside it in a block of 8, or blocks away."""
+    """The second may be in the same block of 8, or blocks away."""
     for slot in range(80, 120):
         keys = [0.0] * 200
         keys[slot], keys[slot + apart] = 2.0, 1.0
@@ -115,7 +115,7 @@ def test_a_leader_stays_until_it_falls_below_the_second(apart: int) -> None:
             assert leader(rank, ties) == leads
 
 
-def test_slots_between_stay_behind_until_their_turn() -> None:
+def test_slots_in_between_do_not_lead_before_their_turn() -> None:
     rank, ties = tournament(BOUNDED, 8), words()
     clear(rank)
     rekey(rank, 5, -3.0)
@@ -124,12 +124,12 @@ def test_slots_between_stay_behind_until_their_turn() -> None:
     assert leader(rank, ties) == 2
 
 
-def test_nobody_leads_where_nobody_is() -> None:
+def test_an_empty_tournament_has_no_leader() -> None:
     rank = ranked()
     assert leader(rank, words()) == -1
 
 
-def test_every_step_chooses_anew_and_with_equal_chances() -> None:
+def test_every_step_chooses_independently_and_uniformly() -> None:
     """A chi-square test of pairs of choices in a row, false alarm 1e-6."""
     rank, ties = ranked(0.5, 1.0, 1.0, 0.0, 1.0), words()
     steps = [leader(rank, ties) for _ in range(9000)]
@@ -139,8 +139,8 @@ def test_every_step_chooses_anew_and_with_equal_chances() -> None:
     assert statistic < 42.7  # the 1 - 1e-6 quantile of chi-square with 8 degrees of freedom
 
 
-def test_who_came_last_has_no_better_chance() -> None:
-    """A leader that fell and came back is one of three again: a z-test, false alarm 1e-6."""
+def test_a_returning_leader_is_chosen_uniformly() -> None:
+    """A leader that fell and came back is one of three again (z-test, false alarm 1e-6)."""
     rank, ties = ranked(1.0, 1.0, 1.0), words()
     again = 0
     for _ in range(6000):
@@ -151,7 +151,7 @@ def test_who_came_last_has_no_better_chance() -> None:
     assert abs(again - 2000) < 4.9 * math.sqrt(6000 * (1 / 3) * (2 / 3))
 
 
-def test_tournaments_that_share_memory_do_not_meet() -> None:
+def test_tournaments_in_shared_memory_do_not_interfere() -> None:
     shared, ties = tournament(BOUNDED, 16, tournaments=2), words()
     first, second = (shared._replace(base=8 * k, room=8, number=k) for k in range(2))
     for rank in (first, second):
@@ -167,7 +167,7 @@ def test_tournaments_that_share_memory_do_not_meet() -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 20), KEYS), max_size=60))
-def test_the_highest_key_is_found_without_a_word(changes: list[tuple[int, float]]) -> None:
+def test_the_highest_key_is_found_without_random_words(changes: list[tuple[int, float]]) -> None:
     rank, keys = tournament(BOUNDED, 21), [-math.inf] * 21
     clear(rank)
     assert highest(rank) == -math.inf

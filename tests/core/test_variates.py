@@ -1,4 +1,4 @@
-"""The laws of rewards and means, with stated false alarms."""
+"""The distributions of variates, with stated false alarms."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Recorded runs: results are the same bits today, on this machine, as when they were recorded.
+"""Results are bit for bit the same as recorded ones.
 
-A change here means that every published number changes: say so in CHANGELOG. To record anew:
+If they change, every published number changes, and CHANGELOG must say so. To record again:
 `python -m tests.golden.test_golden`.
 """
 
@@ -16,7 +16,6 @@ import manyarms as ma
 from manyarms.instances import BetaMeans, BetaRewards, Gaussian, Instance, planted, reservoir
 from tests.helpers import ALL_POLICIES
 
-# every policy must play whatever comes
 RECORD = Path(__file__).with_name("runs.json")
 INSTANCES: dict[str, Instance] = {
     "planted": planted(n=2000, alpha=0.3, horizon=500),
@@ -31,7 +30,7 @@ def _run(policy: ma.Policy, instance: Instance) -> dict[str, Any]:
     )
     assert result.arms is not None
     return {
-        # arms, not floats, decide: other processors may round the last bit of a logarithm
+        # mainly arms, because other processors may round the last bit of a logarithm differently
         "first arms": [int(arm) for arm in result.arms[0, 0, :8]],
         "last arms": [int(arm) for arm in result.arms[0, 1, -8:]],
         "recommended": [int(arm) for arm in result.recommended[0]],

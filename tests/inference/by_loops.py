@@ -1,7 +1,6 @@
-"""Estimates and verdicts arm by arm, as they were before they were columns: slow, and easy to read.
+"""A slow and simple reference for estimates and verdicts, which loops over arms.
 
-Limits, evidence and the sizes of samples are those of `inference`; what is done with them for each
-arm stands here.
+Intervals, evidence and sample sizes are those of `inference`; the loops over arms are here.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from manyarms.protocol.recommend import lower_confidence_bound, scale_of, sigma_
 
 
 class Judged(NamedTuple):
-    """What a verdict says, in numbers."""
+    """The numbers of a verdict."""
 
     arm: int
     stop: bool
@@ -31,62 +30,64 @@ class Judged(NamedTuple):
     beaten: int
     met: int
     unsettled: int
-    highest: list[tuple[int, float]]  # arms of the largest upper bounds that are not beaten
+    highest: list[tuple[int, float]]  # arms that are not ruled out, by their upper bounds
 
 
-def _known(game: Experiment, arm: int) -> tuple[int, float]:
+def _known(experiment: Experiment, arm: int) -> tuple[int, float]:
     """Return the number and the sum of an arm's known rewards."""
-    counts = game.counts.get(arm)
+    counts = experiment.counts.get(arm)
     return (0, 0.0) if counts is None else (counts.known, counts.total)
 
 
-def intervals_of(game: Experiment, error: float = 0.05) -> dict[int, tuple[float, float]]:
+def intervals_of(experiment: Experiment, error: float = 0.05) -> dict[int, tuple[float, float]]:
     """Return the interval of every arm with a reward."""
-    told = [(k, arm) for k, arm in enumerate(game.counts, 1) if _known(game, arm)[0] > 0]
-    known = [_known(game, arm) for _, arm in told]
+    told = [
+        (k, arm) for k, arm in enumerate(experiment.counts, 1) if _known(experiment, arm)[0] > 0
+    ]
+    known = [_known(experiment, arm) for _, arm in told]
     low, high = uniform_interval(
         [count for count, _ in known],
         [total for _, total in known],
-        bounds=game.reward_range,
-        sigma=scale_of(game.policy, game.reward_range).sigma,
+        bounds=experiment.reward_range,
+        sigma=scale_of(experiment.policy, experiment.reward_range).sigma,
         error=spent_error(error, [k for k, _ in told]),
     )
     ends = zip(low.tolist(), high.tolist(), strict=True)
     return {arm: intervals for (_, arm), intervals in zip(told, ends, strict=True)}
 
 
-def kept(game: Experiment) -> int:
+def kept(experiment: Experiment) -> int:
     """Return the arm to keep; -1 if no reward is known."""
-    seat = recommend(game.state)
-    own = seat if seat < 0 else game.seats.arm(seat)
-    if own >= 0 and own not in game.retired and _known(game, own)[0] > 0:
+    seat = recommend(experiment.state)
+    own = seat if seat < 0 else experiment.seats.arm(seat)
+    if own >= 0 and own not in experiment.retired and _known(experiment, own)[0] > 0:
         return own
-    best, highest, scale = -1, -math.inf, scale_of(game.policy, game.reward_range)
-    for arm in game.counts:
-        count, total = _known(game, arm)
-        if count > 0 and arm not in game.retired:
+    best, highest, scale = -1, -math.inf, scale_of(experiment.policy, experiment.reward_range)
+    for arm in experiment.counts:
+        count, total = _known(experiment, arm)
+        if count > 0 and arm not in experiment.retired:
             lower_bound = lower_confidence_bound(count, total, scale, highest)
             if lower_bound > highest:
                 best, highest = arm, lower_bound
     return best
 
 
-def top(game: Experiment, k: int) -> list[int]:
+def top(experiment: Experiment, k: int) -> list[int]:
     """Return the arm to keep, and others by their lower bounds."""
-    own, intervals = kept(game), intervals_of(game)
-    others = [arm for arm in intervals if arm not in game.retired and arm != own]
+    own, intervals = kept(experiment), intervals_of(experiment)
+    others = [arm for arm in intervals if arm not in experiment.retired and arm != own]
     return [own, *heapq.nlargest(k - 1, others, key=lambda arm: intervals[arm][0])]
 
 
-def evidence(count: int, total: float, bar: float, game: Experiment) -> float:
-    """Return how strongly rewards of one arm speak against a mean of `bar` or more."""
+def evidence(count: int, total: float, bar: float, experiment: Experiment) -> float:
+    """Return the evidence of an arm's rewards against a mean of `bar` or more."""
     parts = (1 / 4, 1 / 2, 3 / 4, 7 / 8, 15 / 16)
-    if game.reward_range is None:
-        sigma = sigma_of(game.policy)
+    if experiment.reward_range is None:
+        sigma = sigma_of(experiment.policy)
         steps = [(1.0 - part) / sigma for part in parts]
         logs = [s * (bar * count - total) - count * (s * sigma) ** 2 / 2.0 for s in steps]
     else:
-        low, high = game.reward_range
+        low, high = experiment.reward_range
         mean = (bar - low) / (high - low)
         if not 0.0 < mean < 1.0:
             return 1.0 if mean <= 0.0 else math.inf
@@ -98,18 +99,18 @@ def evidence(count: int, total: float, bar: float, game: Experiment) -> float:
     return math.fsum(math.exp(min(log, 700.0)) for log in logs) / len(parts)
 
 
-def judged(game: Experiment, epsilon: float, quantile: float, confidence: float) -> Judged:
+def judged(experiment: Experiment, epsilon: float, quantile: float, confidence: float) -> Judged:
     """Return the verdict; a reward must be known."""
-    error, facts = 1.0 - confidence, facts_of(game, int)
+    error, facts = 1.0 - confidence, facts_of(experiment, int)
     sampled = can_sample(facts, quantile, error)
     share = INTERVALS * error if sampled else error
-    intervals, arm = intervals_of(game, share), kept(game)
+    intervals, arm = intervals_of(experiment, share), kept(experiment)
     bar = intervals[arm][0] + epsilon
     beaten = {a for a, (_, high) in intervals.items() if high <= bar or a == arm}
-    better = game.n_arms - len(beaten - game.retired)
-    met = [a for a in game.counts if a < game.first_arms and a not in game.named]
-    met = met if exchangeable(game.policy) else []
-    against = [evidence(*_known(game, a), bar, game) for a in met]
+    better = experiment.n_arms - len(beaten - experiment.retired)
+    met = [a for a in experiment.counts if a < experiment.first_arms and a not in experiment.named]
+    met = met if exchangeable(experiment.policy) else []
+    against = [evidence(*_known(experiment, a), bar, experiment) for a in met]
     samples = [
         Sample(facts, np.array([x <= 1.0 / a for x in against], np.bool_), quantile,
                 error - share, a)
@@ -120,12 +121,12 @@ def judged(game: Experiment, epsilon: float, quantile: float, confidence: float)
         a for a, x in zip(met, against, strict=True)
         if a not in beaten and (x <= 1.0 / LEVELS[0] or not sampled)
     ]  # fmt: skip
-    left: Any = [a for a in intervals if a not in beaten and a not in game.retired]
+    left: Any = [a for a in intervals if a not in beaten and a not in experiment.retired]
     highest = heapq.nlargest(3, left, key=lambda a: intervals[a][1])
     return Judged(
         arm=arm,
-        stop=better <= math.floor(quantile * game.n_arms) or few,
-        lower_bound=intervals_of(game, error)[arm][0],
+        stop=better <= math.floor(quantile * experiment.n_arms) or few,
+        lower_bound=intervals_of(experiment, error)[arm][0],
         tried=len(intervals),
         beaten=len(beaten),
         met=len(met),

@@ -1,4 +1,4 @@
-"""Confidence sequences: by hand, at all times at once, and of the arm that looks best."""
+"""Confidence sequences: values by hand, and coverage at all times at once."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from manyarms.inference.confidence_sequences import (
 )
 
 
-def test_limits_by_hand() -> None:
+def test_intervals_by_hand() -> None:
     # one value of 1: B(3/2, 1/2) = pi/2, and 1 / (2 m) is below 1 / 0.05 from m = 0.025 on
     low, high = uniform_interval(1, 1.0)
     assert (float(low), float(high)) == pytest.approx((0.025, 1.0))
@@ -29,7 +29,7 @@ def test_limits_by_hand() -> None:
         assert ratio == pytest.approx(100.0)
 
 
-def test_without_bounds_by_hand() -> None:
+def test_intervals_without_bounds_by_hand() -> None:
     # (1/2) / 4 * sqrt((4 + 12.5) log((4 + 12.5) / (12.5 * 0.05^2)))
     half = 0.125 * math.sqrt(16.5 * math.log(528))
     assert float(uniform_half_width(4, 0.5)) == pytest.approx(half)
@@ -37,7 +37,7 @@ def test_without_bounds_by_hand() -> None:
     assert (float(low), float(high)) == pytest.approx((3.0 - 2 * half, 3.0 + 2 * half))
 
 
-def test_limits_of_extreme_counts() -> None:
+def test_intervals_of_extreme_counts() -> None:
     counts = np.array([1, 10**9, 10**9, 10**9, 5])
     totals = np.array([1e-12, 0.0, 1e9, 3e7, 2.5])
     low, high = uniform_interval(counts, totals, error=1e-12)
@@ -46,11 +46,11 @@ def test_limits_of_extreme_counts() -> None:
     ).all()
     assert (high[1], 1 - low[2]) == pytest.approx((4e-8, 4e-8), rel=0.3)
     assert high[3] - low[3] < 1e-4
-    # sums that rounding moved out of the range are taken for its ends
+    # sums that rounding moved out of the range count as its ends
     assert uniform_interval(10, 10 + 1e-9)[1] == 1.0
 
 
-def test_the_error_is_spent_and_no_more() -> None:
+def test_the_spent_errors_add_up_to_the_error() -> None:
     parts = spent_error(0.05, np.arange(1, 100_001))
     assert 0.0499 < parts.sum() < 0.05
     assert parts[0] / parts[9] == pytest.approx(100.0)
@@ -58,7 +58,7 @@ def test_the_error_is_spent_and_no_more() -> None:
 
 @pytest.mark.slow
 def test_sequences_hold_at_all_times_at_once() -> None:
-    """400 sequences of 1000 values, for each of four laws: at most 5 % may ever be wrong.
+    """400 sequences of 1000 values, for each of four distributions; at most 5 % may ever be wrong.
 
     The upper 1e-9 quantile of a binomial count of 400 with probability 0.05 is 51.
     """
@@ -73,16 +73,16 @@ def test_sequences_hold_at_all_times_at_once() -> None:
         low, high = uniform_interval(counts, np.cumsum(values, axis=1))
         wrong = int(((mean < low) | (high < mean)).any(axis=1).sum())
         assert wrong <= 51
-        # and the interval is no idle one: a third as wide it fails for more
+        # and the interval is not too wide: with a third of the width it fails for more
         middle, third = (low + high) / 2, (high - low) / 6
         assert int((np.abs(mean - middle) > third).any(axis=1).sum()) > 80
 
 
-def test_near_0_it_is_narrower_than_the_mixture_for_any_variance() -> None:
+def test_near_0_intervals_are_narrower_than_the_mixture_for_any_variance() -> None:
     half = float(uniform_half_width(1000, 0.5))
     low, high = uniform_interval(1000, 30.0)
     assert 0.014 < low < 0.03 < high < 0.055
     assert high - low < half
-    # in the middle, where rewards vary most, it is little wider
+    # in the middle, where rewards vary most, they are only a little wider
     low, high = uniform_interval(1000, 500.0)
     assert high - low < 1.15 * 2 * half

@@ -1,4 +1,4 @@
-"""What people see of a handle: estimates, intervals, progress, words."""
+"""What a handle shows: estimates, intervals, progress and text."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.live.stores import copied
 
 
 def _told(rewards: dict[Any, list[float]], **arguments: Any) -> ma.Live:
-    """Return a handle that was told these rewards; a batch before the first spreads evenly."""
+    """Return a handle with these rewards; the pulls of the first batch are spread evenly."""
     live = ma.MOSS().live(arms=list(rewards), horizon=10_000, **arguments)
     left = {arm: list(values) for arm, values in rewards.items()}
     for pull in live.ask(len(rewards) * max(map(len, rewards.values()))):
@@ -27,7 +27,7 @@ def _told(rewards: dict[Any, list[float]], **arguments: Any) -> ma.Live:
     return live
 
 
-def test_estimates_are_those_computed_by_hand() -> None:
+def test_estimates_by_hand() -> None:
     live = _told({"a": [1.0, 0.0, 1.0, 1.0], "b": [0.5]})
     a, b = sorted(live.arms(), key=lambda arm: str(arm.arm))
     assert (a.estimate, a.told) == (0.75, 4)
@@ -63,14 +63,14 @@ def test_intervals_are_scaled_to_the_range() -> None:
         ma.Guarded(ma.MOSS(sigma=3.0), bound="mean", sigma=1.0, top=10.0),
     ],
 )
-def test_without_a_range_the_interval_has_the_policys_sigma(policy: ma.Policy) -> None:
+def test_without_a_range_the_interval_uses_the_policys_sigma(policy: ma.Policy) -> None:
     live = policy.live(n_arms=1, horizon=100, reward_range=None)
     play_live(live, 100, lambda arm, k: 5.0)
     half = float(uniform_half_width(100, 3.0, error=0.3 / math.pi**2))
     assert live.recommend().interval == pytest.approx((5.0 - half, 5.0 + half))
 
 
-def test_an_arm_that_was_lucky_once_does_not_win() -> None:
+def test_an_arm_with_one_good_reward_is_not_recommended() -> None:
     live = _told({"lucky": [1.0], "proved": [1.0] * 30 + [0.0] * 10, "poor": [0.0] * 40})
     assert [arm.arm for arm in live.top(10)] == ["proved", "lucky", "poor"]
     assert [arm.arm for arm in live.top(2)] == ["proved", "lucky"]
@@ -114,7 +114,7 @@ def test_progress_adds_up(policy: ma.Policy) -> None:
     assert progress.stage == policy.stage(live._experiment.state)
 
 
-def test_words() -> None:
+def test_printed_progress_and_arms() -> None:
     live = ma.MOSSPlusPlus().live(arms=["a", "b\nc"], horizon=64, seed=1)
     assert str(live) == (
         "moss++\n0 of 64 pulls (0 %)\n0 rewards told, 0 pending, 0 abandoned\n"
@@ -149,7 +149,7 @@ def test_words() -> None:
     assert len(str(long)) < 120
 
 
-def test_a_dataframe_has_a_row_for_every_arm_touched() -> None:
+def test_a_dataframe_has_a_row_for_every_touched_arm() -> None:
     live = _told({"a": [1.0, 0.0], "b": [0.5]})
     live.retire("b")
     table = live.to_dataframe().set_index("arm")
@@ -166,8 +166,8 @@ def test_a_dataframe_has_a_row_for_every_arm_touched() -> None:
     assert len(empty) == 0
 
 
-def test_means_are_in_percent_where_they_are_rates() -> None:
-    """Rewards are 0 or 1 until another one comes; then they are no rates any more."""
+def test_means_of_0_1_rewards_are_percentages() -> None:
+    """After a reward other than 0 and 1, means are not percentages any more."""
     live = ma.MOSS().live(arms=["a"], horizon=64, seed=1)
     for reward in (1.0, 0.0, 0.0, 0.0):
         live.tell(live.ask(), reward)
@@ -180,7 +180,7 @@ def test_means_are_in_percent_where_they_are_rates() -> None:
     html = live._repr_html_()
     assert ">25 % <" in html
     assert ">100 %</text>" in html
-    for mean in ("0.3", "0.333"):  # two halves are a whole number, and no reward of 0 or 1
+    for mean in ("0.3", "0.333"):  # two halves add up to an integer, but are not rewards of 0 or 1
         live.tell(live.ask(), 0.5)
         assert f"mean reward {mean}\n" in str(live.progress())
         assert live.verdict(target=0.9).goal == "its mean is above 0.9"
@@ -194,7 +194,9 @@ def test_means_are_in_percent_where_they_are_rates() -> None:
     [((0.0, 1.0), "score", "30 %"), ((0.0, 2.0), None, "0.3"), (None, "clicks", "0.3 per pull")],
     ids=str,
 )
-def test_a_name_makes_a_rate_of_means_from_0_to_1(limits: Any, name: Any, shown: str) -> None:
+def test_a_reward_name_makes_means_from_0_to_1_percentages(
+    limits: Any, name: Any, shown: str
+) -> None:
     live = ma.MOSS().live(arms=["a"], horizon=9, seed=1, reward_range=limits, reward=name)
     live.tell(live.ask(), 0.3)
     assert f"{shown}\n" in str(live.progress())

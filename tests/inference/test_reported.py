@@ -1,4 +1,4 @@
-"""How often the warning about late rewards appears if rewards do not depend on the delay."""
+"""The false alarms of the warning about late rewards that differ."""
 
 import numpy as np
 import pytest
@@ -26,5 +26,5 @@ def test_at_most_one_percent_false_alarms(mean: float) -> None:
     assert share_of_warnings(mean, mean=mean) <= 0.01 + 3 * (0.01 * 0.99 / 200) ** 0.5
 
 
-def test_late_rewards_that_are_lower_are_noticed() -> None:
+def test_lower_late_rewards_are_detected() -> None:
     assert share_of_warnings(0.05, mean=0.15, runs=50) > 0.9

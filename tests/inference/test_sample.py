@@ -1,9 +1,9 @@
-"""A verdict that stops is right whatever became of the arms: the sample of them stays a sample.
+"""A verdict that stops is right, even if the caller manipulates the random sample of arms.
 
-In every case the best arms are 20 % and one more, so that a poor arm is wrong, and those who could
-spoil the sample know the means: they let the best arms answer late, retire them, or observe others.
-Each case stops in most games. Wrong verdicts are compared with the 0.1 % quantile of what 5 % would
-give: a false alarm in a thousand for each case, and the seeds are fixed.
+In every case the best arms are 20 % and one more, so that a poor arm is wrong. The caller knows the
+means and tries to bias the sample: it lets the best arms answer late, retires them, or observes
+others. Each case stops in most runs. At an error rate of 5 %, the number of wrong verdicts exceeds
+`WRONG` with probability 0.001 in each case. The seeds are fixed.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from manyarms.inference.sample import LEVELS, Sample
 from manyarms.live.experiment import Experiment
 from tests.live.stores import copied
 
-GAMES = 16
-WRONG = 4  # more than these of 16, at 5 %: 0.0009
+RUNS = 16
+WRONG = 4  # of 16; at 5 % each, more have probability 0.0009
 ARMS = 1000
 ASKED = {"epsilon": 0.5, "quantile": 0.2}
 
 
-class World:
-    """Arms whose means are known here, and a game on them."""
+class Run:
+    """An experiment on arms with known means."""
 
     def __init__(self, seed: int, arms: int = ARMS, size: int = 220) -> None:
         self.luck = np.random.default_rng(seed)
@@ -48,7 +48,7 @@ class World:
         return float(self.luck.random() < self.means[arm])
 
     def play(self, pulls: int, silent: Iterable[int] = ()) -> None:
-        """Ask and tell, but nothing of silent arms, until a verdict says stop."""
+        """Ask, and tell rewards except those of silent arms, until a verdict says stop."""
         kept = set(silent)
         for k in range(pulls):
             if self.verdict is not None:
@@ -73,116 +73,116 @@ class World:
         return bool(self.means[self.verdict.arm] < 0.5)
 
 
-def _late(world: World) -> None:
+def _late(run: Run) -> None:
     """The best arms answer late: after a season, their rewards are observed, or told there."""
-    world.play(250, silent=world.best)
-    waiting = world.live.pending
-    world.season()
-    world.play(200, silent=world.best)
+    run.play(250, silent=run.best)
+    waiting = run.live.pending
+    run.season()
+    run.play(200, silent=run.best)
     for pull in waiting:
-        if world.verdict is None and world.luck.random() < 0.5:
-            world.live.observe(pull.arm, world.reward(pull.arm))
-    world.look()
-    world.play(2000)
+        if run.verdict is None and run.luck.random() < 0.5:
+            run.live.observe(pull.arm, run.reward(pull.arm))
+    run.look()
+    run.play(2000)
 
 
-def _later(world: World) -> None:
-    """They are silent for two seasons, and fewer of them in the second."""
-    world.play(250, silent=world.best)
-    world.season()
-    world.play(120, silent=world.best[:100])
-    world.season(seed=world.seed + 1000)
-    world.play(2500)
+def _later(run: Run) -> None:
+    """The best arms are silent for two seasons, and fewer of them in the second."""
+    run.play(250, silent=run.best)
+    run.season()
+    run.play(120, silent=run.best[:100])
+    run.season(seed=run.seed + 1000)
+    run.play(2500)
 
 
-def _abandoned(world: World) -> None:
+def _abandoned(run: Run) -> None:
     """All pulls of the best arms are abandoned, before a season."""
-    world.play(250, silent=world.best)
-    for pull in world.live.pending:
-        world.live.abandon(pull)
-    world.look()
-    world.season()
-    world.play(2500)
+    run.play(250, silent=run.best)
+    for pull in run.live.pending:
+        run.live.abandon(pull)
+    run.look()
+    run.season()
+    run.play(2500)
 
 
-def _retired(world: World) -> None:
+def _retired(run: Run) -> None:
     """Arms that do not answer in time are retired, before a season, and some come back."""
-    world.play(900, silent=world.best)
-    silent = sorted({pull.arm for pull in world.live.pending})
-    world.live.retire(silent)
-    world.look()
-    world.season()
-    world.play(100, silent=world.best)
-    world.live.restore(silent[:2])
-    world.live.observe(silent[0], [world.reward(silent[0]) for _ in range(100)])
-    world.play(500)
+    run.play(900, silent=run.best)
+    silent = sorted({pull.arm for pull in run.live.pending})
+    run.live.retire(silent)
+    run.look()
+    run.season()
+    run.play(100, silent=run.best)
+    run.live.restore(silent[:2])
+    run.live.observe(silent[0], [run.reward(silent[0]) for _ in range(100)])
+    run.play(500)
 
 
-def _observed_first(world: World) -> None:
-    """A few arms are observed before they are drawn: those that look good, and are not."""
-    for arm in [*world.poor[:3], *world.best[:2]]:
-        world.live.observe(arm, [world.reward(arm) for _ in range(5)])
-    world.play(500)
-    world.season()
-    world.play(2400)
+def _observed_first(run: Run) -> None:
+    """A few arms, poor ones and best ones, are observed before they are drawn."""
+    for arm in [*run.poor[:3], *run.best[:2]]:
+        run.live.observe(arm, [run.reward(arm) for _ in range(5)])
+    run.play(500)
+    run.season()
+    run.play(2400)
 
 
-def _observed_in_between(world: World) -> None:
-    """What was drawn is observed, too: the poor arms ten times as often."""
-    world.play(200, silent=world.best[::2])
-    for arm in list(world.live._experiment.counts):
-        rewards = 1 if world.means[arm] else 10
-        world.live.observe(arm, [world.reward(arm) for _ in range(rewards)])
-    world.look()
-    world.season()
-    world.play(2400)
+def _observed_in_between(run: Run) -> None:
+    """The arms that were drawn are also observed, the poor ones ten times as often."""
+    run.play(200, silent=run.best[::2])
+    for arm in list(run.live._experiment.counts):
+        rewards = 1 if run.means[arm] else 10
+        run.live.observe(arm, [run.reward(arm) for _ in range(rewards)])
+    run.look()
+    run.season()
+    run.play(2400)
 
 
-def _restored(world: World) -> None:
+def _restored(run: Run) -> None:
     """Some of the best arms are retired before they are tried, and two come back."""
-    world.live.retire(world.best[:3])
-    world.play(300)
-    world.live.restore(world.best[:2])
-    world.play(300)
-    world.season()
-    world.play(2300)
+    run.live.retire(run.best[:3])
+    run.play(300)
+    run.live.restore(run.best[:2])
+    run.play(300)
+    run.season()
+    run.play(2300)
 
 
-def _catalogue(world: World) -> None:
-    """The catalogue changes in mid-game: arms go, come, and come back."""
-    world.play(100, silent=world.best[::3])
-    gone = [arm for arm in world.best + world.poor if arm not in world.live._experiment.counts][:3]
-    world.live.retire(gone)
-    world.live.add_arms(100)  # all poor
-    world.means = np.concatenate([world.means, np.zeros(100)])
-    world.play(200, silent=world.best[::3])
-    world.live.restore(gone[0])
-    world.play(2500)
+def _catalogue(run: Run) -> None:
+    """Arms are retired, added and restored during the experiment."""
+    run.play(100, silent=run.best[::3])
+    gone = [arm for arm in run.best + run.poor if arm not in run.live._experiment.counts][:3]
+    run.live.retire(gone)
+    run.live.add_arms(100)  # all poor
+    run.means = np.concatenate([run.means, np.zeros(100)])
+    run.play(200, silent=run.best[::3])
+    run.live.restore(gone[0])
+    run.play(2500)
 
 
-def _another_policy(world: World) -> None:
+def _another_policy(run: Run) -> None:
     """A season with a policy that pulls all arms alike, while the best arms are silent."""
-    world.play(200, silent=world.best)
-    silent = [pull.arm for pull in world.live.pending]
-    world.season(policy=ma.policy("uniform"))
-    world.play(200, silent=world.best)
-    world.season(policy=ma.MOSSOracle(size=220, count_late=True))
-    world.play(200, silent=world.best)
-    world.live.observe(silent[0], [world.reward(silent[0]) for _ in range(60)])
-    world.play(2000)
+    run.play(200, silent=run.best)
+    silent = [pull.arm for pull in run.live.pending]
+    run.season(policy=ma.policy("uniform"))
+    run.play(200, silent=run.best)
+    run.season(policy=ma.MOSSOracle(size=220, count_late=True))
+    run.play(200, silent=run.best)
+    run.live.observe(silent[0], [run.reward(silent[0]) for _ in range(60)])
+    run.play(2000)
 
 
-def _copied(world: World) -> None:
-    """The game goes through files and seasons while arms are silent."""
+def _copied(run: Run) -> None:
+    """The experiment is saved and loaded, with new seasons, while arms are silent."""
     for _ in range(3):
-        world.play(80, silent=world.best)
-        world.live = copied(world.live)
-        world.season()
-        world.live = copied(world.live)
-    world.play(2500)
+        run.play(80, silent=run.best)
+        run.live = copied(run.live)
+        run.season()
+        run.live = copied(run.live)
+    run.play(2500)
 
 
-CASES: dict[str, Callable[[World], None]] = {
+CASES: dict[str, Callable[[Run], None]] = {
     case.__name__.strip("_"): case
     for case in (
         *(_late, _later, _abandoned, _retired, _observed_first, _observed_in_between),
@@ -191,61 +191,61 @@ CASES: dict[str, Callable[[World], None]] = {
 }
 
 
-def _played(case: Callable[[World], None], games: int = GAMES) -> list[World]:
+def _stopped(case: Callable[[Run], None], count: int = RUNS) -> list[Run]:
     many = {"arms": 20_000, "size": 900} if case is _retired else {}
-    worlds = [World(seed, **many) for seed in range(games)]
-    for world in worlds:
-        case(world)
-    return [world for world in worlds if world.verdict is not None]
+    runs = [Run(seed, **many) for seed in range(count)]
+    for run in runs:
+        case(run)
+    return [run for run in runs if run.verdict is not None]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_the_sample_stays_one(case: Callable[[World], None]) -> None:
-    stopped = _played(case)
+def test_verdicts_about_a_manipulated_sample_are_right(case: Callable[[Run], None]) -> None:
+    stopped = _stopped(case)
     by_chance = [w for w in stopped if w.verdict and "tried at random" in str(w.verdict)]
-    assert len(by_chance) >= GAMES // 2  # else nothing was tested
-    assert sum(world.wrong() for world in stopped) <= WRONG
+    assert len(by_chance) >= RUNS // 2  # else nothing was tested
+    assert sum(run.wrong() for run in stopped) <= WRONG
 
 
 def _move_silent_arms_back(monkeypatch: pytest.MonkeyPatch) -> None:
     begin = Experiment.begin_season
 
-    def dealt_anew(experiment: Experiment, *given: Any) -> None:
+    def reordered(experiment: Experiment, *given: Any) -> None:
         silent = [arm for arm in experiment.counts if experiment.counts[arm].known == 0]
         for arm in silent:
             experiment.counts[arm] = experiment.counts.pop(arm)
         experiment.columns = None
         begin(experiment, *given)
 
-    monkeypatch.setattr(Experiment, "begin_season", dealt_anew)
+    monkeypatch.setattr(Experiment, "begin_season", reordered)
 
 
 @pytest.mark.parametrize("name", ["late", "abandoned", "another_policy"])
 def test_seasons_that_move_silent_arms_would_be_wrong(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Else the test above could not fail."""
+    """Show that the test above can fail."""
 
     _move_silent_arms_back(monkeypatch)
-    assert sum(world.wrong() for world in _played(CASES[name], 12)) > WRONG
+    assert sum(run.wrong() for run in _stopped(CASES[name], 12)) > WRONG
 
 
 def test_silent_arms_stay_where_they_were_drawn(tmp_path: Path) -> None:
-    world = World(1)
-    world.play(60, silent=world.best)
-    live = world.live
+    run = Run(1)
+    run.play(60, silent=run.best)
+    live = run.live
     order = list(live._experiment.counts)
     silent = [arm for arm in order if live._experiment.counts[arm].known == 0]
     assert silent
-    world.season()
+    run.season()
     assert live.verdict(**ASKED).met == len(order)
     late = next(pull for pull in live.pending if pull.arm == silent[0])
     live.tell(late, 1.0)
     assert silent[0] not in live._experiment.named
     for pull in live.ask(20):
-        live.tell(pull, world.reward(pull.arm))
-    world.season()
+        live.tell(pull, run.reward(pull.arm))
+    run.season()
     assert list(live._experiment.counts)[: len(order)] == order
     live.save(tmp_path / "saved.db")
     with ma.load(tmp_path / "saved.db") as again:
@@ -253,7 +253,7 @@ def test_silent_arms_stay_where_they_were_drawn(tmp_path: Path) -> None:
 
 
 def _stops(first: int, best: int, others: int, *, quantile: float, error: float, runs: int) -> int:
-    """Return in how many runs a sample is ever enough; the best arms are open with chance 1/2."""
+    """Return in how many runs a sample is ever large enough; best arms are open at random."""
     facts, count = ma.MOSS().live(n_arms=first, horizon=9, seed=1)._tried_arms().facts, 0
     for run in range(runs):
         luck = np.random.default_rng(run)
@@ -263,11 +263,11 @@ def _stops(first: int, best: int, others: int, *, quantile: float, error: float,
 
 
 @pytest.mark.slow
-def test_arms_that_came_later_count_as_better() -> None:
-    """One arm too many is better than the arm: 241 of the first 2000, and all 200 that came later.
+def test_arms_that_were_added_later_count_as_better() -> None:
+    """One arm too many is better: 241 of the first 2000 arms, and all 200 that were added later.
 
-    To stop is wrong then. If each of 200 runs does so with 5 %, 21 or more have a probability of
-    0.001. If the newcomers were not counted, about half of the runs would stop.
+    So a stop is wrong. If each of 200 runs stops with probability 5 %, 21 or more stop with
+    probability 0.001. If the added arms were not counted, about half of the runs would stop.
     """
     first, came, quantile = 2000, 200, 0.2
     better = int(quantile * (first + came)) + 1 - came
@@ -279,26 +279,26 @@ def test_arms_that_came_later_count_as_better() -> None:
 
 
 @pytest.mark.slow
-def test_daily_batches() -> None:
-    """Arms come every day, and verdicts stop: about the first arms, or about all arms in play.
+def test_verdicts_with_daily_batches_of_arms() -> None:
+    """With new arms every day, verdicts about the first arms or about all arms stop.
 
-    In every other game there are 100 a day, better than all others, and they never answer. If they
-    were not counted, verdicts about all arms in play would be wrong; if they were part of the
-    sample, none would stop. In the others there are 10 poor ones a day. Wrong verdicts are
-    compared with the 0.1 % quantile of what 5 % would give.
+    In every second run, 100 arms come per day. They are better than all others and never answer.
+    If they were not counted, verdicts about all arms in play would be wrong. If they were part of
+    the sample, no verdict would stop. In the other runs, 10 poor arms come per day. With an error
+    rate of 5 %, more than `WRONG` verdicts are wrong with probability 0.001.
     """
     of_all = wrong = 0
-    for seed in range(GAMES):
+    for seed in range(RUNS):
         live, said, means = _daily(seed, hidden=seed % 2 == 0)
         assert said.stop
         assert said.n_arms == (ARMS if said.at_first else len(means))
         of_all += not said.at_first
         order = np.sort(means[: said.n_arms])[::-1]
         wrong += means[said.arm] < order[int(0.2 * said.n_arms)] - 0.6
-    assert 5 <= of_all < GAMES
+    assert 5 <= of_all < RUNS
     assert wrong <= WRONG
     met = live.verdict(epsilon=0.6, quantile=0.2).met
-    live.add_arms(ARMS)  # of which nothing is known: more than a fifth of all arms
+    live.add_arms(ARMS)  # without rewards: more than a fifth of all arms
     later = live.verdict(epsilon=0.6, quantile=0.2)
     assert later.stop
     assert later.at_first
@@ -328,7 +328,7 @@ def _daily(seed: int, *, hidden: bool) -> tuple[ma.Live, ma.StopVerdict, Any]:
 
 @cache
 def _above_a_half() -> Any:
-    """Return for 1 to 2000 rewards how large their sum must be for a lower limit above 0.5."""
+    """Return, for 1 to 2000 rewards, the least sum with a lower bound above 0.5."""
     counts = np.arange(1, 2001)
     below, above = counts // 2, counts + 1
     while (above - below > 1).any():
@@ -339,11 +339,11 @@ def _above_a_half() -> Any:
 
 
 def _wrong_after_a_season(seed: int) -> set[str]:
-    """Return what says that one of 40 arms of mean 0.5 is better than 0.5.
+    """Return the methods that claim that one of 40 arms of mean 0.5 is better than 0.5.
 
-    The intervals of an uplift are wider, and never say so; they must not change with the season.
+    The intervals of `uplift` are wider and never claim it, but must not change with the season.
 
-    All arms are asked for at once, and the one asked for first answers last. The season begins when
+    All arms are asked for at once, and the arm asked for first answers last. The season begins when
     the interval of an arm, computed as if it had been met first, is above the target. The control
     has so many rewards that its mean is known to be 0.5.
     """
@@ -371,7 +371,7 @@ def _wrong_after_a_season(seed: int) -> set[str]:
     return wrong
 
 
-STOPPED = 22  # more than these of 200, at 5 %: 0.0002
+STOPPED = 22  # of 200; at 5 % each, more have probability 0.0002
 
 
 def _times_wrong() -> Counter[str]:
@@ -379,20 +379,22 @@ def _times_wrong() -> Counter[str]:
 
 
 @pytest.mark.slow
-def test_arms_keep_their_share_of_the_error_through_seasons() -> None:
+def test_arms_keep_their_share_of_the_error_in_a_new_season() -> None:
     assert max(_times_wrong().values(), default=0) <= STOPPED
 
 
 @pytest.mark.slow
-def test_shares_that_are_dealt_anew_would_be_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Else the test above could not fail."""
+def test_new_shares_of_the_error_in_a_season_would_be_wrong(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Show that the test above can fail."""
     _move_silent_arms_back(monkeypatch)
     times = _times_wrong()
     assert min(times[what] for what in ("verdict", "recommend", "uplift")) > STOPPED
 
 
 @pytest.mark.parametrize(("few", "size"), [(0, 200), (1, 200), (7, 200), (40, 500), (150, 2000)])
-def test_a_number_of_open_arms_is_as_likely_as_a_binomial_law_says(few: int, size: int) -> None:
+def test_the_number_of_open_arms_is_binomial(few: int, size: int) -> None:
     facts = ma.MOSS().live(n_arms=1000, horizon=10, seed=1)._tried_arms().facts
     sample = Sample(facts, np.zeros(size, np.bool_), 0.5, 0.05, LEVELS[0])
     chance = (1 - LEVELS[0]) * (sample.top - few) / 1000

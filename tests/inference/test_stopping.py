@@ -1,7 +1,7 @@
-"""Targets, shares, and what more pulls will bring.
+"""Verdicts about targets, relative margins, and predictions of further pulls.
 
-Numbers of wrong verdicts are compared with the 0.1 % quantile of what 5 % would give: a false alarm
-in a thousand, and the seeds are fixed.
+With an error rate of 5 %, the numbers of wrong verdicts exceed their bounds with probability 0.001.
+The seeds are fixed.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ import manyarms as ma
 from manyarms.inference import outlook, tried_arms
 from manyarms.inference.question import Slack
 from tests.fixed import Fixed
-from tests.inference.games import new
+from tests.inference.random_events import new
 from tests.live.stores import copied
 
-GAMES = 16
-WRONG = 4  # more than these of 16, at 5 %: 0.0009
+RUNS = 16
+WRONG = 4  # of 16; at 5 % each, more have probability 0.0009
 
 
 def first_stop(seed: int, arms: int, pulls: int, mean: float = 0.5, **asked: Any) -> int | None:
-    """Return when a verdict first says stop, looking after every tenth pull: all arms are alike."""
+    """Return when a verdict first says stop, checked after every tenth pull; all arms are alike."""
     live = ma.policy("uniform").live(n_arms=arms, horizon=pulls + 1, seed=seed)
     luck = np.random.default_rng(seed)
     for k in range(pulls):
@@ -34,31 +34,31 @@ def first_stop(seed: int, arms: int, pulls: int, mean: float = 0.5, **asked: Any
     return None
 
 
-def stops(games: int, **game: Any) -> int:
-    return sum(first_stop(seed, **game) is not None for seed in range(games))
+def stops(runs: int, **options: Any) -> int:
+    return sum(first_stop(seed, **options) is not None for seed in range(runs))
 
 
-# No arm is above the target, or better than arm 0; the one that looks best is chosen among all.
+# No arm is above the target, or better than arm 0. The best-looking of all arms is chosen.
 ALIKE = {"arms": 40, "pulls": 1000, "target": 0.5}
 RIVAL = {"arms": 40, "pulls": 1000, "target": "0"}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("game", [ALIKE, RIVAL], ids=["number", "arm"])
-def test_targets_are_seldom_reached_by_chance(game: Any) -> None:
-    assert stops(GAMES, **game) <= WRONG
+@pytest.mark.parametrize("options", [ALIKE, RIVAL], ids=["number", "arm"])
+def test_targets_are_seldom_reached_by_chance(options: Any) -> None:
+    assert stops(RUNS, **options) <= WRONG
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("game", "error"), [(ALIKE, 0.05), (RIVAL, 0.9)], ids=["number", "arm"])
-def test_intervals_of_each_arm_alone_would_be_wrong(
-    game: Any, error: float, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("options", "error"), [(ALIKE, 0.05), (RIVAL, 0.9)], ids=["number", "arm"])
+def test_intervals_without_correction_would_be_wrong(
+    options: Any, error: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Else the test above could not fail."""
+    """Show that the test above can fail."""
     monkeypatch.setattr(
         tried_arms, "spent_error", lambda _, number: np.full(np.shape(number), error)
     )
-    assert stops(GAMES, **game) > WRONG
+    assert stops(RUNS, **options) > WRONG
 
 
 def test_a_target_is_reached_when_the_lower_bound_is_above_it() -> None:
@@ -91,14 +91,14 @@ def test_a_target_is_reached_when_the_lower_bound_is_above_it() -> None:
     with pytest.raises(ma.ParameterError, match="`target` must be a number such as 0.7, or the na"):
         live.verdict(target="70 %")
     odd = ma.MOSS().live(arms=["70%", "b"], horizon=9, seed=1)
-    assert odd.verdict(target="70%").target == "70%"  # which is an arm
+    assert odd.verdict(target="70%").target == "70%"  # an arm's name
     with pytest.raises(ma.ParameterError, match="`epsilon` cannot be combined with `target`"):
         live.verdict(target=0.5, epsilon=0.1)
     with pytest.raises(ma.ParameterError, match="`margin` needs a `target` that names"):
         live.verdict(target=0.5, margin=0.1)
 
 
-def test_a_share_is_a_difference_of_the_lower_bound() -> None:
+def test_a_relative_margin_is_checked_at_the_lower_bound() -> None:
     """Within 20 % of c is within L / 4 of it, if L is 80 % of c."""
     live = new(n_arms=3)
     for arm, ones in enumerate((150, 138, 10)):
@@ -141,7 +141,7 @@ def _played(live: ma.Live, pulls: int, means: Any, seed: int = 1) -> None:
         live.tell(pull, float(luck.random() < means[pull.arm]))
 
 
-def test_a_policy_that_keeps_to_one_arm_has_settled() -> None:
+def test_a_policy_that_pulls_one_arm_has_settled() -> None:
     live = Fixed(arm=3).live(n_arms=9, seed=1)
     _played(live, 199, [0.5] * 9)
     assert live.verdict().outcome == "go on"
@@ -171,14 +171,14 @@ def test_a_suggested_target_can_be_reached(limits: Any) -> None:
 def test_it_has_not_settled_while_others_are_pulled() -> None:
     live = Fixed(arm=3).live(n_arms=9, seed=1)
     _played(live, 300, [0.5] * 9)
-    live._experiment.recent.extend([0] * 101)  # as if another arm had been pulled, too
+    live._experiment.recent.extend([0] * 101)  # as if another arm had also been pulled
     live._experiment.recent.extend([3] * 899)
     assert live.verdict().outcome == "go on"
     assert outlook.settled_share(live._tried_arms(), 0) == 0.0
 
 
-def test_pulls_that_are_missing_are_about_right() -> None:
-    """From a third of the way on, by a factor of three at most."""
+def test_predicted_pulls_are_about_right() -> None:
+    """After a third of the pulls, they are right within a factor of three."""
     ratios = []
     for seed in range(8):
         live = ma.policy("uniform").live(n_arms=3, horizon=20_000, seed=seed)
@@ -194,7 +194,7 @@ def test_pulls_that_are_missing_are_about_right() -> None:
     assert all(1 / 3 < ratio < 3 for ratio in ratios), ratios
 
 
-def test_few_pulls_are_left() -> None:
+def test_a_prediction_with_few_pulls_left() -> None:
     live = ma.policy("uniform").live(n_arms=3, horizon=310, seed=1)
     _played(live, 300, [0.3, 0.6, 0.5])
     said = live.verdict()
@@ -208,13 +208,13 @@ def test_few_pulls_are_left() -> None:
 
 
 def follow(live: ma.Live, advice: str) -> Any:
-    """Carry out the call in an advice, as someone who pastes it."""
+    """Run the call in an advice, as a user would paste it."""
     (call,) = re.findall(r"live\.\w+\(.*\)", advice)
     return eval(call, {"live": live, "ma": ma})
 
 
-def test_a_season_tries_the_arms_that_are_missing() -> None:
-    """The way out that the verdict names if a policy has settled after few draws."""
+def test_the_advised_season_tries_the_missing_arms() -> None:
+    """If a policy has settled after few draws, the verdict advises a season."""
     means = np.where(np.arange(300) % 50 == 0, 0.9, 0.3)
     live = ma.Prospector().live(n_arms=300, seed=2)
     _played(live, 3000, means, seed=2)
@@ -226,7 +226,7 @@ def test_a_season_tries_the_arms_that_are_missing() -> None:
 
 
 def test_a_control_is_a_target() -> None:
-    """The limits are those of `uplift`, of which tests of its own say how often they are wrong."""
+    """The bounds are those of `uplift`, whose coverage has its own tests."""
     live = ma.MOSS().live(n_arms=3, horizon=3000, seed=1, control="today", share=0.4)
     luck = np.random.default_rng(1)
     assert live.verdict(target="control").headline.startswith("Too early to say: no rewards")
@@ -251,7 +251,7 @@ def _share(ratio: float) -> str:
 
 
 @pytest.mark.parametrize("policy", [ma.MOSS(), ma.Prospector()], ids=str)
-def test_if_nothing_is_ever_earned_that_is_said(policy: ma.Policy) -> None:
+def test_a_verdict_if_all_rewards_are_the_smallest_possible(policy: ma.Policy) -> None:
     live = policy.live(n_arms=40, horizon=600, seed=1)
     for k in range(600):
         if k == 99:

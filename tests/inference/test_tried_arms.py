@@ -1,4 +1,4 @@
-"""Columns say the same as loops over arms, however events come."""
+"""Computations on columns agree with loops over arms, after any sequence of events."""
 
 from __future__ import annotations
 
@@ -37,40 +37,42 @@ def _play(live: ma.Live, dice: random.Random, shape: str, turns: int) -> None:
 
 
 def _change(live: ma.Live, dice: random.Random) -> None:
-    arm, game = dice.randrange(live._experiment.n_all), live._experiment
+    arm, experiment = dice.randrange(live._experiment.n_all), live._experiment
     what = dice.choice(["observe", "retire", "restore", "add", "retire best"])
     if what == "observe":
-        low, high = game.reward_range or (-1.0, 1.0)
+        low, high = experiment.reward_range or (-1.0, 1.0)
         live.observe(arm, [dice.choice([low, high]) for _ in range(dice.choice([1, 5, 40]))])
     elif what == "add":
         live.add_arms(2)
-    elif what == "restore" and game.retired:
-        live.restore(min(game.retired))
-    elif what == "retire" and arm not in game.retired:
+    elif what == "restore" and experiment.retired:
+        live.restore(min(experiment.retired))
+    elif what == "retire" and arm not in experiment.retired:
         live.retire(arm)
-    elif what == "retire best" and by_loops.kept(game) >= 0:
-        live.retire(by_loops.kept(game))
+    elif what == "retire best" and by_loops.kept(experiment) >= 0:
+        live.retire(by_loops.kept(experiment))
 
 
 @pytest.mark.parametrize("limits", RANGES, ids=str)
 @pytest.mark.parametrize("shape", ["coins", "all", "zeros", "tiny"])
-def test_columns_are_what_loops_say(limits: Any, shape: str) -> None:
+def test_columns_agree_with_loops(limits: Any, shape: str) -> None:
     dice = random.Random(4)
     for n_arms, policy in ((5, ma.MOSS()), (400, ma.MOSS()), (170, ma.MOSSOracle(size=160))):
         live = policy.live(n_arms=n_arms, horizon=10**6, seed=1, reward_range=limits)
-        game = live._experiment
+        experiment = live._experiment
         for turn in range(12):
             _play(live, dice, shape, dice.choice([1, 7, 60]))
             tried = live._tried_arms()
-            assert tried.arm.tolist() == list(game.counts)
-            known = [(counts.known, counts.total) for counts in game.counts.values()]
+            assert tried.arm.tolist() == list(experiment.counts)
+            known = [(counts.known, counts.total) for counts in experiment.counts.values()]
             assert list(zip(tried.told.tolist(), tried.total.tolist(), strict=True)) == known
-            assert tried.retired.tolist() == [arm in game.retired for arm in game.counts]
-            assert tried.asked.tolist() == [one.asked for one in game.counts.values()]
-            if by_loops.kept(game) < 0:
+            assert tried.retired.tolist() == [
+                arm in experiment.retired for arm in experiment.counts
+            ]
+            assert tried.asked.tolist() == [one.asked for one in experiment.counts.values()]
+            if by_loops.kept(experiment) < 0:
                 assert tried.best(3) == []
                 continue
-            assert tried.arm[tried.best(20)].tolist() == by_loops.top(game, 20)
+            assert tried.arm[tried.best(20)].tolist() == by_loops.top(experiment, 20)
             asked = dice.choice([0.01, 0.2, 0.6]), dice.choice([0.0, 0.05, 0.3]), 0.95
             _check_verdict(live, asked, turn)
 
@@ -89,7 +91,7 @@ def _check_verdict(live: ma.Live, asked: tuple[float, float, float], turn: int) 
 
 @pytest.mark.parametrize("shape", ["coins", "all"])
 def test_many_arms_are_judged_in_blocks(shape: str) -> None:
-    """More than a block of arms, and more than are named at once."""
+    """More than one block of arms, and more arms than have names at once."""
     luck, size = np.random.default_rng(1), 20_000
     live = ma.MOSS().live(n_arms=size, horizon=10**9, seed=1)
     told = luck.geometric(0.1, size)
@@ -109,7 +111,7 @@ def test_many_arms_are_judged_in_blocks(shape: str) -> None:
         assert [place for place, _ in named] == places[order].tolist()
 
 
-def test_what_views_ask() -> None:
+def test_views_use_columns() -> None:
     live = ma.MOSS().live(n_arms=3000, horizon=4000, seed=1)
     dice = random.Random(4)
     _play(live, dice, "coins", 1500)

@@ -1,4 +1,4 @@
-"""Arms whose pulls are abandoned more or less often than those of others."""
+"""The warning about arms whose pulls are abandoned more or less often than others."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def found(live: ma.Live) -> list[Loss]:
 
 
 def play(live: ma.Live, pulls: int, lost: Any, dice: random.Random, every: int = 25) -> int:
-    """Ask for pulls in tens, of which rewards come late; return the looks that raised an alarm."""
+    """Ask for pulls in tens, with late rewards; return the checks that raised an alarm."""
     pending: list[ma.Pull] = []
     alarms = 0
     for turn in range(pulls // 10):
@@ -40,18 +40,18 @@ def play(live: ma.Live, pulls: int, lost: Any, dice: random.Random, every: int =
 
 
 @pytest.mark.slow
-def test_losses_by_chance_are_no_alarm() -> None:
+def test_random_losses_raise_no_alarm() -> None:
     wrong = 0
     for seed in range(40):
         dice = random.Random(seed)
         share = dice.choice([0.02, 0.2, 0.7])
         live = ma.Prospector(count_late=True).live(n_arms=40, seed=seed, control="today")
         wrong += play(live, 800, lambda arm, reward: share, dice, every=4) > 0  # noqa: B023
-    assert wrong <= 2, "0.4 are expected at most: more have a probability of 0.8 %"
+    assert wrong <= 2, "at most 0.4 are expected; more than 2 have probability 0.8 %"
 
 
 def _evidence(mine: int, others: int, pulls: int, rest: int) -> float:
-    """The logarithm of E, once more."""
+    """Return the logarithm of E, computed in another way."""
 
     def mixed(lost: float, of: float) -> float:
         beta = math.lgamma(lost + 0.5) + math.lgamma(of - lost + 0.5) - math.lgamma(of + 1)
@@ -63,8 +63,8 @@ def _evidence(mine: int, others: int, pulls: int, rest: int) -> float:
     return mixed(mine, pulls) + mixed(others, rest) - best
 
 
-def test_pending_pulls_may_end_in_both_ways() -> None:
-    """What counts is the way that makes the evidence smallest."""
+def test_pending_pulls_may_be_told_or_abandoned() -> None:
+    """The outcome with the smallest evidence counts."""
     dice = random.Random(4)
     clear = 0
     for seed in range(60):
@@ -95,7 +95,7 @@ def test_pending_pulls_may_end_in_both_ways() -> None:
     assert clear > 10
 
 
-def test_failures_that_are_not_told() -> None:
+def test_untold_failures_raise_an_alarm() -> None:
     dice = random.Random(1)
     live = ma.Prospector(count_late=True).live(n_arms=40, seed=3)
     play(live, 3000, lambda arm, reward: 0.8 if arm == 7 and not reward else 0.05, dice)
@@ -105,14 +105,14 @@ def test_failures_that_are_not_told() -> None:
     assert first.others < 0.1
 
 
-def test_a_control_whose_rewards_are_lost() -> None:
+def test_lost_rewards_of_the_control_raise_an_alarm() -> None:
     dice = random.Random(1)
     live = ma.Prospector(count_late=True).live(n_arms=10, seed=3, control="today", share=0.2)
     play(live, 2000, lambda arm, reward: 0.3 if arm == "today" else 0.02, dice)
     assert found(live)[0].arm == CONTROL
 
 
-def test_observed_rewards_are_no_pulls_that_could_be_lost() -> None:
+def test_observed_rewards_do_not_count_as_pulls() -> None:
     live = ma.policy("uniform").live(n_arms=3, horizon=9000, seed=3)
     live.observe(0, [1.0] * 900)
     dice = random.Random(2)

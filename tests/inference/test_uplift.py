@@ -1,4 +1,4 @@
-"""The comparison with the control holds at all times, for the arm that looks best."""
+"""The comparison with the control is valid at all times, for the best-looking arm."""
 
 from __future__ import annotations
 
@@ -18,36 +18,37 @@ ERROR = 0.05
 
 
 def wrong(
-    means: NDArray[np.float64], today: float, *, share: float, pulls: int, games: int, seed: int
+    means: NDArray[np.float64], today: float, *, share: float, pulls: int, runs: int, seed: int
 ) -> tuple[int, int]:
-    """Return in how many games limits of some arm were ever wrong; all of them are watched.
+    """Return the number of runs in which the interval of any arm was ever wrong.
 
-    Beside it, in how many the usual interval for a difference was wrong, for the best arm.
+    Return also the number of runs in which the usual interval for a difference was ever wrong, for
+    the best-looking arm.
 
-    The arm that looks best gets the pulls, as a policy would give them, and now and then a fresh
-    one does. Whoever looks may choose the moment and the arm, so one wrong pair of limits is
-    enough. They are wrong only if the true means do not go together.
+    The best-looking arm gets most pulls, as with a policy, and other arms get some. A user may
+    choose the time and the arm, so one wrong interval is enough. It is wrong if it excludes the
+    true pair of means.
     """
     dice = np.random.default_rng(seed)
     arms = len(means)
-    told, ones = np.zeros((games, arms)), np.zeros((games, arms))
-    log_arm, log_control = np.zeros((games, arms)), np.zeros(games)
-    count, total = np.zeros(games), np.zeros(games)
+    told, ones = np.zeros((runs, arms)), np.zeros((runs, arms))
+    log_arm, log_control = np.zeros((runs, arms)), np.zeros(runs)
+    count, total = np.zeros(runs), np.zeros(runs)
     weights = np.log(spent_error(1.0, np.arange(1, arms + 1)))
-    bad, naive = np.zeros(games, np.bool_), np.zeros(games, np.bool_)
-    rows = np.arange(games)
+    bad, naive = np.zeros(runs, np.bool_), np.zeros(runs, np.bool_)
+    rows = np.arange(runs)
     for step in range(pulls):
-        own = dice.random(games) < share
-        reward = dice.random(games) < today
+        own = dice.random(runs) < share
+        reward = dice.random(runs) < today
         chance = (total + 0.5) / (count + 1.0)
         gain = np.where(reward, np.log(chance / today), np.log((1 - chance) / (1 - today)))
         log_control += np.where(own, gain, 0.0)
         count += own
         total += own & reward
         best = np.argmax((ones + 1.0) / (told + 2.0), axis=1)
-        arm = np.where(dice.random(games) < 0.1, step * arms // pulls, best)
+        arm = np.where(dice.random(runs) < 0.1, step * arms // pulls, best)
         mean = means[arm]
-        reward = dice.random(games) < mean
+        reward = dice.random(runs) < mean
         chance = (ones[rows, arm] + 0.5) / (told[rows, arm] + 1.0)
         gain = np.where(reward, np.log(chance / mean), np.log((1 - chance) / (1 - mean)))
         ours = ~own
@@ -67,21 +68,21 @@ def wrong(
 @pytest.mark.parametrize(
     ("means", "today", "share"),
     [
-        ([0.03] * 30, 0.03, 0.05),  # nothing is better, and thirty arms had their chance to look so
+        ([0.03] * 30, 0.03, 0.05),  # no arm is better, but thirty arms may look better
         ([0.03] * 29 + [0.04], 0.03, 0.05),
         ([0.5] * 2, 0.5, 0.5),
-        ([0.9, 0.02, 0.02], 0.02, 0.05),  # the control is seldom seen
+        ([0.9, 0.02, 0.02], 0.02, 0.05),  # the control is seldom pulled
         ([0.2] * 10, 0.6, 0.3),
     ],
 )
-def test_intervals_are_wrong_in_few_games(means: list[float], today: float, share: float) -> None:
-    games = 2000
-    found, naive = wrong(np.array(means), today, share=share, pulls=1500, games=games, seed=1)
-    assert found <= ERROR * games, found
-    assert naive > 3 * ERROR * games, naive  # these are games in which limits can be wrong
+def test_intervals_are_wrong_in_few_runs(means: list[float], today: float, share: float) -> None:
+    runs = 2000
+    found, naive = wrong(np.array(means), today, share=share, pulls=1500, runs=runs, seed=1)
+    assert found <= ERROR * runs, found
+    assert naive > 3 * ERROR * runs, naive  # intervals can be wrong in these runs
 
 
-def test_the_intervals_are_those_of_the_means_that_go_together() -> None:
+def test_the_intervals_contain_the_compatible_pairs_of_means() -> None:
     dice = random.Random(3)
     for _ in range(40):
         arm = (n := dice.randint(1, 300), float(dice.randint(0, n)))
@@ -104,7 +105,7 @@ def test_the_intervals_are_those_of_the_means_that_go_together() -> None:
 
 @pytest.mark.parametrize("place", [1, 3, 200])
 @pytest.mark.parametrize(("told", "today"), [(1000, 1000), (19_000, 1000), (300, 20_000)])
-def test_they_are_narrower_than_two_intervals(place: int, told: int, today: int) -> None:
+def test_the_interval_is_narrower_than_two_intervals(place: int, told: int, today: int) -> None:
     for mean, now in ((0.034, 0.03), (0.6, 0.5)):
         arm, control = (told, told * mean), (today, today * now)
         (low, high), _ = compare(arm, control, place=place, error=0.05, bounds=(0, 1), sigma=0.5)
@@ -134,7 +135,7 @@ def played(control_mean: float, arm_mean: float, pulls: int) -> ma.Live:
     return live
 
 
-def test_what_is_said() -> None:
+def test_the_printed_uplift() -> None:
     live = played(0.3, 0.6, 4000)
     uplift = live.uplift()
     assert (uplift.arm, uplift.control, uplift.better) == ("a", "current", True)
@@ -159,7 +160,7 @@ def test_what_is_said() -> None:
     assert frame["low"][0] == uplift.interval[0]
 
 
-def test_when_there_is_nothing_to_compare() -> None:
+def test_uplift_without_rewards_or_of_the_control() -> None:
     alone = ma.MOSS().live(n_arms=3, horizon=9).uplift()
     assert "has no control" in alone.missing
     live = ma.MOSS().live(arms=["a", "b"], horizon=99, seed=1, control="a", share=0.5)
@@ -176,7 +177,7 @@ def test_when_there_is_nothing_to_compare() -> None:
         live.uplift(confidence=1.0)
 
 
-def test_no_verdict_over_a_control_of_which_nothing_is_known() -> None:
+def test_no_verdict_against_a_control_without_rewards() -> None:
     live = ma.Prospector().live(n_arms=3, seed=1, reward_range=(0, 1), control="now", share=0.05)
     for _ in range(200):
         pull = live.ask()

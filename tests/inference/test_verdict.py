@@ -1,7 +1,7 @@
-"""When to stop: the statement holds whenever it is made, and says what is missing where it is not.
+"""Verdicts: a stop is right, and otherwise the verdict says what is missing.
 
-Numbers of wrong verdicts are compared with the 0.1 % quantile of what 5 % would give: a false alarm
-in a thousand, and the seeds are fixed.
+With an error rate of 5 %, the numbers of wrong verdicts exceed their bounds with probability 0.001.
+The seeds are fixed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from manyarms.inference.confidence_sequences import evidence_below
 from manyarms.inference.sample import Sample
 from manyarms.live.facts import facts_of
 from tests.fixed import Fixed
-from tests.inference.games import new
+from tests.inference.random_events import new
 from tests.live.stores import copied
 
 
@@ -28,12 +28,12 @@ def stopped(
     policy: ma.Policy,
     means: Any,
     *,
-    flight: int = 1,
+    most_pending: int = 1,
     noise: float = 0.0,
     seed: int = 0,
     **asked: Any,
 ) -> ma.StopVerdict | None:
-    """Return the first verdict that says stop, looking after every 50 pulls; None without one.
+    """Return the first verdict that says stop, checked after every 50 pulls, or None.
 
     Rewards are 0 and 1, or Gaussian with this `noise`.
     """
@@ -43,7 +43,7 @@ def stopped(
     for k in range(1000):
         live.ask()
         waiting = live._experiment.pending
-        if len(waiting) >= flight:
+        if len(waiting) >= most_pending:
             number = list(waiting)[int(luck.integers(len(waiting)))]
             mean = means[waiting[number].arm]
             live.tell(number, luck.normal(mean, noise) if noise else float(luck.random() < mean))
@@ -63,15 +63,15 @@ def wrong(verdict: ma.StopVerdict, means: Any) -> bool:
 
 
 def rare(n: int, best: int, poor: float) -> Any:
-    """Return means of which few are 0.8, in no order."""
+    """Return means in random order, of which few are 0.8."""
     means = np.full(n, poor)
     means[np.random.default_rng(n).permutation(n)[:best]] = 0.8
     return means
 
 
-# as few good arms as there can be if a poor arm is to be wrong: 5 % and one more
+# the fewest good arms with which a poor arm is wrong: 5 % and one more
 HARD = rare(1000, 51, 0.0)
-ONE_BY_ONE = ma.Patience(best_mean=0.5)  # each arm until its mean is too low
+ONE_BY_ONE = ma.Patience(best_mean=0.5)  # pulls each arm until its mean is too low
 NORMAL = np.random.default_rng(5).normal(size=3000)
 
 
@@ -80,7 +80,7 @@ NORMAL = np.random.default_rng(5).normal(size=3000)
     ("policy", "means", "asked"),
     [
         (ma.MOSSOracle(size=190), HARD, {"epsilon": 0.5}),
-        (ma.MOSSOracle(size=190), HARD, {"epsilon": 0.5, "flight": 9}),
+        (ma.MOSSOracle(size=190), HARD, {"epsilon": 0.5, "most_pending": 9}),
         (ma.MOSSOracle(size=190), HARD, {"epsilon": "60%"}),
         (ma.MOSSOracle(size=60), NORMAL, {"epsilon": 1.0, "quantile": 0.2, "noise": 0.5}),
     ],
@@ -91,11 +91,11 @@ def test_verdicts_that_stop_are_right(policy: ma.Policy, means: Any, asked: Any)
     given = [verdict for verdict in verdicts if verdict is not None]
     assert len(given) > 15
     assert f" of the {given[0].met} arms tried at random, the rewards" in str(given[0])
-    assert sum(wrong(verdict, means) for verdict in given) <= 6  # at 5 %: 0.001 for more
+    assert sum(wrong(verdict, means) for verdict in given) <= 6  # more: probability 0.001
 
 
 def test_a_sample_that_is_too_small_would_be_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Else the tests above could not fail."""
+    """Show that the tests above can fail."""
     monkeypatch.setattr(Sample, "likely", lambda _, few, size: float(few > 0))
     monkeypatch.setattr(Sample, "least", lambda _: 10)
     verdicts = [stopped(ONE_BY_ONE, HARD, seed=seed, epsilon=0.5) for seed in range(30)]
@@ -103,8 +103,8 @@ def test_a_sample_that_is_too_small_would_be_wrong(monkeypatch: pytest.MonkeyPat
     assert sum(wrong(verdict, HARD) for verdict in given) > 6
 
 
-def test_the_sample_s_own_error_is_used_and_not_exceeded() -> None:
-    """Good arms as rare as allowed, each open with probability 1/2: the worst there can be."""
+def test_the_error_of_the_sample_is_used_and_not_exceeded() -> None:
+    """The worst case: good arms are as rare as allowed, each open with probability 1/2."""
     live = new(ma.MOSS(), n_arms=100_000)
     sample = Sample(live._tried_arms().facts, np.zeros(2000, np.bool_), 0.05, 0.04, 0.5)
     rule = [(size, sample.allowed(size, error)) for size, error in sample.sizes()]
@@ -112,19 +112,19 @@ def test_the_sample_s_own_error_is_used_and_not_exceeded() -> None:
     luck, runs = np.random.default_rng(1), 4000
     opened = np.cumsum(luck.random((runs, 2000)) < 0.025, axis=1)
     failed = np.mean([any(row[size - 1] <= most for size, most in rule) for row in opened])
-    assert 0.008 < failed < 0.02  # its error is half of 0.04, of which nine tenths are spent
+    assert 0.008 < failed < 0.02  # half of 0.04, of which nine tenths are spent
 
 
 @pytest.mark.parametrize(("bounds", "mean"), [((0.0, 1.0), 0.8), ((0.0, 1.0), 0.1), (None, 0.3)])
-def test_evidence_seldom_speaks_against_what_is_true(bounds: Any, mean: float) -> None:
+def test_evidence_is_seldom_against_the_true_mean(bounds: Any, mean: float) -> None:
     luck, runs, length = np.random.default_rng(3), 1000, 400
     draws = luck.random((runs, length)) < mean if bounds else luck.normal(mean, 0.5, (runs, length))
     totals = np.cumsum(draws, axis=1)
     counts = np.broadcast_to(np.arange(1, length + 1), totals.shape)
     evidence = evidence_below(counts.ravel(), totals.ravel(), mean, bounds=bounds)
     crossed = (evidence.reshape(runs, length) > 2.0).any(axis=1).mean()
-    assert crossed < 0.5 + 3.1 * math.sqrt(0.25 / runs)  # a false alarm in a thousand
-    for bar in (mean + 0.05, mean + 0.1):  # and it grows with the bar
+    assert crossed < 0.5 + 3.1 * math.sqrt(0.25 / runs)  # false alarm 0.001
+    for bar in (mean + 0.05, mean + 0.1):  # and evidence grows with the bar
         higher = evidence_below(counts.ravel(), totals.ravel(), bar, bounds=bounds)
         assert (higher >= evidence * (1 - 1e-9)).all()
     assert evidence_below([5], [0.0], 1.0).item() == math.inf
@@ -185,7 +185,7 @@ def test_the_arm_is_not_its_own_rival() -> None:
     assert (verdict.stop, verdict.beaten, verdict.unsettled) == (True, 3, 0)
 
 
-def test_after_the_horizon_it_does_not_say_go_on() -> None:
+def test_after_the_horizon_the_verdict_does_not_say_go_on() -> None:
     live = new(ma.MOSS(), n_arms=3, horizon=4)
     last = live.ask(4)[-1]
     live.tell_many([(pull, 1.0) for pull in live.pending if pull != last])
@@ -198,7 +198,7 @@ def test_after_the_horizon_it_does_not_say_go_on() -> None:
     assert verdict.advice.startswith("First report the 1 pending reward. To continue ")
 
 
-def test_what_is_missing_is_said() -> None:
+def test_the_verdict_says_what_is_missing() -> None:
     live = new(ma.MOSS(), n_arms=1000)
     nothing = "Too early to say: no rewards have been reported yet."
     assert str(live.verdict()) == nothing
@@ -231,14 +231,14 @@ def test_what_is_missing_is_said() -> None:
     assert "fixed(arm=3) is not known to choose new arms at random" in fixed.verdict().missing
 
 
-def test_arms_that_chance_could_not_bring_are_taken_off() -> None:
+def test_arms_that_could_not_be_drawn_are_subtracted() -> None:
     live = new(ma.MOSS(), n_arms=1000)
-    game = live._experiment
-    sample = Sample(facts_of(game, int), np.zeros(0, np.bool_), 0.05, 0.04, 0.5)
+    experiment = live._experiment
+    sample = Sample(facts_of(experiment, int), np.zeros(0, np.bool_), 0.05, 0.04, 0.5)
     assert sample.top == 51
     live.retire([1, 2])  # never tried
     live.observe(3, [1.0])
-    less = Sample(facts_of(game, int), np.zeros(0, np.bool_), 0.05, 0.04, 0.5)
+    less = Sample(facts_of(experiment, int), np.zeros(0, np.bool_), 0.05, 0.04, 0.5)
     assert less.top == 48
     assert less.least() > sample.least()
     live.retire(list(range(100, 160)))
@@ -247,14 +247,14 @@ def test_arms_that_chance_could_not_bring_are_taken_off() -> None:
     )
     assert live.verdict().advice.endswith(" live.verdict(epsilon='10%', quantile=0.063).")
     assert "could not be drawn" not in live.verdict(quantile=0.063).missing
-    assert live.verdict().met == 0  # the observed one was not met by chance
+    assert live.verdict().met == 0  # the observed arm was not drawn at random
     live.restore(1)
     pull = live.ask()
     assert pull.arm == 1 or pull.id == 1
     assert copied(live).verdict() == live.verdict()
 
 
-def test_a_season_has_met_what_was_met_by_chance() -> None:
+def test_a_season_keeps_the_arms_met_by_chance() -> None:
     live = new(ma.MOSS(), n_arms=1000, horizon=60)
     for pull in live.ask(50):
         live.tell(pull, 0.0)
@@ -267,7 +267,7 @@ def test_a_season_has_met_what_was_met_by_chance() -> None:
     assert (said.met, said.at_first, said.n_arms) == (51, True, 1000)
 
 
-def test_it_prints_and_is_checked() -> None:
+def test_the_verdict_prints_and_its_arguments_are_checked() -> None:
     live = ma.MOSS().live(arms=["<b>", "b"], horizon=9, seed=1)
     live.observe("<b>", [1.0] * 100)
     live.observe("b", [0.0] * 100)
@@ -286,8 +286,8 @@ def test_it_prints_and_is_checked() -> None:
             live.verdict(**{name: value})  # type: ignore[arg-type]  # so it is refused
 
 
-def test_pulls_without_a_reward_are_warned_of() -> None:
-    """With most of an arm's failures abandoned, the verdict is wrong, and says why it may be."""
+def test_missing_rewards_give_a_warning() -> None:
+    """If most failures of an arm are abandoned, the verdict is wrong, and warns about it."""
     rates, luck = [0.5, 0.3, 0.4], np.random.default_rng(1)
     said = {}
     for share in (0.0, 0.01, 0.8):
@@ -309,7 +309,7 @@ def test_pulls_without_a_reward_are_warned_of() -> None:
     assert str(wrong).endswith(" this verdict can be wrong.")
 
 
-def test_an_arm_that_left_and_came_back_counts_once() -> None:
+def test_a_retired_and_restored_arm_counts_once() -> None:
     live = ma.Prospector().live(arms=[f"picture {k}" for k in range(400)], seed=1)
     for _ in range(50):
         live.tell(live.ask(), reward=1.0)

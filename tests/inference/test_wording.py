@@ -1,4 +1,4 @@
-"""What verdicts and warnings print, in one table; other tests look at numbers."""
+"""The text of verdicts and warnings; other tests check numbers."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from manyarms.inference.question import asked
 from manyarms.inference.reported import late_rewards_warning
 from manyarms.inference.verdict import give_verdict
 from tests.fixed import Fixed
-from tests.inference.games import new
+from tests.inference.random_events import new
 
 SURE = "(95 % confidence, valid for all arms at once and at any time)"
 
 
 def known(**rewards: tuple[int, int]) -> ma.Live:
-    """Return an experiment in which arms had so many successes and failures."""
+    """Return an experiment whose arms have given numbers of successes and failures."""
     live = ma.MOSS().live(arms=list(rewards), horizon=1000, seed=1)
     for arm, (ones, zeros) in rewards.items():
         live.observe(arm, [1.0] * ones + [0.0] * zeros)
@@ -49,7 +49,7 @@ def over() -> ma.Live:
     return live
 
 
-# What is known, what is asked, and a part of what is printed
+# An experiment, the arguments of `verdict`, and a part of its text
 SAID: list[tuple[Callable[[], ma.Live], dict[str, Any], str]] = [
     # the first line
     (new, {}, "Too early to say: no rewards have been reported yet."),
@@ -111,14 +111,14 @@ SAID: list[tuple[Callable[[], ma.Live], dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("known", "question", "said"), SAID)
-def test_what_a_verdict_prints(
+def test_the_text_of_a_verdict(
     known: Callable[..., ma.Live], question: dict[str, Any], said: str
 ) -> None:
     live = known() if known is not new else new(n_arms=3)
     assert said in str(live.verdict(**question))
 
 
-def test_advice_of_a_handle_can_be_pasted() -> None:
+def test_advice_of_a_handle_is_valid_code() -> None:
     for text in HANDLE[:-1]:
         advice = text.format(pulls=1000, mean=0.5, epsilon="'10%'", quantile=0.05)
         live = settled()
@@ -127,7 +127,7 @@ def test_advice_of_a_handle_can_be_pasted() -> None:
         assert live.verdict() is not None
 
 
-def test_the_service_words_advice_for_its_pages() -> None:
+def test_advice_of_the_service_names_its_pages() -> None:
     tried = settled()._tried_arms()
     said = give_verdict(tried, asked(tried.facts), steps=SERVICE)
     assert said.advice == (
@@ -158,13 +158,13 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("question", "said"), REFUSED)
-def test_questions_that_are_refused(question: dict[str, Any], said: str) -> None:
+def test_wrong_arguments_are_refused(question: dict[str, Any], said: str) -> None:
     with pytest.raises(ma.ParameterError) as refused:
         new(n_arms=3).verdict(**question)
     assert str(refused.value).endswith(said)
 
 
-def test_an_epsilon_as_large_as_the_range_is_no_setting() -> None:
+def test_an_epsilon_as_large_as_the_range_is_refused() -> None:
     with pytest.raises(ma.ParameterError, match="which is 4, got 4"):
         ma.MOSS().live(n_arms=3, horizon=9, reward_range=(-1, 3), epsilon=4)
     assert ma.MOSS().live(n_arms=3, horizon=9, reward_range=None, epsilon=4).n_arms == 3

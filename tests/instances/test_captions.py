@@ -1,4 +1,4 @@
-"""Contest files as instances: means, defects, errors, the real files and the stand-in."""
+"""Contest files as instances: means, defective files, real files and the stand-in."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from manyarms.errors import ContestFileError, ManyarmsError, ParameterError
 from manyarms.instances import Gaussian, Instance
 from manyarms.instances.captions import captions, contest_652, read_contest, stand_in_652
 
-DATA = os.environ.get("MANYARMS_DATA")  # as it is before a test hides it
+DATA = os.environ.get("MANYARMS_DATA")  # read before a test hides it
 COLUMNS = ("caption", "mean", "precision", "votes", "not_funny", "somewhat_funny", "funny")
 
 Row = tuple[str, int, int, int, int]
@@ -31,7 +31,7 @@ ROWS: list[Row] = [
 
 
 @pytest.fixture(autouse=True)
-def _no_contests_around(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _without_contests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.delenv("MANYARMS_DATA", raising=False)
 
@@ -63,7 +63,7 @@ def real(name: str) -> Path:
     return path
 
 
-def test_means_are_shares_over_the_largest_and_from_the_threshold_on_1(tmp_path: Path) -> None:
+def test_means_are_scaled_shares_and_1_from_the_threshold_on(tmp_path: Path) -> None:
     path = write(tmp_path / "700.csv", table(ROWS))
     instance = captions(path)
     assert means_of(instance) == [1.0, 1.0, pytest.approx(0.4), 0.0]
@@ -88,7 +88,7 @@ def test_a_threshold_lies_in_0_to_1(tmp_path: Path, threshold: float) -> None:
         captions(path, threshold=threshold)
 
 
-def test_layouts_line_ends_and_number_forms_do_not_matter(tmp_path: Path) -> None:
+def test_layouts_line_ends_and_number_formats_are_equivalent(tmp_path: Path) -> None:
     plain = table(ROWS)
     lines = [line.split(",") for line in plain.splitlines()]
     forms = {
@@ -105,7 +105,7 @@ def test_layouts_line_ends_and_number_forms_do_not_matter(tmp_path: Path) -> Non
         assert means_of(captions(write(tmp_path / "form.csv", text))) == wanted, name
 
 
-def test_counts_that_do_not_add_up_leave_votes_the_divisor(tmp_path: Path) -> None:
+def test_counts_that_do_not_add_up_are_divided_by_votes(tmp_path: Path) -> None:
     rows: list[Row] = [("A", 100, 50, 30, 20), ("B", 10, 6, 1, 2), ("C", 10, 9, 1, 1)]
     contest = read_contest(write(tmp_path / "a.csv", table(rows)))
     assert contest.shares.tolist() == [0.5, 0.3, 0.2]
@@ -120,7 +120,7 @@ def test_captions_without_votes_are_left_out(tmp_path: Path) -> None:
     assert captions(path).n_arms == 4
 
 
-def test_repeated_and_empty_captions_are_arms_of_their_own(tmp_path: Path) -> None:
+def test_repeated_and_empty_captions_are_separate_arms(tmp_path: Path) -> None:
     rows: list[Row] = [
         ("A", 10, 5, 5, 0),
         ("A", 10, 9, 1, 0),
@@ -140,7 +140,7 @@ def test_quotes_commas_and_line_breaks_stay_within_captions(tmp_path: Path) -> N
     assert contest.captions == tuple(text.strip() for text in texts)
 
 
-def test_a_contest_tells_of_itself_and_cannot_be_changed(tmp_path: Path) -> None:
+def test_a_contest_describes_itself_and_cannot_be_changed(tmp_path: Path) -> None:
     path = write(tmp_path / "700_x.csv", table([ROWS[3], ROWS[2], ROWS[0], ROWS[1]]))
     contest = read_contest(str(path))
     assert [contest.captions[arm] for arm in contest.funniest(3)] == ["A", "B", "C"]
@@ -184,9 +184,7 @@ BAD_FILES: dict[str, tuple[str | bytes, str]] = {
 
 
 @pytest.mark.parametrize("name", BAD_FILES)
-def test_bad_files_are_refused_in_one_sentence_that_names_the_file(
-    tmp_path: Path, name: str
-) -> None:
+def test_errors_of_bad_files_are_one_sentence_with_the_file(tmp_path: Path, name: str) -> None:
     content, message = BAD_FILES[name]
     path = write(tmp_path / "bad.csv", content)
     with pytest.raises(ContestFileError, match=message) as caught:
@@ -213,7 +211,7 @@ def test_an_unreadable_file_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 @given(cut=st.integers(0, 400), noise=st.binary(max_size=3))
-def test_a_file_cut_anywhere_is_read_or_refused_and_nothing_else(
+def test_a_file_truncated_anywhere_is_read_or_refused(
     tmp_path_factory: pytest.TempPathFactory, cut: int, noise: bytes
 ) -> None:
     rows = [*ROWS, ('with "quotes",\nlines', 10, 5, 5, 0), *ROWS]
@@ -223,7 +221,7 @@ def test_a_file_cut_anywhere_is_read_or_refused_and_nothing_else(
         assert len(read_contest(path).captions) <= len(rows)
 
 
-def test_contest_652_is_the_papers() -> None:
+def test_contest_652_is_that_of_the_paper() -> None:
     instance = captions(real("652_lil-KLUCB"))
     means = np.array(means_of(instance))
     assert (instance.n_arms, instance.n_best) == (10_025, 54)
@@ -258,7 +256,7 @@ def test_real_files(name: str, n: int, m: int, uneven: int, repeated: int, empty
     assert np.abs(means - contest.means(threshold=None)).max() < 0.015
 
 
-def test_the_stand_in_follows_its_table_and_says_what_it_is() -> None:
+def test_the_stand_in_follows_its_table_and_is_labelled() -> None:
     instance = stand_in_652()
     means = np.array(means_of(instance))
     assert (instance.n_arms, instance.n_best, instance.best_mean) == (10_025, 54, 1.0)
@@ -275,10 +273,10 @@ def test_the_stand_in_follows_its_table_and_says_what_it_is() -> None:
     assert instance.problem(100_000).alpha == pytest.approx(0.394, abs=5e-4)
 
 
-def test_contest_652_is_real_where_it_can_be(
+def test_contest_652_is_real_if_its_file_is_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert contest_652().label == stand_in_652().label  # nothing is there
+    assert contest_652().label == stand_in_652().label  # without the file
     monkeypatch.setenv("MANYARMS_DATA", str(tmp_path))
     write(tmp_path / "652.csv", table(ROWS))
     assert contest_652().label == "captions(652, n=4, m=2)"

@@ -1,4 +1,4 @@
-"""Means from columns of files: in Python, in specs and on the command line, by one reader."""
+"""Means from columns of files: in Python, in specifications and on the command line."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_a_column_or_a_quotient(folder: Path, name: str) -> None:
     assert ma.instances.from_means(f"{folder / name}:rate").best_mean == 1.0
 
 
-def test_a_name_with_a_slash_is_a_name(folder: Path) -> None:
+def test_a_column_name_with_a_slash(folder: Path) -> None:
     assert ma.instances.from_means(f"{folder / 'items.parquet'}:a/b").best_mean == 0.3
 
 
@@ -47,6 +47,6 @@ def test_a_name_with_a_slash_is_a_name(folder: Path) -> None:
         ("wrong.csv:views/views", r"to divide by, got 0 in 'views', row 2. Leave such rows out"),
     ],
 )
-def test_what_is_no_mean_is_refused(folder: Path, place: str, message: str) -> None:
+def test_invalid_means_are_refused(folder: Path, place: str, message: str) -> None:
     with pytest.raises(ma.ParameterError, match=message):
         ma.instances.from_means(str(folder / place))

@@ -1,4 +1,4 @@
-"""Finding contest files, and downloading them: where they come from, and what may go wrong."""
+"""Finding and downloading contest files."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def data(tmp_path: Path, name: str) -> Path:
 # Looking things up
 
 
-def test_a_path_goes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_path_is_tried_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     data(tmp_path, "652.csv")
     mine = put(tmp_path / "here", "652.csv")
     assert find_contest(mine) == mine
@@ -61,7 +61,7 @@ def test_a_path_goes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert find_contest(652) == tmp_path / "data" / "652.csv"
 
 
-def test_a_number_stands_for_any_ending(tmp_path: Path) -> None:
+def test_a_number_matches_any_ending(tmp_path: Path) -> None:
     path = data(tmp_path, "559_Random.csv")
     data(tmp_path, "55.csv")
     data(tmp_path, "5590.csv")
@@ -80,7 +80,7 @@ def test_a_number_that_fits_several_files_lists_them(tmp_path: Path) -> None:
     assert find_contest("559.csv") == exact
 
 
-def test_the_users_folder_goes_before_the_cache(tmp_path: Path) -> None:
+def test_the_users_folder_comes_before_the_cache(tmp_path: Path) -> None:
     cached = put(contest_cache(), "700.csv")
     put(contest_cache(), "800_b.csv")
     assert find_contest(700) == cached
@@ -99,21 +99,19 @@ NO_NAMES = ["9" * 4000, 10**5000, -652, "a\0b", "x/" * 3000, True, 6.52, None, "
 
 
 @pytest.mark.parametrize("contest", NO_NAMES, ids=range(len(NO_NAMES)))
-def test_what_no_contest_can_be_called_is_refused(contest: Any) -> None:
+def test_impossible_names_of_contests_are_refused(contest: Any) -> None:
     with pytest.raises(ManyarmsError, match="`contest` must be "):
         find_contest(contest)
 
 
-def test_the_cache_is_below_home_where_nothing_else_is_said(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_default_cache_is_below_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.setenv("HOME", str(tmp_path))
     assert contest_cache() == tmp_path / ".cache" / "manyarms" / "contests"
     assert local_contests() == {}
 
 
-def test_unknown_contests_tell_the_nearest_and_the_way_to_download(tmp_path: Path) -> None:
+def test_errors_for_unknown_contests_name_the_nearest_and_the_download(tmp_path: Path) -> None:
     for name in ("510_LilUCB.csv", "652_lil-KLUCB.csv", "660.csv", "800.csv", "886.csv"):
         data(tmp_path, name)
     with pytest.raises(ContestNotFoundError) as caught:
@@ -131,7 +129,7 @@ def test_unknown_contests_tell_the_nearest_and_the_way_to_download(tmp_path: Pat
         find_contest("x" * 5000)
 
 
-def test_a_missing_file_tells_the_nearest_beside_it(tmp_path: Path) -> None:
+def test_the_error_for_a_missing_file_names_the_nearest(tmp_path: Path) -> None:
     data(tmp_path, "652_lil-KLUCB.csv")
     with pytest.raises(ContestNotFoundError, match="Nearest in that folder: 652_lil-KLUCB.csv"):
         find_contest(tmp_path / "data" / "652_lilKLUCB.csv")
@@ -149,7 +147,7 @@ def test_the_papers_file_must_have_its_known_checksum() -> None:
         find_contest(652)
 
 
-def test_a_record_that_is_no_checksum_is_no_record() -> None:
+def test_an_invalid_checksum_record_is_ignored() -> None:
     path = put(contest_cache(), "700.csv")
     for record in (b"", b"what?", b"\xff\xfe"):
         put(contest_cache(), "700.csv.sha256", record)

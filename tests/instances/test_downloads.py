@@ -1,4 +1,4 @@
-"""Contests, one or all that are published, got from a server on this machine."""
+"""Downloading one or all contests from a server on this machine."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ pytest.importorskip("pooch", reason='it downloads: pip install "manyarms[sim]"')
 
 
 def _contest(shares: list[int]) -> str:
-    """Return a contest file whose captions were found funny by so many of 100."""
+    """Return a contest file, given for each caption how many of 100 found it funny."""
     rows = (f"C{k},100,{100 - share},0,{share}\n" for k, share in enumerate(shares))
     return "caption,votes,not_funny,somewhat_funny,funny\n" + "".join(rows)
 
@@ -42,9 +42,9 @@ def _git(content: bytes) -> str:
 
 
 class Server(http.server.HTTPServer):
-    """Publishes `files`; `listing` is what it says when asked for a list.
+    """Serves `files`, and `listing` as the list of files.
 
-    Where it has no file it is out of order; there is no 404.csv, and 40.csv breaks off.
+    Other files give a server error, 404.csv is not found, and 40.csv is truncated.
     """
 
     def __init__(self) -> None:
@@ -126,7 +126,7 @@ def test_a_download_is_recorded_and_must_not_change(server: Server) -> None:
         ContestFileError, match=r"must have the SHA-256 .* Delete it, or call find_"
     ):
         find_contest(20)
-    server.files["20.csv"] = server.files["21.csv"]  # what is published has changed, too
+    server.files["20.csv"] = server.files["21.csv"]  # the published file has also changed
     with pytest.raises(DownloadError, match="not the contest file"):
         find_contest(20, download=True)
     path.unlink()
@@ -139,12 +139,12 @@ def test_a_download_is_recorded_and_must_not_change(server: Server) -> None:
     ("contest", "file"),
     [(559, "559"), (560, "560_lil-KLUCB"), (659, "659_lil-KLUCB"), (660, "660")],
 )
-def test_numbers_become_published_names(server: Server, contest: int, file: str) -> None:
+def test_numbers_match_published_names(server: Server, contest: int, file: str) -> None:
     server.files[f"{file}.csv"] = server.files["20.csv"]
     assert find_contest(contest, download=True).stem == file
 
 
-def test_only_published_names_are_asked_for(server: Server) -> None:
+def test_only_published_names_are_requested(server: Server) -> None:
     for name in ("mine", "..", "652?x", "652 a", "6%2F"):
         with pytest.raises(ParameterError, match="must be a published one such as 652, got"):
             find_contest(name, download=True)
@@ -155,7 +155,7 @@ def test_all_are_downloaded_once(
     server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "data" / "20.csv").write_bytes(server.files["20.csv"])
-    (tmp_path / "data" / "21.csv").write_text(_contest([99]))  # the user's own, left alone
+    (tmp_path / "data" / "21.csv").write_text(_contest([99]))  # the user's file, kept
     assert main(["data", "get", "--all"]) == 0
     printed = capsys.readouterr().out
     assert "21: the file in MANYARMS_DATA is not the published one, and was kept" in printed
@@ -163,7 +163,7 @@ def test_all_are_downloaded_once(
     assert server.asked == ["list", "22.csv", "23.csv", "24.csv", "25.csv"]
     for name in ("22.csv", "25.csv"):
         assert (contest_cache() / name).read_bytes() == server.files[name]
-    # again: nothing is asked for, and a file that has changed is got anew, with its record
+    # again: nothing is requested, but a changed file is downloaded again, with its record
     (contest_cache() / "23.csv").write_text("changed")
     (contest_cache() / "23.csv.sha256").write_text("0" * 64)
     assert main(["data", "get", "--all"]) == 0
@@ -173,7 +173,7 @@ def test_all_are_downloaded_once(
     assert not [path for path in contest_cache().iterdir() if path.is_dir()]
 
 
-def test_a_network_that_goes_away_is_noticed_and_the_rest_comes_later(
+def test_after_a_network_failure_the_rest_is_downloaded_later(
     server: Server, capsys: pytest.CaptureFixture[str]
 ) -> None:
     whole = dict(server.files)
@@ -191,7 +191,7 @@ def test_a_network_that_goes_away_is_noticed_and_the_rest_comes_later(
 
 
 @pytest.mark.parametrize("listing", [{"message": "rate limit"}, [], [{"name": 3}], "?"])
-def test_an_answer_that_is_no_list_is_not_kept(server: Server, listing: Any) -> None:
+def test_an_answer_that_is_not_a_list_is_not_stored(server: Server, listing: Any) -> None:
     right, server.listing = server.listing, listing
     with pytest.raises(DownloadError, match="must list contest files, got something else"):
         published_contests()

@@ -1,4 +1,4 @@
-"""Instances: their means, their rewards, and what they refuse."""
+"""Instances: means, rewards, and wrong arguments."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from manyarms.instances.tape import arm_of, best_record, next_reward, record_of,
 from manyarms.protocol.recommend import scale_of
 
 
-def test_planted_means_are_the_papers() -> None:
+def test_planted_means_are_those_of_the_paper() -> None:
     instance = planted(n=1003, m=3)
     counts = Counter(instance.mean(arm) for arm in range(1003))
     assert counts == {0.9: 3, 0.1: 200, 0.2: 200, 0.3: 200, 0.4: 200, 0.5: 200}
@@ -49,7 +49,7 @@ def test_groups_and_arrays_agree() -> None:
     groups = grouped(sizes=[2, 0, 3, 1], means=[0.2, 1.0, 0.5, 0.5])
     array = from_means([0.2, 0.2, 0.5, 0.5, 0.5, 0.5])
     assert [groups.mean(arm) for arm in range(6)] == [array.mean(arm) for arm in range(6)]
-    assert groups.best_mean == array.best_mean == 0.5  # an empty group does not count
+    assert groups.best_mean == array.best_mean == 0.5  # empty groups do not count
     assert groups.n_best == array.n_best == 4
 
 
@@ -63,7 +63,7 @@ def test_groups_and_arrays_agree() -> None:
         (reservoir(DiscreteMeans([0.75, 0.5], [0.5, 0.5])), 0.25),
     ],
 )
-def test_the_largest_gap_is_what_a_pull_can_cost(instance: Instance, gap: float) -> None:
+def test_the_largest_gap(instance: Instance, gap: float) -> None:
     assert instance.largest_gap == pytest.approx(gap)
     arms = range(min(instance.n_arms, 50))
     assert all(instance.best_mean - instance.mean(arm) <= gap + 1e-9 for arm in arms)
@@ -75,7 +75,7 @@ def test_instances_are_compared_by_identity_and_cannot_be_changed() -> None:
         from_means([0.1, 0.9]).world(5).values[1] = 0.3
 
 
-def test_drawn_means_are_those_of_the_simulation() -> None:
+def test_drawn_means_agree_with_the_simulation() -> None:
     instance = reservoir(UniformMeans(0.2, 0.4))
     result = ma.simulate(
         ma.MOSS(), instance, horizon=50, replications=3, seed=8, workers=1, record_arms=True
@@ -103,7 +103,7 @@ def test_reservoirs_draw_means(
     means = [instance.mean(arm, seed=5) for arm in range(2000)]
     assert all(low <= mean <= high for mean in means)
     assert instance.best_mean == best
-    assert means[:9] != [instance.mean(arm, seed=6) for arm in range(9)]  # new in a replication
+    assert means[:9] != [instance.mean(arm, seed=6) for arm in range(9)]  # new in each replication
     assert means[:9] == [instance.mean(arm, seed=5) for arm in range(9)]
 
 
@@ -148,12 +148,12 @@ def test_rewards_have_their_mean_and_variance(
 
 
 @pytest.mark.parametrize("mean", [0.0, 1.0])
-def test_certain_arms_are_certain(mean: float) -> None:
+def test_rewards_of_means_0_and_1_are_certain(mean: float) -> None:
     for rewards in (ma.instances.Bernoulli(), BetaRewards(2.0)):
         assert set(_rewards(from_means([mean], rewards=rewards), 0, 500)) == {mean}
 
 
-def test_the_tape_depends_on_the_arm_and_its_count_only() -> None:
+def test_the_tape_depends_only_on_the_arm_and_its_count() -> None:
     instance = planted(n=50, m=5)
     world = instance.world(100)
     alone = {arm: _rewards(instance, arm, 20) for arm in range(5)}
@@ -165,7 +165,7 @@ def test_the_tape_depends_on_the_arm_and_its_count_only() -> None:
             assert next_reward(mixed, world) == alone[arm][count]
 
 
-def test_the_best_record_is_of_the_arm_that_proved_itself() -> None:
+def test_the_best_record_has_the_largest_lower_bound() -> None:
     instance = from_means([1.0, 0.0, 0.9])
     reel, world = tape(BOUNDED, 3, 100), instance.world(100)
     rewind(reel)
@@ -175,10 +175,10 @@ def test_the_best_record_is_of_the_arm_that_proved_itself() -> None:
         next_reward(reel, world)
         if arm == 0:
             assert arm_of(reel, best_record(reel, scale)) == 0
-    assert arm_of(reel, best_record(reel, scale)) == 2  # not the one that was lucky once
+    assert arm_of(reel, best_record(reel, scale)) == 2  # not the arm with one good reward
 
 
-def test_instances_travel_between_processes() -> None:
+def test_instances_can_be_sent_to_processes() -> None:
     for instance in (planted(n=10, m=1), reservoir(BetaMeans(1, 1)), from_means([0.1, 0.2])):
         assert pickle.loads(pickle.dumps(instance)).mean(1, seed=3) == instance.mean(1, seed=3)
 
@@ -236,7 +236,7 @@ def test_what_counts_as_a_best_arm(make: Callable[..., Instance]) -> None:
         make(epsilon=-1)
 
 
-def test_labels_name_the_reward_law_and_what_counts_as_best() -> None:
+def test_labels_name_the_rewards_and_the_best_arms() -> None:
     arms = [0.2, 0.7]
     assert from_means(arms).label == "from_means(n=2)"
     assert from_means(arms, epsilon=0.5).label == "from_means(n=2, epsilon=0.5)"

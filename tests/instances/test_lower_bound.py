@@ -1,4 +1,4 @@
-"""The lower bound's instances: their means, and that everybody can play on them."""
+"""The lower bound's instances: means, and that every policy can play them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_means_group_by_group(hidden: int) -> None:
     assert instance.problem(64).alpha <= (0.5 if hidden else 0.25)
 
 
-def test_a_hidden_group_must_be_there() -> None:
+def test_a_hidden_group_must_exist() -> None:
     for hidden in (8, -1, 0.5):
         with pytest.raises(ma.ParameterError, match="K = 7 hidden groups; 0 hides none"):
             lower_bound_instance(SMALL, hidden)  # type: ignore[arg-type]
@@ -59,10 +59,10 @@ def test_every_policy_plays(policy: ma.Policy) -> None:
 
 @pytest.mark.compiled
 def test_hidden_groups_are_exchangeable() -> None:
-    """Two groups cost the same: false alarm 1e-4 (normal law of two independent means).
+    """Two groups cost the same: false alarm 1e-4 (normal distribution of two independent means).
 
-    The bound is at most 4 % of the regret, so that a policy that favours the first arms of the
-    numbering, and so group 1, would be seen.
+    The tolerance is at most 4 % of the regret, so a policy that favours the first arms, and so
+    group 1, would be detected.
     """
     family = LowerBoundFamily(horizon=4096, alpha=0.4, budget=28)
     first, last = (

@@ -1,6 +1,6 @@
-"""Runs notebooks in CPython, without Jupyter: cells share a namespace, and outputs are text.
+"""Run notebooks in CPython, without Jupyter; cells share a namespace, and outputs are text.
 
-`python -m tests.learn.notebooks` runs those of docs/learn and writes their outputs into them.
+`python -m tests.learn.notebooks` runs the notebooks of docs/learn and stores their outputs.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def outputs(notebook: dict[str, Any]) -> Iterator[tuple[dict[str, Any], str, str]]:
-    """Run a notebook; yield each cell of code, what it prints, and the value of its last line."""
+    """Run a notebook; yield each code cell, its printed text, and the value of its last line."""
     names: dict[str, Any] = {"__name__": "__main__"}
     for cell in notebook["cells"]:
         if cell["cell_type"] == "code":
@@ -44,7 +44,7 @@ def _run(source: str, names: dict[str, Any]) -> Any:
 
 
 def stored(cell: dict[str, Any]) -> tuple[str, str]:
-    """Return what a cell printed, and its last value, as the notebook has them."""
+    """Return a cell's printed text and its last value, as stored in the notebook."""
     printed = value = ""
     for output in cell["outputs"]:
         if output["output_type"] == "stream":

@@ -1,7 +1,7 @@
-"""The files of docs/learn are plain, and play as the package does.
+"""The plain Python files of docs/learn play like the package.
 
-With the package's words they are the references that tests/policies/test_oracle.py compares every
-policy with, pull by pull; here are one game of each, and the law where the luck is Python's.
+With the package's random words they are the references of tests/policies/test_oracle.py. Here each
+is compared once, and once as a distribution with Python's random numbers.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ import numpy as np
 import pytest
 
 import manyarms as ma
-from tests.policies.battery import Pair
-from tests.policies.games import check_live
+from tests.policies.compare import check_live
+from tests.policies.pairs import Pair
 from tests.reference.emp_moss_plus_plus import EmpMossPlusPlus
 from tests.reference.moss import Moss, Player
 from tests.reference.moss_plus_plus import MossPlusPlus
 from tests.reference.parallel import Parallel
-from tests.statistical.test_law import same_law
+from tests.statistical.test_distribution import same_distribution
 
 LEARN = Path(__file__).parents[2] / "docs" / "learn"
 FILES = ["moss", "moss_plus_plus", "emp_moss_plus_plus", "parallel"]
@@ -35,7 +35,7 @@ def learned(name: str) -> Any:
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_as_scripts_they_show_a_game(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_files_run_as_scripts(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     runpy.run_path(str(LEARN / f"{name}.py"), run_name="__main__")
     title, _, head, *rows, _, last = capsys.readouterr().out.splitlines()
     assert title.endswith(": 1000 arms, 50 of them best (mean 0.9), 2000 pulls")
@@ -69,20 +69,20 @@ PAIRS: dict[str, tuple[ma.Policy, Player, Callable[[Any], Any]]] = {
 
 
 @pytest.mark.parametrize("name", FILES)
-@pytest.mark.parametrize("world", ["spread", "equal", "one best"])
-def test_same_words_same_arms(name: str, world: str) -> None:
+@pytest.mark.parametrize("problem", ["spread", "equal", "one best"])
+def test_the_same_words_give_the_same_arms(name: str, problem: str) -> None:
     policy, reference, _ = PAIRS[name]
-    check_live(Pair(policy, reference), 300, 700, world)
+    check_live(Pair(policy, reference), 300, 700, problem)
 
 
 @pytest.mark.slow
 @pytest.mark.compiled
 @pytest.mark.parametrize("name", FILES)
-def test_same_law_with_the_luck_of_python(name: str) -> None:
-    """Rewards of 0 and 1, so that ties are many. False alarms: 2e-6 for each policy."""
+def test_the_distribution_with_random_numbers_of_python(name: str) -> None:
+    """With rewards of 0 and 1, ties are frequent. False alarms: 2e-6 for each policy."""
     policy, _, begin = PAIRS[name]
     instance = ma.instances.from_means(MEANS)
     ours = ma.simulate(policy, instance, horizon=T, replications=4000).regret[0, :, -1]
     luck, play = learned("luck").Luck, learned("game").play
     plain = [play(begin(luck(seed)), MEANS, T, seed=1000 + seed) for seed in range(250)]
-    same_law(ours, np.array(plain))
+    same_distribution(ours, np.array(plain))

@@ -1,4 +1,4 @@
-"""The notebooks of docs/learn run, and put out what they say they do."""
+"""The notebooks of docs/learn run and give the stored outputs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def test_there_are_three() -> None:
 
 
 @by_notebook
-def test_they_are_small_and_their_links_lead_somewhere(path: Path) -> None:
+def test_they_are_small_and_their_links_exist(path: Path) -> None:
     assert path.stat().st_size < 20_000
     notebook = read(path)
     assert notebook["nbformat"] == 4
@@ -32,7 +32,7 @@ def test_they_are_small_and_their_links_lead_somewhere(path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.compiled
 @by_notebook
-def test_they_run_and_say_the_same(
+def test_they_run_with_the_stored_outputs(
     path: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     pytest.importorskip("matplotlib", reason='figures need pip install ".[sim]"')

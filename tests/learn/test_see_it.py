@@ -1,4 +1,4 @@
-"""The page "See it" in a real Chromium: its games are the package's, and anyone can use it."""
+"""The page "See it" in Chromium plays like the package, and works with a keyboard."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import manyarms as ma
 from manyarms.core.theme import DARK, LIGHT
 from tests.report.browser import PageLog, open_page, resize
 
-pytestmark = pytest.mark.compiled  # what the page plays is compared with simulations
+pytestmark = pytest.mark.compiled  # the page is compared with simulations
 
 LEARN = Path(__file__).parents[2] / "docs" / "learn"
 FILES = ("games.js", "see_it.js", "see_it.css")
@@ -51,7 +51,7 @@ def log(browser: Page) -> PageLog:
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the page as the site has it, but for the frame around it."""
+    """Return the page as on the site, without the navigation."""
     markdown = pytest.importorskip("markdown", reason='the site needs pip install ".[docs]"')
     pytest.importorskip("mkdocs", reason='the site needs pip install ".[docs]"')
     folder = tmp_path_factory.mktemp("see_it")
@@ -81,7 +81,7 @@ def opened(browser: Page, log: PageLog, page: Path) -> Page:
 
 
 def press(browser: Page, key: str) -> None:
-    """Press a key, and wait until the page is drawn anew."""
+    """Press a key, and wait until the page is redrawn."""
     browser.keyboard.press(key)
     browser.evaluate("new Promise(done => requestAnimationFrame(() => setTimeout(done)))")
 
@@ -91,7 +91,7 @@ def shown(browser: Page, selector: str) -> str:
 
 
 def finish(browser: Page, part: str) -> list[list[str]]:
-    """Scroll to a part, wait until its games are played, and return its table."""
+    """Scroll to a part, wait until its runs are finished, and return its table."""
     browser.locator(f"#{part}").scroll_into_view_if_needed()
     browser.wait_for_selector(f"#{part}[data-done]")
     rows = f"[...document.querySelectorAll('#{part} tbody tr')]"
@@ -123,7 +123,7 @@ def check_arms(browser: Page, world: str, instance: Any, horizon: int, seed: int
     ("n", "m", "horizon", "seed"),
     [(300, 5, 700, 3), (5_000, 195, 5_000, 2**40 + 17), (3, 1, 50, 4), (60, 1, 20_000, 9)],
 )
-def test_it_pulls_the_arms_of_the_package(
+def test_the_page_pulls_the_arms_of_the_package(
     opened: Page, n: int, m: int, horizon: int, seed: int
 ) -> None:
     instance = ma.instances.planted(n=n, m=m)
@@ -131,7 +131,7 @@ def test_it_pulls_the_arms_of_the_package(
 
 
 @pytest.mark.slow
-def test_it_does_with_normal_rewards(opened: Page) -> None:
+def test_the_page_pulls_the_same_arms_with_normal_rewards(opened: Page) -> None:
     sizes, means = [41, 1, 39], [0.06, 0.12, 0.0]
     instance = ma.instances.grouped(
         sizes=sizes, means=means, rewards=ma.instances.Gaussian(sigma=0.5)
@@ -149,7 +149,7 @@ def test_a_hundred_thousand_arms(opened: Page) -> None:
     assert opened.evaluate(script) == result.arms[0, 0].tolist()
 
 
-def test_the_line_of_python_plays_the_game_that_is_shown(opened: Page) -> None:
+def test_the_line_of_python_plays_the_shown_run(opened: Page) -> None:
     for policy in ("moss++", "empmoss++", "parallel"):
         opened.evaluate(f"document.querySelector('input[value=\"{policy}\"]').click()")
         line = shown(opened, "#python")
@@ -171,7 +171,7 @@ def test_the_line_of_python_plays_the_game_that_is_shown(opened: Page) -> None:
 
 
 @pytest.mark.slow
-def test_the_price_of_adapting_is_what_the_package_pays(opened: Page) -> None:
+def test_the_cost_of_adapting_agrees_with_the_package(opened: Page) -> None:
     table = {row[0]: row[1:] for row in finish(opened, "price")}
     assert len(table) == 7
     for title, policy in {
@@ -182,14 +182,14 @@ def test_the_price_of_adapting_is_what_the_package_pays(opened: Page) -> None:
             instance = ma.instances.planted(n=5_000, alpha=alpha, horizon=5_000)
             result = simulated(policy, instance, 5_000, 1, runs=10)
             assert int(told) == round(result.regret[0, :, -1].mean())
-    # what the text says of the picture
+    # the text about the picture
     few, many = table["MOSS on 16 arms"], table["MOSS on 256 arms"]
     assert int(few[0]) < int(many[0])
     assert int(many[1]) < int(few[1])
 
 
 @pytest.mark.slow
-def test_the_two_worlds_are_the_packages(opened: Page) -> None:
+def test_the_two_instances_agree_with_the_package(opened: Page) -> None:
     table = {row[0]: row[1:] for row in finish(opened, "worlds")}
     assert len(table) == 6
     for k, (sizes, means) in enumerate(
@@ -209,7 +209,7 @@ def test_the_two_worlds_are_the_packages(opened: Page) -> None:
     assert said is not None
 
 
-def test_it_is_small_quiet_and_asks_for_nothing(opened: Page, log: PageLog, page: Path) -> None:
+def test_the_page_is_small_and_requests_nothing(opened: Page, log: PageLog, page: Path) -> None:
     assert log.problems == []
     asked = {request.rpartition("/")[2] for request in log.requests}
     assert asked == {page.name, *FILES}
@@ -217,7 +217,7 @@ def test_it_is_small_quiet_and_asks_for_nothing(opened: Page, log: PageLog, page
     assert total < MOST
 
 
-def test_a_keyboard_is_enough(opened: Page) -> None:
+def test_the_page_works_with_a_keyboard(opened: Page) -> None:
     opened.focus("#beta")
     press(opened, "ArrowRight")
     assert shown(opened, "#beta-shown") == "0.55"
@@ -235,8 +235,8 @@ def test_a_keyboard_is_enough(opened: Page) -> None:
     assert shown(opened, "#t-shown").replace("\u202f", "") == "pull 256"
 
 
-def test_playing_goes_through_time_and_can_be_stopped(opened: Page) -> None:
-    # a millisecond of the game for each picture: it does not end while the machine is busy
+def test_playing_advances_and_can_be_stopped(opened: Page) -> None:
+    # a millisecond per frame, so that it does not end while the machine is busy
     opened.evaluate(
         """let now = 0;
         window.requestAnimationFrame = (draw) => setTimeout(() => draw(now += 1), 16);
@@ -250,7 +250,7 @@ def test_playing_goes_through_time_and_can_be_stopped(opened: Page) -> None:
 
 
 @pytest.mark.parametrize("width", [390, 1400])
-def test_it_fits_in_light_and_dark(opened: Page, width: int) -> None:
+def test_the_page_fits_in_light_and_dark(opened: Page, width: int) -> None:
     resize(opened, width)
     for scheme, colours in (("default", LIGHT), ("slate", DARK)):
         opened.evaluate(f"document.body.dataset.mdColorScheme = '{scheme}'")

@@ -1,7 +1,7 @@
-"""Snapshots and logs that manyarms did not write, each with a right checksum.
+"""Snapshots and logs that manyarms did not write, with correct checksums.
 
-Everybody can compute the checksum. So each number and each column of a file is changed in turn;
-what opens all the same is played, and nothing may end in a crash or a raw error.
+An attacker can compute the checksum. So the numbers and columns of a file are changed, and files
+that still open are played. Neither may crash or raise an error of another kind.
 """
 
 from __future__ import annotations
@@ -45,22 +45,19 @@ Change = Callable[[NDArray[Any], random.Random], NDArray[Any]]
 
 
 class Hang(BaseException):
-    """It took too long."""
+    """A computation took too long."""
 
 
 @contextlib.contextmanager
 def within(seconds: float) -> Iterator[None]:
-    """Raise `Hang` if it computes for longer, however busy the machine is.
-
-    CPython only: compiled code does not listen.
-    """
+    """Raise `Hang` after this much processor time (only in CPython, not in compiled code)."""
 
     def ring(*_: object) -> None:
         raise Hang
 
     before = signal.signal(signal.SIGVTALRM, ring)
-    # Again and again, and without garbage collection: what rings in a finalizer, or in what hears
-    # of collections, is lost.
+    # The timer repeats, and garbage collection is off: an exception that is raised in a finalizer
+    # or in a callback of the collector is lost.
     signal.setitimer(signal.ITIMER_VIRTUAL, seconds, seconds)
     try:
         with gc_paused():
@@ -71,8 +68,8 @@ def within(seconds: float) -> Iterator[None]:
 
 
 def played(policy: ma.Policy, *, seed: int = 1, events: int = 130, moves: bool = True) -> ma.Live:
-    """Return a handle in the middle: pending pulls, some lost, some observed, arms that came,
-    went and returned.
+    """Return a handle with pending, abandoned and observed pulls, and arms that were added,
+    retired and restored.
     """
     live = policy.live(n_arms=12, horizon=400, seed=seed)
     chance = random.Random(seed)
@@ -163,7 +160,7 @@ def inflating_bytes() -> Iterator[bytes]:
 
 
 def _places(about: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """Yield the way to everything in the text."""
+    """Yield the path of every value in the text."""
     if path:
         yield path
     if isinstance(about, dict | list):
@@ -173,7 +170,7 @@ def _places(about: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]
 
 
 def crafted_bytes(data: bytes, *, one_in: int = 1, seed: int = 0) -> Iterator[bytes]:
-    """Yield files like this one, changed in a place or in a few: all of them, or one in so many."""
+    """Yield changed copies of a file, with one or a few changes: all, or one of `one_in`."""
     for number, make in enumerate(_recipes(data)):
         if (number - seed) % one_in == 0:
             with np.errstate(all="ignore"), contextlib.suppress(_ImpossibleError):
@@ -181,7 +178,7 @@ def crafted_bytes(data: bytes, *, one_in: int = 1, seed: int = 0) -> Iterator[by
 
 
 class _ImpossibleError(Exception):
-    """Python writes no such number."""
+    """A number that Python does not write."""
 
 
 def _recipes(data: bytes) -> Iterator[Callable[[], bytes]]:
@@ -211,7 +208,7 @@ def _recipes(data: bytes) -> Iterator[Callable[[], bytes]]:
 def _changed(
     about: dict[str, Any], columns: Columns, which: dict[str, int | None], seed: int
 ) -> bytes:
-    """Change columns, each by the change of that number, or by any."""
+    """Change columns, each with the change of a number, or with a random change."""
     chance, changed = random.Random(seed), dict(columns)
     for name, number in which.items():
         changes = _changes(columns[name])
@@ -233,7 +230,7 @@ def _reworded(about: dict[str, Any], columns: Columns, way: tuple[Any, ...], val
 
 
 def crafted_events(chance: random.Random, log: list[Event]) -> list[Event]:
-    """Return these events, changed in a few places."""
+    """Return events with a few changes."""
     events = list(log)
     for _ in range(chance.randrange(1, 4)):
         at = chance.randrange(len(events))
@@ -257,11 +254,11 @@ def crafted_events(chance: random.Random, log: list[Event]) -> list[Event]:
     return events
 
 
-# What becomes of them
+# Opening them
 
 
 def opened(live: ma.Live, data: bytes) -> ma.Live:
-    """Return a handle like this one, from another snapshot."""
+    """Return a copy of a handle, opened from another snapshot."""
     other = copied(live)
     experiment = restored(live._experiment.settings, data, "it")
     other._set_up(other._context._replace(experiment=experiment))
@@ -269,16 +266,16 @@ def opened(live: ma.Live, data: bytes) -> ma.Live:
 
 
 def replayed(live: ma.Live, events: list[Event]) -> ma.Live:
-    """Return a handle like this one, after more events."""
+    """Return a copy of a handle after more events."""
     other = copied(live)
     replay(*other._context, events, "it", None)
     return other
 
 
 def opened_and_played(make: Callable[[], ma.Live], *, seconds: float = 60.0) -> str:
-    """Return "refused", "played", "stopped" if an error of ours ends it, or "hung".
+    """Return "refused", "played", "stopped" (by an error of manyarms) or "hung".
 
-    A snapshot decides what the policy believes, and it may believe in a loop.
+    A crafted snapshot may make the policy loop forever.
     """
     try:
         with within(seconds):

@@ -48,10 +48,10 @@ live.close()
 
 
 def what_forks_say(count: int, path: Path | None = None, *, seconds: float = 120.0) -> list[str]:
-    """Return a line for each fork that did not hang: what it was told when it used the handle.
+    """Return, for each fork that did not hang, the messages that it got when it used the handle.
 
-    With a path the handle is recorded there, and must be free once its process has ended, although
-    the forks still live.
+    With a path the handle is recorded there, and the store must be free after its process has
+    ended, although the forks still run.
     """
     parent = subprocess.Popen(
         [

@@ -1,8 +1,8 @@
-"""Experiments in which anything may happen in any order, and what their handles must know.
+"""Random sequences of commands, and a model of what a handle must know after them.
 
-`Model` notes what a caller was told. `Game` lets Hypothesis choose what happens; every command also
-goes to a twin, a handle that is never closed or killed and must answer the same. Time passes only
-where a rule says so.
+`Model` records what a caller was told. With `ExperimentMachine`, Hypothesis chooses the commands.
+Every command also goes to a twin, a handle that is never closed or killed and must answer the same.
+Time passes only where a rule says so.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 import manyarms as ma
-from tests.client.same import plain
+from tests.client.comparison import plain
 from tests.live.stores import copied, known
 
-__all__ = ["LONG", "SHORT", "Game", "LocalGame"]
+__all__ = ["LONG", "SHORT", "ExperimentMachine", "LocalMachine"]
 
 SHORT = settings(max_examples=4, stateful_step_count=30, deadline=None, derandomize=True)
 LONG = settings(SHORT, max_examples=400, stateful_step_count=80)
@@ -38,7 +38,7 @@ REWARD = st.sampled_from([0.0, 1.0, 0.25])
 
 
 class Model:
-    """What a handle must know, from what its caller was told."""
+    """What a handle must know, computed from what its caller was told."""
 
     def __init__(self, arms: list[Any]) -> None:
         self.arms, self.retired = arms, set[Any]()
@@ -68,14 +68,14 @@ class Model:
             else:
                 self.told(number, reward)
 
-    def check(self, game: ma.Live | ma.Remote) -> None:
-        how = game.progress()
+    def check(self, experiment: ma.Live | ma.Remote) -> None:
+        how = experiment.progress()
         assert (how.pulls, how.abandoned) == (self.pulls, self.abandoned)
         assert how.n_arms == len(self.arms) - len(self.retired)
-        assert {pull.id: pull.arm for pull in game.pending} == {
+        assert {pull.id: pull.arm for pull in experiment.pending} == {
             number: arm for number, arm in self.open.items() if number not in self.held
         }
-        known = {arm.arm: arm for arm in game.arms()}
+        known = {arm.arm: arm for arm in experiment.arms()}
         assert {name for name, arm in known.items() if arm.told} == self.rewards.keys()
         for name, rewards in self.rewards.items():
             arm = known[name]
@@ -83,10 +83,10 @@ class Model:
             assert math.isclose(arm.estimate, math.fsum(rewards) / len(rewards), abs_tol=1e-12)
 
 
-class Game(RuleBasedStateMachine):
-    """A game from its beginning on. Where it is kept, in folders of its own, a subclass says."""
+class ExperimentMachine(RuleBasedStateMachine):
+    """An experiment, from its beginning. Subclasses choose the store."""
 
-    game: Any
+    experiment: Any
     windows = False
     time = 1000.0
 
@@ -101,27 +101,27 @@ class Game(RuleBasedStateMachine):
         return folder
 
     def end(self) -> None:
-        """Let go of all that is open."""
+        """Close everything that is open."""
 
     def teardown(self) -> None:
         try:
-            if hasattr(self, "game"):
+            if hasattr(self, "experiment"):
                 self.same_bytes()
-                self.game.close()
+                self.experiment.close()
         finally:
             self.end()
             self._root.cleanup()
 
     def begin(self, policy: ma.Policy, spec: dict[str, Any]) -> Any:
-        """Return a new experiment, in a place of its own."""
+        """Return a new experiment in a new store."""
         raise NotImplementedError
 
     def reopened(self) -> Any:
-        """Return the game after it was closed."""
+        """Return the experiment after closing and opening it."""
         raise NotImplementedError
 
     def killed(self, torn: int) -> Any:
-        """Return the game as a kill leaves it now, after so many bytes of another write."""
+        """Return the experiment after a kill that leaves `torn` bytes of another write."""
         raise NotImplementedError
 
     @initialize(
@@ -142,11 +142,11 @@ class Game(RuleBasedStateMachine):
         if self.window is not None:
             spec |= dict(zip(("window", "missing", "hold"), self.window, strict=True))
         self.twin = POLICIES[policy].live(**spec)
-        self.game = self.begin(POLICIES[policy], spec)
+        self.experiment = self.begin(POLICIES[policy], spec)
 
     def both(self, call: Callable[[Any], Any], *, refused: bool) -> Any:
-        """Let the game and its twin do the same; return what they answer."""
-        answers = [_outcome(call, game) for game in (self.game, self.twin)]
+        """Run a command on the experiment and on its twin; return the answer."""
+        answers = [_outcome(call, experiment) for experiment in (self.experiment, self.twin)]
         self.same(*answers)
         assert isinstance(answers[0], Exception) == refused, answers[0]
         return answers[0]
@@ -156,8 +156,8 @@ class Game(RuleBasedStateMachine):
         assert (type(ours), str(ours)) == (type(twins), str(twins))
 
     def same_bytes(self) -> None:
-        """Compare all that is known."""
-        assert known(self.game) == known(self.twin)
+        """Compare all state."""
+        assert known(self.experiment) == known(self.twin)
 
     def arm(self, which: int) -> Any:
         return self.model.arms[which % len(self.model.arms)]
@@ -169,7 +169,7 @@ class Game(RuleBasedStateMachine):
     def ask(self, k: int | None) -> None:
         left = self.twin._experiment.left
         room = left is None or (k or 1) <= left
-        pulls = self.both(lambda game: game.ask(k) if k else game.ask(), refused=not room)
+        pulls = self.both(lambda handle: handle.ask(k) if k else handle.ask(), refused=not room)
         if room:
             self.model.asked(pulls if k else [pulls], self.time)
 
@@ -178,7 +178,7 @@ class Game(RuleBasedStateMachine):
     def tell(self, which: int, reward: float) -> None:
         number = self.pull(which)
         again = number in self.model.held
-        self.both(lambda game: game.tell(number, reward), refused=again)
+        self.both(lambda handle: handle.tell(number, reward), refused=again)
         if not again:
             self.take(number, reward)
 
@@ -192,7 +192,7 @@ class Game(RuleBasedStateMachine):
     @rule(reward=REWARD)
     def tell_many(self, reward: float) -> None:
         last = [number for number in self.model.open if number not in self.model.held][-3:]
-        self.both(lambda game: game.tell_many([(n, reward) for n in last]), refused=False)
+        self.both(lambda handle: handle.tell_many([(n, reward) for n in last]), refused=False)
         for number in last:
             self.take(number, reward)
 
@@ -200,7 +200,7 @@ class Game(RuleBasedStateMachine):
     @rule(which=WHICH)
     def abandon(self, which: int) -> None:
         number = self.pull(which)
-        self.both(lambda game: game.abandon(number), refused=False)
+        self.both(lambda handle: handle.abandon(number), refused=False)
         del self.model.open[number]
         self.model.held.pop(number, None)
         self.model.abandoned += 1
@@ -211,22 +211,22 @@ class Game(RuleBasedStateMachine):
         self.time += seconds
         assert self.window is not None
         self.model.expire(self.time - self.window[0], self.window[1])
-        self.both(lambda game: game.progress().pulls, refused=False)
+        self.both(lambda handle: handle.progress().pulls, refused=False)
 
     @rule(which=WHICH, again=st.sampled_from(["refuse", "ignore"]), reward=REWARD)
     def end_again(self, which: int, again: str, reward: float) -> None:
-        """A pull that has ended, or one that was never asked for."""
+        """Tell and abandon a pull that has ended, or that was never made."""
         ended = [k for k in range(self.model.pulls + 1) if k not in self.model.open]
         number = ended[which % len(ended)]
         refused = again == "refuse" or number == self.model.pulls
-        self.both(lambda game: game.tell(number, reward, again=again), refused=refused)
-        self.both(lambda game: game.abandon(number, again=again), refused=refused)
+        self.both(lambda handle: handle.tell(number, reward, again=again), refused=refused)
+        self.both(lambda handle: handle.abandon(number, again=again), refused=refused)
 
     @rule(count=st.integers(1, 3))
     def add_arms(self, count: int) -> None:
         there = len(self.model.arms)
         new = [f"arm {k}" if self.named else k for k in range(there, there + count)]
-        self.both(lambda game: game.add_arms(new if self.named else count), refused=False)
+        self.both(lambda handle: handle.add_arms(new if self.named else count), refused=False)
         self.model.arms += new
 
     @rule(which=WHICH)
@@ -234,7 +234,7 @@ class Game(RuleBasedStateMachine):
         arm, model = self.arm(which), self.model
         last = len(model.arms) == len(model.retired) + 1
         refused = arm in model.retired or last
-        self.both(lambda game: game.retire(arm), refused=refused)
+        self.both(lambda handle: handle.retire(arm), refused=refused)
         if not refused:
             model.retired.add(arm)
 
@@ -243,46 +243,46 @@ class Game(RuleBasedStateMachine):
         retired = [arm for arm in self.model.arms if arm in self.model.retired]
         arm = retired[which % len(retired)] if gone and retired else self.arm(which)
         refused = arm not in self.model.retired
-        self.both(lambda game: game.restore(arm), refused=refused)
+        self.both(lambda handle: handle.restore(arm), refused=refused)
         self.model.retired.discard(arm)
 
     @rule(which=WHICH, times=st.integers(1, 3))
-    def go_and_come_back(self, which: int, times: int) -> None:
+    def retire_and_restore(self, which: int, times: int) -> None:
         arm, model = self.arm(which), self.model
         if arm not in model.retired and len(model.arms) > len(model.retired) + 1:
             for _ in range(times):
-                self.both(lambda game: game.retire(arm), refused=False)
-                self.both(lambda game: game.restore(arm), refused=False)
+                self.both(lambda handle: handle.retire(arm), refused=False)
+                self.both(lambda handle: handle.restore(arm), refused=False)
 
     @rule(which=WHICH, rewards=st.lists(REWARD, min_size=1, max_size=3))
     def observe(self, which: int, rewards: list[float]) -> None:
         arm = self.arm(which)
-        self.both(lambda game: game.observe(arm, rewards), refused=False)
+        self.both(lambda handle: handle.observe(arm, rewards), refused=False)
         self.model.rewards.setdefault(arm, []).extend(rewards)
 
     @rule()
     def reopen(self) -> None:
-        self.game = self.reopened()
+        self.experiment = self.reopened()
         self.same_bytes()
 
     @rule(torn=st.integers(0, 23))
     def kill(self, torn: int) -> None:
-        self.game = self.killed(torn)
+        self.experiment = self.killed(torn)
         self.same_bytes()
 
     @invariant()
     def knows_what_it_must(self) -> None:
-        self.model.check(self.game)
+        self.model.check(self.experiment)
 
 
-def _outcome(call: Callable[[Any], Any], game: Any) -> Any:
+def _outcome(call: Callable[[Any], Any], experiment: Any) -> Any:
     try:
-        return call(game)
+        return call(experiment)
     except ma.ManyarmsError as error:
         return error
 
 
-class LocalGame(Game):
+class LocalMachine(ExperimentMachine):
     """An experiment in this process: it can be saved, and has seasons and windows."""
 
     windows = True
@@ -290,16 +290,16 @@ class LocalGame(Game):
     @rule(k=st.integers(1, 4))
     def look(self, k: int) -> None:
         known = any(arm not in self.model.retired for arm in self.model.rewards)
-        self.both(lambda game: plain(game.top(k)), refused=not known)
+        self.both(lambda handle: plain(handle.top(k)), refused=not known)
 
     @rule()
     def save(self) -> None:
-        """The twin goes on from a copy of what is known."""
-        self.twin = copied(self.game)
+        """Replace the twin by a copy."""
+        self.twin = copied(self.experiment)
 
     @rule(horizon=st.integers(1, 50), policy=st.sampled_from(["", *sorted(POLICIES)]))
     def season(self, horizon: int, policy: str) -> None:
         self.both(
-            lambda game: game.season(horizon=horizon, policy=POLICIES.get(policy), seed=8),
+            lambda handle: handle.season(horizon=horizon, policy=POLICIES.get(policy), seed=8),
             refused=False,
         )

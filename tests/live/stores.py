@@ -1,4 +1,4 @@
-"""Stores to try everything on, and copies of handles."""
+"""Stores for tests, and copies of handles."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ ADDRESSES: dict[str, Callable[[Path], str]] = {
 
 
 def known(live: ma.Live) -> bytes:
-    """Return everything a handle knows; equal handles give equal bytes."""
+    """Return a handle's state; equal handles give equal bytes."""
     return snapshot(live._experiment)
 
 
 def copied(live: ma.Live) -> ma.Live:
-    """Return a handle without a store that goes on from where this one is."""
+    """Return a copy of a handle, without a store."""
     ours, arms = live._experiment, live._context.arms
     experiment = restored(
         ours.settings, snapshot(ours), "the copy", policy=ours.policy, now=ours.now
@@ -38,7 +38,7 @@ def copied(live: ma.Live) -> ma.Live:
 
 
 def leave(live: ma.Live) -> None:
-    """Let a store be as a kill leaves it: without a last snapshot."""
+    """Leave the store as after a kill, without a last snapshot."""
     recording = live._recorder._recording
     assert recording is not None
     live._recorder._recording = None

@@ -1,4 +1,4 @@
-"""Arms that come and go: what is asked, what is counted, and what the policies' sets look like."""
+"""Arms that are added and retired: which arms are asked for, counts, and the policies' sets."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ MORE_POLICIES = [
 
 
 def _runs(state: Any) -> list[MossRun]:
-    """Return the slots of each MOSS run that a state holds; Patience and Prospector have none."""
+    """Return the slots of each MOSS run in a state; Patience and Prospector have none."""
     if isinstance(state, GuardedState):
-        return []  # arms have other names within
+        return []  # arms have other numbers inside
     state = getattr(state, "inner", state)
     if hasattr(state, "subroutine"):
         return [run_of(state, i) for i in range(state.clock[0].subroutines)]
@@ -43,7 +43,7 @@ def _runs(state: Any) -> list[MossRun]:
 
 
 def _check(live: ma.Live, alive: set[int]) -> None:
-    """Check everything about a handle's state that must hold at all times."""
+    """Check the invariants of a handle's state."""
     state = getattr(live._experiment.state, "inner", live._experiment.state)
     assert live.n_arms == len(alive)
     progress = live.progress()
@@ -70,8 +70,8 @@ def _check(live: ma.Live, alive: set[int]) -> None:
                 assert slots.rank.entrant[k].key == moss_index(slots, k, 0)
 
 
-def _chaos(policy: ma.Policy, seed: int, n: int, horizon: int, change: float) -> None:
-    """Play with rewards that come in any order or never, while arms come and go."""
+def _play_random_changes(policy: ma.Policy, seed: int, n: int, horizon: int, change: float) -> None:
+    """Play with rewards in any order or never, while arms are added and retired."""
     dice = random.Random(seed)
     live = policy.live(n_arms=n, horizon=horizon, seed=seed)
     alive = set(range(n))
@@ -79,7 +79,7 @@ def _chaos(policy: ma.Policy, seed: int, n: int, horizon: int, change: float) ->
     for _ in range(3 * horizon):
         event = dice.random()
         if event < change and len(alive) > 1:
-            often = dice.choice([1, 1, 1, 3, len(alive) - 1])  # now and then all but one
+            often = dice.choice([1, 1, 1, 3, len(alive) - 1])  # sometimes all but one
             for _ in range(min(often, len(alive) - 1)):
                 known = [arm.arm for arm in live.arms() if not arm.retired]
                 arm = dice.choice(known if known and dice.random() < 0.7 else sorted(alive))
@@ -101,15 +101,15 @@ def _chaos(policy: ma.Policy, seed: int, n: int, horizon: int, change: float) ->
 @pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("policy", MORE_POLICIES, ids=label)
-def test_whatever_happens_a_retired_arm_is_never_asked_again(policy: ma.Policy) -> None:
-    games = [(1, 20, 0.1), (2, 30, 0.1), (5, 64, 0.1), (20, 150, 0.2), (30, 200, 0.04)]
+def test_a_retired_arm_is_never_asked_again(policy: ma.Policy) -> None:
+    cases = [(1, 20, 0.1), (2, 30, 0.1), (5, 64, 0.1), (20, 150, 0.2), (30, 200, 0.04)]
     for seed in range(2):
-        for n, horizon, change in games:
-            _chaos(policy, seed, n, horizon, change)
+        for n, horizon, change in cases:
+            _play_random_changes(policy, seed, n, horizon, change)
 
 
 @pytest.mark.parametrize("policy", MORE_POLICIES, ids=label)
-def test_arms_may_come_and_go_before_the_first_pull_and_between_stages(policy: ma.Policy) -> None:
+def test_arms_change_before_the_first_pull_and_between_stages(policy: ma.Policy) -> None:
     for moment in range(0, 40, 3):
         live = policy.live(n_arms=3, horizon=100, seed=moment)
         play_live(live, moment, lambda arm, k: float(arm == 2))
@@ -120,7 +120,7 @@ def test_arms_may_come_and_go_before_the_first_pull_and_between_stages(policy: m
 
 
 @pytest.mark.parametrize("policy", MORE_POLICIES, ids=label)
-def test_one_arm_left_is_played_to_the_end(policy: ma.Policy) -> None:
+def test_the_last_arm_is_pulled_until_the_end(policy: ma.Policy) -> None:
     live = policy.live(n_arms=40, horizon=200, seed=3)
     play_live(live, 60, lambda arm, k: arm / 40)
     for arm in range(40):
@@ -131,7 +131,7 @@ def test_one_arm_left_is_played_to_the_end(policy: ma.Policy) -> None:
         live.retire(7)
 
 
-# the policies that must find an arm that comes, and how many arms there are before
+# policies that must find an added arm, and the number of arms before
 SEEKERS = [
     (ma.MOSS(), 4),
     (ma.MOSSOracle(alpha=0.9), 4),
@@ -146,7 +146,7 @@ SEEKERS = [
 
 
 @pytest.mark.parametrize(("policy", "n"), SEEKERS, ids=lambda value: getattr(value, "label", value))
-def test_every_arm_there_is_gets_its_chance(policy: ma.Policy, n: int) -> None:
+def test_every_arm_in_play_is_pulled(policy: ma.Policy, n: int) -> None:
     live = policy.live(n_arms=n, horizon=3000, seed=1)
     play_live(live, 500, lambda arm, k: 0.1)
     assert {arm.arm for arm in live.arms()} == set(range(n))
@@ -157,7 +157,7 @@ def test_every_arm_there_is_gets_its_chance(policy: ma.Policy, n: int) -> None:
 
 
 @pytest.mark.parametrize("policy", [ma.MOSSPlusPlus(), ma.EmpMOSSPlusPlus()], ids=label)
-def test_new_arms_join_with_the_next_iteration(policy: ma.Policy) -> None:
+def test_added_arms_join_in_the_next_iteration(policy: ma.Policy) -> None:
     # T = 1024: iteration 1 has 2^6 pulls, iteration 2 has 2^7
     live = policy.live(n_arms=4, horizon=1024, seed=1)
     play_live(live, 10, lambda arm, k: 0.0)
@@ -166,7 +166,7 @@ def test_new_arms_join_with_the_next_iteration(policy: ma.Policy) -> None:
     assert {4, 5, 6} <= set(play_live(live, 128, lambda arm, k: 0.0))
 
 
-def test_the_number_of_arms_in_the_index_follows() -> None:
+def test_the_index_uses_the_present_number_of_arms() -> None:
     live = ma.MOSS().live(n_arms=10, horizon=500, seed=1)
     run = live._experiment.state.moss.run[0]
     play_live(live, 30, lambda arm, k: arm / 10)
@@ -179,7 +179,7 @@ def test_the_number_of_arms_in_the_index_follows() -> None:
     _check(live, set(range(15, 20)))
 
 
-def test_rewards_of_a_retired_arm_count_in_the_tables_only() -> None:
+def test_rewards_of_a_retired_arm_count_only_in_estimates() -> None:
     live, other = (ma.MOSS().live(n_arms=3, horizon=100, seed=2) for _ in range(2))
     for handle in (live, other):
         pulls = handle.ask(6)
@@ -209,7 +209,7 @@ def test_all_arms_of_a_mixture_may_retire() -> None:
 
 
 def _is_likely(count: int, trials: int, chance: float) -> bool:
-    """A z-test of a binomial count: a false alarm in some 10^9."""
+    """Test a binomial count (z-test, false alarm about 1e-9)."""
     return abs(count - trials * chance) < 6.2 * math.sqrt(trials * chance * (1.0 - chance))
 
 
@@ -222,14 +222,14 @@ def _is_likely(count: int, trials: int, chance: float) -> bool:
         (ma.Parallel(best_mean=0.9), 8, 4, 0),
         (ma.Quantile(exponent=1.0), 8, 6, 0),  # round 2 has opened 4 arms, round 3 begins
         (ma.MOSSPlusPlus(), 8, 64, 0),  # iteration 2 begins, and draws from all arms
-        (ma.EmpMOSSPlusPlus(), 200, 4, 60),  # all means are 0: so does iteration 2
+        (ma.EmpMOSSPlusPlus(), 200, 4, 60),  # all means are 0; iteration 2 begins
     ],
     ids=lambda value: getattr(value, "label", value),
 )
-def test_new_arms_are_drawn_as_readily_as_old_ones(
+def test_added_arms_are_drawn_as_often_as_others(
     policy: ma.Policy, n: int, before: int, between: int
 ) -> None:
-    """Whether the first arm drawn after `n` arms joined `n` is a new one."""
+    """After `n` arms were added to `n`, half of the first draws are added arms."""
     trials = new = 0
     for seed in range(600):
         live = policy.live(n_arms=n, horizon=1024, seed=seed)
@@ -240,7 +240,7 @@ def test_new_arms_are_drawn_as_readily_as_old_ones(
         if isinstance(policy, ma.MOSSPlusPlus):
             touched = set()
         arm = live.ask().arm
-        if arm not in touched:  # else empMOSS++'s mixture-arm came first
+        if arm not in touched:  # otherwise empMOSS++'s mixture-arm was first
             trials += 1
             new += int(arm >= n)
     assert trials > 500
@@ -248,19 +248,19 @@ def test_new_arms_are_drawn_as_readily_as_old_ones(
 
 
 def test_all_fresh_arms_are_equally_likely() -> None:
-    """Two of 4 arms are drawn, and 4 join."""
+    """Two of 4 arms are drawn, and 4 are added."""
     counts = [0] * 8
     for seed in range(3000):
         live = ma.MOSS().live(n_arms=4, horizon=100, seed=seed)
         live.ask(2)
         live.add_arms(4)
         counts[live.ask().arm] += 1
-    for count in counts[:4]:  # half of the time they were asked
+    for count in counts[:4]:  # these were asked for half of the time
         assert _is_likely(count, 3000, 1 / 6 * 1 / 2)
     assert all(_is_likely(count, 3000, 1 / 6) for count in counts[4:])
 
 
-def test_a_policy_that_knows_no_coming_and_going_says_so_and_nothing_changes() -> None:
+def test_a_policy_without_changing_arms_refuses_them() -> None:
     own = importlib.import_module("own_policy").OwnUCB()
     for policy in (own, ma.Doubling(own)):
         live = policy.live(n_arms=5, horizon=20)

@@ -1,4 +1,4 @@
-"""Calls: they look and may refuse; only the change that they return changes the game."""
+"""Calls check and may refuse; only the change that they return changes the experiment."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from manyarms.live.snapshots import snapshot
 
 
 def _played() -> Context:
-    """Return a game of five arms, with one pull told, one abandoned, one pending, one retired."""
+    """Return five arms: one with a told pull, one abandoned, one pending, one retired."""
     live = ma.MOSS().live(arms=["a", "b", "c", "d", "e"], horizon=6, seed=3)
     told, lost, _ = live.ask(3)
     live.tell(told, 1.0)
@@ -38,7 +38,7 @@ CHANGES: dict[str, Callable[[Context], Any]] = {
 
 
 @pytest.mark.parametrize("command", CHANGES)
-def test_a_command_changes_nothing_before_its_change_is_called(command: str) -> None:
+def test_a_command_changes_nothing_before_its_change_is_applied(command: str) -> None:
     context = _played()
     context.experiment.log = []
     before = snapshot(context.experiment)

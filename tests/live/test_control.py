@@ -1,4 +1,4 @@
-"""A control gets its share of the pulls, and the policy plays as if there were none."""
+"""A control gets its share of the pulls and does not affect the policy."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def begun(control: str | None = "current", **given: Any) -> ma.Live:
 
 
 def play(live: ma.Live, pulls: int, seed: int = 0) -> None:
-    """Play with rewards in batches, late, in any order, and some never."""
+    """Play with rewards in batches, late, out of order, and sometimes never."""
     dice = random.Random(seed)
     for _ in range(pulls):
         live.ask(dice.randint(1, 3))
@@ -43,7 +43,7 @@ def play(live: ma.Live, pulls: int, seed: int = 0) -> None:
 
 
 @pytest.mark.parametrize("policy", ALL_POLICIES, ids=label)
-def test_the_policy_plays_as_if_there_were_none(policy: ma.Policy) -> None:
+def test_the_control_does_not_affect_the_policy(policy: ma.Policy) -> None:
     plain = policy.live(arms=NAMES, horizon=300, seed=3)
     with_control = policy.live(arms=NAMES, horizon=300, seed=3, control="current", share=0.3)
     dice = random.Random(1)
@@ -67,7 +67,7 @@ def test_the_policy_plays_as_if_there_were_none(policy: ma.Policy) -> None:
     )
 
 
-def test_which_pulls_are_its_own_follows_from_the_seed() -> None:
+def test_the_seed_determines_the_pulls_of_the_control() -> None:
     live = begun()
     pulls = [*live.ask(40), *(live.ask() for _ in range(60))]
     key = control_key(4)
@@ -78,7 +78,7 @@ def test_which_pulls_are_its_own_follows_from_the_seed() -> None:
     assert live.pulls + sum(pull.arm == "current" for pull in pulls) == 100
 
 
-def test_observed_rewards_take_no_turn_of_it() -> None:
+def test_observed_rewards_use_no_pull_of_the_control() -> None:
     live = begun()
     live.observe("item 3", [1.0] * 30)
     pulls = live.ask(60)
@@ -88,7 +88,7 @@ def test_observed_rewards_take_no_turn_of_it() -> None:
     ]
 
 
-def test_its_pulls_are_told_as_others_are() -> None:
+def test_pulls_of_the_control_are_told_like_others() -> None:
     live = begun()
     own = [pull for pull in live.ask(60) if pull.arm == "current"]
     assert set(own) <= set(live.pending)
@@ -114,7 +114,7 @@ def test_its_pulls_are_told_as_others_are() -> None:
 
 
 @pytest.mark.parametrize("place", ADDRESSES)
-def test_it_outlives_the_process(place: str, tmp_path: Path) -> None:
+def test_the_control_is_kept_in_the_store(place: str, tmp_path: Path) -> None:
     store, name = ADDRESSES[place](tmp_path), new_name()
     with begun(store=store, name=name) as live:
         play(live, 30)
@@ -132,7 +132,7 @@ def test_it_outlives_the_process(place: str, tmp_path: Path) -> None:
             begun(other, store=store, name=name)
 
 
-def test_replay_compares_its_turns() -> None:
+def test_replay_checks_the_pulls_of_the_control() -> None:
     live = begun()
     events = live._experiment.log = []
     play(live, 15)
@@ -142,14 +142,14 @@ def test_replay_compares_its_turns() -> None:
     own = next(k for k, event in enumerate(events) if event.arm == CONTROL)
     for wrong in (
         [*events[:own], *events[own + 1 :]],  # one is missing
-        [events[own], *events],  # one came too early
+        [events[own], *events],  # one is too early
         [*events[:own], events[own]._replace(arm=3), *events[own + 1 :]],
     ):
         with pytest.raises(ma.SavedFileError, match="is inconsistent"):
             replay(*begun()._context, wrong, "it", None)
 
 
-def test_a_season_goes_on_with_it() -> None:
+def test_a_season_keeps_the_control() -> None:
     live = begun()
     play(live, 60)
     control = live._experiment.control
@@ -171,12 +171,12 @@ def test_a_season_goes_on_with_it() -> None:
         ({"reward": 3}, "`reward` must say"),
     ],
 )
-def test_what_is_refused(given: dict[str, Any], said: str) -> None:
+def test_wrong_settings_are_refused(given: dict[str, Any], said: str) -> None:
     with pytest.raises(ma.ParameterError, match=said):
         ma.MOSS().live(arms=NAMES, horizon=9, **given)
 
 
-def test_the_horizon_is_the_policys() -> None:
+def test_the_horizon_counts_pulls_of_the_policy() -> None:
     live = ma.MOSS().live(n_arms=3, horizon=20, seed=1, control="current", share=0.5)
     given = []
     while live.pulls < 20:
@@ -188,8 +188,8 @@ def test_the_horizon_is_the_policys() -> None:
     assert math.isnan(live.progress().mean_reward)
 
 
-def test_missing_rewards_of_the_control_are_told() -> None:
-    """Every second one does not come: had these been 1, the control would be better."""
+def test_missing_rewards_of_the_control_give_a_warning() -> None:
+    """Every second reward is missing. If these were 1, the control would be better."""
     live = ma.MOSS().live(arms=["a", "b"], horizon=9000, seed=3, control="today", share=0.3)
     for k in range(6000):
         pull = live.ask()

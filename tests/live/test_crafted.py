@@ -1,4 +1,4 @@
-"""Snapshots and logs that manyarms did not write: whatever they say, no raw error."""
+"""Snapshots and logs that manyarms did not write raise only the package's errors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from manyarms.policies import field
 from manyarms.store import Event
 from tests.fixed import Fixed
 from tests.helpers import label
-from tests.inference.games import in_turn
+from tests.inference.random_events import in_turn
 from tests.live.crafted import (
     crafted_bytes,
     crafted_events,
@@ -32,7 +32,7 @@ from tests.live.stores import copied, known
 
 @pytest.mark.slow
 @pytest.mark.parametrize("policy", [ma.MOSS(), ma.EmpMOSSPlusPlus(), field.UCB1()], ids=label)
-def test_every_number_of_a_snapshot_may_be_wrong(policy: ma.Policy) -> None:
+def test_wrong_numbers_in_a_snapshot(policy: ma.Policy) -> None:
     live = played(policy)
     assert opened_and_played(partial(opened, live, known(live))) == "played"
     counts: Counter[str] = Counter()
@@ -42,7 +42,7 @@ def test_every_number_of_a_snapshot_may_be_wrong(policy: ma.Policy) -> None:
     assert counts.total() > 12
 
 
-def test_every_event_of_a_log_may_be_wrong() -> None:
+def test_wrong_events_in_a_log() -> None:
     counts: Counter[str] = Counter()
     for seed, policy in enumerate([ma.MOSS(), ma.MOSSPlusPlus(), field.UCB1()]):
         live = played(policy, moves=False)
@@ -67,7 +67,7 @@ def _columns(data: bytes, **changes: Any) -> bytes:
     return pack(about, columns)
 
 
-def test_what_shows_only_later_is_refused_then() -> None:
+def test_an_error_that_appears_later_is_refused_then() -> None:
     live = played(ma.MOSS(), moves=False)
     data = _columns(known(live), slot__pulls=lambda pulls: pulls * 0 - 1)
     live = opened(live, data)
@@ -77,7 +77,7 @@ def test_what_shows_only_later_is_refused_then() -> None:
         live.progress()
 
 
-# What a snapshot inflates to
+# Snapshots that inflate to a large size
 
 
 @pytest.mark.patient

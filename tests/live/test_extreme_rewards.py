@@ -1,4 +1,4 @@
-"""Every reward that is admitted, however small, leaves limits that are numbers, and an arm."""
+"""With all allowed rewards, however small, intervals are numbers and an arm is recommended."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SCALES = [10.0**k for k in range(-323, 101, 7)] + [TINY, sys.float_info.min, 1e1
 
 
 def _between(low: float, high: float) -> st.SearchStrategy[float]:
-    """All floats there are between two, of every size."""
+    """Floats of every size between two."""
     return st.one_of(
         st.floats(low, high, allow_nan=False),
         st.sampled_from([x for x in (0.0, -0.0, TINY, -TINY, low, high) if low <= x <= high]),
@@ -33,20 +33,20 @@ def _between(low: float, high: float) -> st.SearchStrategy[float]:
 
 
 @st.composite
-def _games(draw: Any) -> tuple[tuple[float, float] | None, list[float]]:
-    """A range of rewards, or none, and some rewards in it."""
+def _cases(draw: Any) -> tuple[tuple[float, float] | None, list[float]]:
+    """A range of rewards, or None, and some rewards in it."""
     bounds = draw(st.sampled_from(RANGES))
     low, high = bounds or (-1e100, 1e100)
     return bounds, draw(st.lists(_between(low, high), min_size=1, max_size=6))
 
 
-@given(_games(), st.integers(1, 40))
+@given(_cases(), st.integers(1, 40))
 @example(((0.0, 1.0), [5e-324]), 1)
 @example(((0.0, 1.0), [-0.0]), 1)
 @example((None, [1e100]), 40)
 @settings(max_examples=400, deadline=None)
-def test_limits_are_numbers(game: Any, times: int) -> None:
-    bounds, rewards = game
+def test_interval_bounds_are_numbers(case: Any, times: int) -> None:
+    bounds, rewards = case
     rewards = [check_reward(reward, bounds) for reward in rewards] * times
     count, total = len(rewards), math.fsum(rewards)
     for error in (0.05, 1e-3, 1e-18):
@@ -66,7 +66,7 @@ def test_limits_are_numbers(game: Any, times: int) -> None:
 
 @pytest.mark.parametrize("policy", ["prospector", "moss", "ucb1", "scout", "thompson"])
 @pytest.mark.parametrize("reward", [TINY, -0.0, 0.0, 1e-310, 1e-300, 1.0])
-def test_an_arm_is_recommended_whatever_was_told(policy: str, reward: float) -> None:
+def test_an_arm_is_recommended_after_any_rewards(policy: str, reward: float) -> None:
     reward = round(reward) if policy == "thompson" else reward
     live = ma.policy(policy).live(n_arms=300, horizon=900, seed=1)
     live.tell(live.ask(), reward)

@@ -1,4 +1,4 @@
-"""What a game costs before its first pull is bounded, whatever numbers it is given."""
+"""A handle's cost before its first pull is bounded, whatever numbers it is given."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ REFUSED = {"sequential-halving"}  # it draws its arms ahead
 
 @contextlib.contextmanager
 def bounded_work() -> Iterator[None]:
-    """Raise as soon as too many functions were called; it need not come to an end."""
+    """Raise after too many function calls, or at the end if too much memory was allocated."""
     calls = 0
 
     def count(frame: Any, event: str, argument: Any) -> None:
@@ -49,14 +49,17 @@ def bounded_work() -> Iterator[None]:
         tracemalloc.stop()
 
 
-@pytest.mark.parametrize("horizon", [HORIZON, None])
-@pytest.mark.parametrize("name", ma.policy_names())
-def test_every_policy_begins_soon_or_is_refused(name: str, horizon: int | None) -> None:
-    policy = ma.policy(name, **NEEDED.get(name, {}))
-    if horizon is None and not policy.anytime:
-        pytest.skip("it needs a horizon")
+POLICIES = [ma.policy(name, **NEEDED.get(name, {})) for name in ma.policy_names()]
+CASES: list[tuple[ma.Policy, int | None]] = [(policy, HORIZON) for policy in POLICIES]
+CASES += [(policy, None) for policy in POLICIES if policy.anytime]
+
+
+@pytest.mark.parametrize(("policy", "horizon"), CASES, ids=str)
+def test_the_first_pull_is_cheap_or_the_policy_is_refused(
+    policy: ma.Policy, horizon: int | None
+) -> None:
     with bounded_work():
-        if name in REFUSED:
+        if policy.name in REFUSED:
             with pytest.raises(ma.ParameterError, match=f"must draw at most {MOST_FIRST_DRAWS}"):
                 policy.live(n_arms=ARMS, horizon=horizon, seed=1)
         else:
@@ -72,6 +75,6 @@ def test_every_policy_begins_soon_or_is_refused(name: str, horizon: int | None) 
     ],
     ids=lambda policy: str(policy),
 )
-def test_policies_around_others_say_what_those_draw(policy: ma.Policy) -> None:
+def test_a_refused_inner_policy_is_refused_within_another_policy(policy: ma.Policy) -> None:
     with bounded_work(), pytest.raises(ma.ParameterError, match="would draw .* Choose a shorter"):
         policy.live(n_arms=ARMS, horizon=HORIZON)

@@ -1,4 +1,4 @@
-"""The live handle: turns, errors that change nothing, determinism."""
+"""The live handle: determinism, and errors that change nothing."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_the_same_seed_and_rewards_give_the_same_arms(policy: ma.Policy) -> None
     assert first != other
 
 
-def test_tells_that_are_not_due_change_nothing() -> None:
+def test_refused_tells_change_nothing() -> None:
     live = ma.MOSS().live(n_arms=10, horizon=5, seed=1)
     with pytest.raises(ma.TurnError, match=r"Cannot tell pull 0: it was not asked for"):
         live.tell(ma.Pull(arm=3, id=0), 1.0)
@@ -64,7 +64,7 @@ def test_a_bad_reward_changes_nothing(reward: object) -> None:
 
 
 @pytest.mark.parametrize("policy", ALL_POLICIES, ids=label)
-def test_the_horizon_is_the_end(policy: ma.Policy) -> None:
+def test_asks_after_the_horizon_are_refused(policy: ma.Policy) -> None:
     live = policy.live(n_arms=5, horizon=7, seed=2)
     play_live(live, 7, _reward)
     with pytest.raises(ma.TurnError, match="all 7 pulls of the horizon are made"):
@@ -97,7 +97,7 @@ def test_live_use_imports_neither_numba_nor_a_compiler() -> None:
     )
 
 
-def test_a_pull_that_is_done_with_may_be_abandoned_again_and_again() -> None:
+def test_an_ended_pull_may_be_abandoned_repeatedly() -> None:
     live = ma.MOSS().live(n_arms=5, horizon=9)
     told, lost = live.ask(2)
     live.tell(told, 1.0)
@@ -113,7 +113,7 @@ def test_a_pull_that_is_done_with_may_be_abandoned_again_and_again() -> None:
 
 
 @pytest.mark.parametrize("policy", EVERY_POLICY, ids=label)
-def test_the_largest_rewards_leave_numbers(policy: ma.Policy) -> None:
+def test_estimates_of_the_largest_rewards_are_numbers(policy: ma.Policy) -> None:
     live = policy.live(n_arms=3, horizon=30, reward_range=None)
     for sign in (1.0, 1.0, -1.0) * 10:
         live.tell(live.ask(), sign * 1e100)
@@ -135,7 +135,7 @@ def test_larger_rewards_are_refused() -> None:
             ma.MOSS().live(n_arms=3, horizon=30, reward_range=limits)
 
 
-def test_calls_that_python_would_refuse_say_what_to_write() -> None:
+def test_wrong_calls_say_what_to_write() -> None:
     policy: Any = ma.MOSS()
     live: Any = policy.live(n_arms=3, horizon=9)
     wrong = (ma.ParameterError, ma.UnknownNameError)
@@ -175,7 +175,7 @@ def test_calls_that_python_would_refuse_say_what_to_write() -> None:
         ((0, 1.0), ma.TurnError, r"rewards\[1\], of pull 0: Cannot tell pull 0 twice\. .*"),
     ],
 )
-def test_a_list_that_is_refused_says_which_entry_is_wrong(
+def test_a_refused_list_names_the_wrong_entry(
     second: Any, error: type[Exception], message: str
 ) -> None:
     live = ma.MOSS().live(n_arms=3, horizon=9)
@@ -197,7 +197,7 @@ def test_a_handle_is_not_copied(duplicate: Any) -> None:
     assert second.ask() == live.ask()
 
 
-def test_a_seed_that_is_not_given_is_drawn_and_kept(
+def test_a_default_seed_is_drawn_and_stored(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seeds = iter(range(10, 20))

@@ -1,4 +1,4 @@
-"""What a notebook shows: well-formed, escaped, and true."""
+"""A handle's HTML in a notebook is well-formed, escaped and correct."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def _parsed(live: ma.Live) -> ElementTree.Element:
 
 
 @pytest.mark.parametrize("policy", ALL_POLICIES, ids=label)
-def test_it_is_well_formed_at_every_stage(policy: ma.Policy) -> None:
+def test_the_html_is_well_formed_at_every_stage(policy: ma.Policy) -> None:
     live = policy.live(n_arms=12, horizon=40, seed=1)
     assert "No reward has been told yet." in "".join(_parsed(live).itertext())
     pull = live.ask()
@@ -30,7 +30,7 @@ def test_it_is_well_formed_at_every_stage(policy: ma.Policy) -> None:
     assert 1 <= len(page.findall(f".//{SVG}circle")) <= MOST_ARMS_SHOWN
 
 
-def test_names_are_escaped_cut_and_made_visible() -> None:
+def test_names_are_escaped_truncated_and_made_visible() -> None:
     names = ["<script>alert('x')</script> & \"co\"", "a\x01b\u202ec", "ü" * 5000]
     live = ma.MOSS().live(arms=names, horizon=50)
     play_live(live, 50, lambda arm, k: 0.5)
@@ -47,7 +47,7 @@ def test_names_are_escaped_cut_and_made_visible() -> None:
     assert {"arm 17", "arm -3"} <= {node.text for node in _parsed(numbered).iter(f"{SVG}text")}
 
 
-def test_retired_arms_are_out_and_the_picture_is_drawn_to_scale() -> None:
+def test_retired_arms_are_left_out_and_bars_are_to_scale() -> None:
     live = ma.MOSS().live(arms=["good", "bad", "gone"], horizon=600, seed=4)
     play_live(live, 300, lambda arm, k: {"good": 0.75, "bad": 0.25, "gone": 1.0}[str(arm)])
     live.retire("gone")

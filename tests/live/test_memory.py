@@ -1,4 +1,4 @@
-"""The memory of a live game follows the arms touched and the pulls in flight, not the pulls."""
+"""A handle's memory grows with the arms touched and the pending pulls, not with the pulls."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import manyarms as ma
 from tests.helpers import EVERY_POLICY, label
 
 ARMS, PULLS, FEW = 10, 3000, 20
-_LOGS = 4096  # logarithms that a table of slots keeps, at most
+_LOGS = 4096  # the most logarithms that a table of slots stores
 
 
 def _stored(state: Any) -> Iterator[int]:
-    """Yield how many places each part of a state has in memory."""
+    """Yield the number of stored elements of each part of a state."""
     for name, part in zip(state._fields, state, strict=True):
         if isinstance(part, dict) and name == "log":
             assert len(part) <= _LOGS
@@ -27,7 +27,7 @@ def _stored(state: Any) -> Iterator[int]:
 
 
 def _most(live: ma.Live, chance: random.Random, pulls: int) -> int:
-    """Play late rewards, some of which never come; return the most places that were in memory."""
+    """Play with late and missing rewards; return the largest number of stored elements."""
     most = 0
     for k in range(pulls):
         live.ask()
@@ -49,5 +49,5 @@ def test_no_policy_needs_more_memory_for_more_pulls(policy: ma.Policy) -> None:
     live = policy.live(n_arms=ARMS, horizon=None if policy.anytime else 2 * PULLS, seed=1)
     chance = random.Random(2)
     before = _most(live, chance, PULLS)
-    # where sets, rounds and phases grow in steps, one may come late: up to 400 places on ten arms
+    # sets, rounds and phases grow in steps, so one may be late: up to 400 elements on ten arms
     assert _most(live, chance, PULLS) < before + PULLS / 4

@@ -1,4 +1,4 @@
-"""Arms that are called by names: which names there are, and what is none."""
+"""Names of arms: valid and invalid ones."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import manyarms as ma
 from tests.helpers import play_live
 
 
-def test_names() -> None:
+def test_arms_are_known_by_name() -> None:
     names: list[Any] = ["red", "grün", "🍎 apple", "x" * 20_000, " ", "17", "18"]
     live = ma.MOSS().live(arms=names, horizon=100, seed=1)
     assert set(play_live(live, 100, lambda arm, k: 0.5)) == set(names)
@@ -37,7 +37,7 @@ def test_names() -> None:
     assert len(str(caught.value)) < 200
 
 
-def test_names_from_elsewhere_become_plain_ones() -> None:
+def test_names_of_other_types_become_strings_and_integers() -> None:
     class Colour(str, enum.Enum):  # noqa: UP042  the old way is around
         RED = "red"
 
@@ -65,7 +65,7 @@ def test_names_from_elsewhere_become_plain_ones() -> None:
         ({"a", "b"}, r"order .* got a set.*Sort it first"),
     ],
 )
-def test_names_that_are_none(arms: Any, message: str) -> None:
+def test_invalid_names_are_refused(arms: Any, message: str) -> None:
     with pytest.raises(ma.ParameterError, match=message):
         ma.MOSS().live(arms=arms, horizon=10)
     live = ma.MOSS().live(arms=["a"], horizon=10)
@@ -76,7 +76,7 @@ def test_names_that_are_none(arms: Any, message: str) -> None:
     assert live._experiment.n_all == 1
 
 
-def test_arms_that_are_called_by_number() -> None:
+def test_numbered_arms() -> None:
     live = ma.MOSS().live(n_arms=3, horizon=10)
     assert live.add_arms(2) == range(3, 5)
     assert live.add_arms(range(5, 7)) == range(5, 7)
@@ -96,14 +96,14 @@ def test_arms_that_are_called_by_number() -> None:
         ma.MOSS().live(horizon=10)
 
 
-def test_a_billion_arms_called_by_number_are_added_at_once() -> None:
+def test_a_billion_numbered_arms_are_added_at_once() -> None:
     live = ma.MOSS().live(n_arms=3, horizon=10)
     assert live.add_arms(10**9) == range(3, 10**9 + 3)
     assert live.add_arms(iter([10**9 + 3, 10**9 + 4])) == range(10**9 + 3, 10**9 + 5)
     assert live.n_arms == 10**9 + 5
 
 
-def test_names_that_have_no_end_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_endless_iterator_of_names_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     live = ma.MOSS().live(arms=[0], horizon=10)
     monkeypatch.setattr("manyarms.live.arms.MOST_NAMES", 1000)
     assert len(live.add_arms(range(1, 1000))) == 999
@@ -116,7 +116,7 @@ def test_names_that_have_no_end_are_refused(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.mark.parametrize("arm", [True, 1.0, np.float64(1.0), False, np.bool_(True), [[1]]])
-def test_what_is_only_equal_to_a_name_is_none(arm: Any) -> None:
+def test_a_value_equal_to_a_name_is_not_a_name(arm: Any) -> None:
     live = ma.MOSS().live(arms=[1, 0, 2], horizon=10)
     with pytest.raises(ma.UnknownArmError, match="Unknown arm"):
         live.retire(arm)

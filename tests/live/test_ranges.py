@@ -1,4 +1,4 @@
-"""Rewards on other scales: the range sets what the policy was not given."""
+"""Rewards on other scales: the range sets the scale of the policy."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_arms_do_not_depend_on_the_unit(policy: ma.Policy, unit: ma.Policy) -> N
     assert arms == play_live(unit.live(n_arms=50, horizon=400, seed=3), 400, _coin)
 
 
-def test_what_was_given_stays() -> None:
+def test_a_given_sigma_is_kept() -> None:
     def sigma(given: float, limits: tuple[float, float] | None) -> float:
         live = ma.MOSS(sigma=given).live(n_arms=3, horizon=9, reward_range=limits)
         assert isinstance(live.policy, ma.MOSS)

@@ -1,4 +1,4 @@
-"""One call at a time, as a whole: signals, Ctrl-C, forks and policies that fail midway."""
+"""Calls are atomic: signals, Ctrl-C, forks, and policies that raise."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from manyarms.core.gc_pause import gc_paused
 from manyarms.core.memory import Ints, Memory
 from manyarms.live import recorder
 from manyarms.protocol import plays
-from tests.inference.games import in_turn, new
+from tests.inference.random_events import in_turn, new
 from tests.live.forking import what_forks_say
 from tests.live.stores import copied, known
 
@@ -29,7 +29,7 @@ Action = Callable[[], object]
 
 
 def calls(live: ma.Live, pull: ma.Pull) -> list[Action]:
-    """Everything that changes a handle."""
+    """Return all calls that change a handle."""
     return [
         live.ask,
         lambda: live.ask(2),
@@ -44,7 +44,7 @@ def calls(live: ma.Live, pull: ma.Pull) -> list[Action]:
 
 
 def views(live: ma.Live) -> list[Action]:
-    """Everything that looks at a handle, but for `repr`, which must never fail."""
+    """Return all queries of a handle except `repr`, which must never fail."""
     return [
         *(live.recommend, live.arms, live.progress, live.to_dataframe, live.verdict),
         *(lambda: live.top(2), lambda: live.pending, lambda: live.pulls, lambda: live.n_arms),
@@ -56,7 +56,7 @@ LINES = re.compile(r"manyarms/(live/(?!snapshots|packing)|store/|protocol/pendin
 
 
 class _AtLine:
-    """Lets something happen at the so-manieth line that is run; a snapshot counts as one."""
+    """Runs a function before the given line of an action; a snapshot counts as one line."""
 
     def __init__(self, line: int, what: Action) -> None:
         self.left, self.what = line, what
@@ -72,7 +72,7 @@ class _AtLine:
         return self
 
     def happens(self, action: Action) -> bool:
-        """Return whether the action had so many lines."""
+        """Run the action; return whether it had that many lines."""
         before = sys.gettrace()
         with gc_paused(), contextlib.suppress(KeyboardInterrupt):
             sys.settrace(self)
@@ -83,14 +83,14 @@ class _AtLine:
         return self.left <= 0
 
 
-# In `make test`, something happens at every eleventh line, and every night at each line.
+# every eleventh line in `make test`, and each line every night
 some_or_all_lines = pytest.mark.parametrize(
     "apart", [11, pytest.param(1, marks=[pytest.mark.long, pytest.mark.slow])]
 )
 
 
 def _at_lines(apart: int, case: Callable[[int], tuple[bool, bool]]) -> int:
-    """Try a case with line 1, 1 + apart, … while there are more; return how many were refused."""
+    """Run a case at lines 1, 1 + apart, …; return how many calls were refused."""
     refused = 0
     for line in itertools.count(1, apart):
         more, stopped = case(line)
@@ -128,17 +128,17 @@ ACTIONS: dict[str, Callable[[ma.Live, list[ma.Pull]], object]] = {
 @pytest.mark.filterwarnings("ignore:Exception ignored in.*FileIO")  # interrupted while closing
 @some_or_all_lines
 @pytest.mark.parametrize("happens", ACTIONS)
-def test_a_recorded_call_interrupted_at_any_line_spoils_nothing(
+def test_an_interrupted_recorded_call_loses_nothing(
     happens: str, apart: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Then the handle refuses, or all is in order; and what is recorded goes on."""
+    """The handle refuses further calls or is intact, and its record can be continued."""
     monkeypatch.setattr(recorder, "SNAPSHOT_EVERY", 5)
 
     def case(line: int) -> tuple[bool, bool]:
         path = tmp_path / f"{line}.db"
         live = new(ma.MOSS(count_late=True), store=path)
         in_turn(live, 1)
-        pulls = live.ask(3)  # five events: after the next a snapshot is stored
+        pulls = live.ask(3)  # five events; after the next one a snapshot is stored
         more = _AtLine(line, _interrupt).happens(partial(ACTIONS[happens], live, pulls))
         last = None
         try:
@@ -147,7 +147,7 @@ def test_a_recorded_call_interrupted_at_any_line_spoils_nothing(
             in_turn(live, 2)
             last = known(live)
         except ma.StoreError:
-            # one that was interrupted while it was recorded may still be looked at
+            # a handle that was interrupted during recording still answers queries
             _are_refused(live, pulls[1], ma.StoreError, "[Oo]pen it again", looks=False)
         live.close()
         with ma.load(path) as again:
@@ -158,13 +158,13 @@ def test_a_recorded_call_interrupted_at_any_line_spoils_nothing(
         return more, last is None
 
     assert _at_lines(apart, case) > 5 // apart
-    gc.collect()  # files that were left open are told of here, not in a later test
+    gc.collect()  # warn about open files here, not in a later test
 
 
 @pytest.mark.patient
 @some_or_all_lines
 @pytest.mark.parametrize("happens", ACTIONS)
-def test_a_bare_handle_interrupted_midway_refuses(happens: str, apart: int) -> None:
+def test_an_interrupted_handle_without_a_store_refuses(happens: str, apart: int) -> None:
     def case(line: int) -> tuple[bool, bool]:
         live = new(ma.MOSS(count_late=True), now=lambda: 1e9)
         pulls = live.ask(3)
@@ -186,7 +186,7 @@ def test_a_bare_handle_interrupted_midway_refuses(happens: str, apart: int) -> N
 @some_or_all_lines
 @pytest.mark.parametrize("recorded", [False, True])
 @pytest.mark.parametrize("happens", ACTIONS)
-def test_a_signal_handler_at_any_line_is_refused_or_sees_a_whole_handle(
+def test_calls_in_a_signal_handler_are_refused_or_see_a_consistent_handle(
     happens: str, recorded: bool, apart: int, tmp_path: Path
 ) -> None:
     def case(line: int) -> tuple[bool, bool]:
@@ -221,7 +221,7 @@ def test_a_signal_handler_at_any_line_is_refused_or_sees_a_whole_handle(
 @pytest.mark.patient
 @some_or_all_lines
 @pytest.mark.parametrize("look", ["arms", "progress", "__str__"])
-def test_nothing_changes_while_somebody_looks(look: str, apart: int) -> None:
+def test_calls_in_a_signal_handler_do_not_disturb_queries(look: str, apart: int) -> None:
     played = new()
     in_turn(played, 5)
 
@@ -239,7 +239,7 @@ def test_nothing_changes_while_somebody_looks(look: str, apart: int) -> None:
 
         more = _AtLine(line, handler).happens(lambda: seen.append(getattr(live, look)()))
         before, now = ([getattr(handle, look)()] for handle in (played, live))
-        # it came before or after the look; an estimate may be nan, which equals nothing
+        # the call came before or after the query; compare by repr, because estimates may be nan
         assert repr(seen) in (repr(before), repr(now)) or line == 1
         assert not refused or repr(now) == repr(before)
         return more, refused
@@ -249,7 +249,7 @@ def test_nothing_changes_while_somebody_looks(look: str, apart: int) -> None:
 
 @pytest.mark.patient
 @some_or_all_lines
-def test_a_handle_that_a_signal_handler_closes_acknowledges_nothing_more(
+def test_a_handle_closed_in_a_signal_handler_acknowledges_nothing_more(
     apart: int, tmp_path: Path
 ) -> None:
     def case(line: int) -> tuple[bool, bool]:
@@ -270,7 +270,7 @@ def test_a_handle_that_a_signal_handler_closes_acknowledges_nothing_more(
     assert _at_lines(apart, case) > 10 // apart
 
 
-# Policies that fail
+# Policies that raise
 
 
 class TouchyState(NamedTuple):
@@ -306,9 +306,7 @@ plays(TouchyState, reset=_reset, ask=_ask, tell=_tell)
 
 
 @pytest.mark.parametrize("recorded", [False, True])
-def test_a_policy_that_raises_does_not_poison_what_is_recorded(
-    recorded: bool, tmp_path: Path
-) -> None:
+def test_a_policy_that_raises_does_not_damage_the_record(recorded: bool, tmp_path: Path) -> None:
     def begin() -> ma.Live:
         return Touchy().live(n_arms=3, store=tmp_path / "shop.db" if recorded else None)
 
@@ -337,7 +335,7 @@ def test_a_policy_that_raises_does_not_poison_what_is_recorded(
 
 @pytest.mark.patient
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_a_fork_never_hangs_and_leaves_the_store_to_its_parent(tmp_path: Path) -> None:
+def test_a_fork_never_hangs_and_does_not_use_the_parents_store(tmp_path: Path) -> None:
     said = what_forks_say(20, tmp_path / "shop.db")
     assert [line.count("and this is a forked process") for line in said] == [2] * 20
     with ma.load(tmp_path / "shop.db") as live:

@@ -18,7 +18,7 @@ import manyarms as ma
 from manyarms.errors import WriteConflictError
 from manyarms.live import opening, recorder, replaying
 from manyarms.store import LONGEST_ARM_NAME, copy, open_store
-from tests.inference.games import in_turn, new, play
+from tests.inference.random_events import in_turn, new, play
 from tests.live.stores import ADDRESSES, copied, known, leave
 from tests.serve.machines import new_name
 
@@ -34,7 +34,7 @@ def begun(path: Path, **given: Any) -> ma.Live:
 
 @pytest.mark.parametrize("place", ADDRESSES)
 @pytest.mark.parametrize("policy", [ma.MOSS(), ma.EmpMOSSPlusPlus(count_late=True)], ids=str)
-def test_it_goes_on_as_if_nothing_had_happened(
+def test_a_reopened_handle_continues_unchanged(
     place: str, policy: ma.Policy, tmp_path: Path
 ) -> None:
     store, name = ADDRESSES[place](tmp_path), new_name()
@@ -74,11 +74,13 @@ def test_the_same_script_begins_and_continues(tmp_path: Path) -> None:
         ({"arms": None, "n_arms": 3}, r"arms have names in the store, and n_arms=3 was given"),
     ],
 )
-def test_other_settings_are_named(given: dict[str, Any], said: str, tmp_path: Path) -> None:
+def test_different_settings_are_refused_and_named(
+    given: dict[str, Any], said: str, tmp_path: Path
+) -> None:
     begun(tmp_path).close()
     with pytest.raises(ma.ParameterError, match=said):
         begun(tmp_path, **given)
-    begun(tmp_path, seed=None).close()  # any will do
+    begun(tmp_path, seed=None).close()  # any seed fits
     begun(tmp_path).close()
 
 
@@ -97,7 +99,7 @@ def test_numbered_arms_may_have_grown(tmp_path: Path) -> None:
         begun(tmp_path, **given | {"n_arms": 4})
 
 
-def test_the_name_may_be_left_out_if_there_is_one(tmp_path: Path) -> None:
+def test_the_name_may_be_left_out_if_there_is_one_experiment(tmp_path: Path) -> None:
     begun(tmp_path).close()
     ma.load(tmp_path / "shop.db").close()
     begun(tmp_path, name=None).close()
@@ -122,7 +124,7 @@ def test_odd_names_of_experiments(name: str, tmp_path: Path) -> None:
             begun(tmp_path, name=wrong)
 
 
-def test_names_of_arms_may_be_long(tmp_path: Path) -> None:
+def test_long_names_of_arms(tmp_path: Path) -> None:
     long = "prompt " * 2000
     with begun(tmp_path, arms=["short", long]) as live:
         live.observe(long, 1.0)
@@ -134,7 +136,7 @@ def test_names_of_arms_may_be_long(tmp_path: Path) -> None:
                 ma.MOSS().live(arms=["a", wrong], horizon=9, store=store)
 
 
-def test_integers_are_names_too(tmp_path: Path) -> None:
+def test_integers_as_names(tmp_path: Path) -> None:
     with begun(tmp_path, arms=[70, 10**30]) as live:
         live.observe(10**30, 1.0)
         live.add_arms([-5])
@@ -165,7 +167,7 @@ def test_a_second_writer_is_refused_and_overwrites_nothing(tmp_path: Path) -> No
         two.ask()
     with pytest.raises(ma.StoreError, match="Open it again with load"):
         two.ask()
-    assert two.progress().pulls == 1  # what it shows may not be recorded
+    assert two.progress().pulls == 1  # this pull may not be recorded
     one.tell(pull, 1.0)
     two.close()
     one.close()
@@ -173,7 +175,9 @@ def test_a_second_writer_is_refused_and_overwrites_nothing(tmp_path: Path) -> No
         assert live.progress().told == 1
 
 
-def test_a_race_to_begin_has_one_winner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_processes_begin_one_experiment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     real = opening._begin
 
     def slower(*given: Any) -> Any:
@@ -203,7 +207,7 @@ while True:
 
 @pytest.mark.patient
 @pytest.mark.parametrize("durable", ["process", "power"])
-def test_a_kill_loses_nothing_that_was_acknowledged(durable: str, tmp_path: Path) -> None:
+def test_a_kill_loses_no_acknowledged_call(durable: str, tmp_path: Path) -> None:
     path = tmp_path / "shop.db"
     for lines in (1, 50, 300):
         child = subprocess.Popen(
@@ -235,7 +239,7 @@ def snapshots_of(path: Path) -> list[int]:
         return [found.seq for found in store.snapshots(store.experiments()[0].id)]
 
 
-def test_snapshots_come_after_so_many_events(
+def test_snapshots_are_stored_after_a_number_of_events(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(recorder, "SNAPSHOT_EVERY", 10)
@@ -246,7 +250,7 @@ def test_snapshots_come_after_so_many_events(
     assert len(first) == 2
     with ma.load(tmp_path / "shop.db") as live:
         live.ask()
-    assert snapshots_of(tmp_path / "shop.db")[0] == 81  # when it was closed
+    assert snapshots_of(tmp_path / "shop.db")[0] == 81  # at closing
 
 
 def test_a_snapshot_that_fails_does_not_close_the_handle(
@@ -269,10 +273,10 @@ def test_a_snapshot_that_fails_does_not_close_the_handle(
 
 
 @pytest.mark.parametrize("change", ["version = 'other'", "data = x'00', checksum = 3523407757"])
-def test_a_snapshot_that_cannot_be_used_is_passed_over(
+def test_an_unusable_snapshot_is_skipped(
     change: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The older one is tried, and then the whole log."""
+    """The older snapshot is tried, and then the whole log."""
     live = begun(tmp_path)
     in_turn(live, 10)
     live.close()
@@ -299,10 +303,10 @@ def test_a_snapshot_that_cannot_be_used_is_passed_over(
         leave(handle)
 
 
-# What goes wrong
+# Failures
 
 
-def test_a_commit_that_fails_stops_the_handle_and_nothing_else(
+def test_a_failed_commit_stops_only_the_handle(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     live = begun(tmp_path)
@@ -346,8 +350,8 @@ def test_a_season_is_recorded(tmp_path: Path) -> None:
         begun(tmp_path, horizon=50)
 
 
-def test_a_copy_goes_on_as_the_original(tmp_path: Path) -> None:
-    """From SQLite to PostgreSQL and back, each with a pull that is pending since the beginning."""
+def test_a_copy_continues_like_the_original(tmp_path: Path) -> None:
+    """From SQLite to PostgreSQL and back, with a pull that is pending since the beginning."""
     places = [f"{tmp_path}/first.db", ADDRESSES["postgres"](tmp_path), f"{tmp_path}/back.db"]
     name, arms = new_name(), [f"arm {k}" for k in range(30)]
     given: Any = {"control": "today", "share": 0.3, "seed": 4, "now": lambda: 1e9}
@@ -382,7 +386,7 @@ def test_save_and_load(tmp_path: Path) -> None:
     live = new(ma.EmpMOSSPlusPlus())
     play(live, 100)
     path = tmp_path / "saved.db"
-    for _ in range(2):  # what is there is replaced
+    for _ in range(2):  # an existing file is replaced
         live.save(path)
     assert [file.name for file in tmp_path.iterdir()] == ["saved.db"]
     with ma.load(path) as again:
@@ -403,7 +407,7 @@ def test_save_and_load(tmp_path: Path) -> None:
 def test_a_file_that_a_killed_process_had_open_can_be_replaced(
     lost: tuple[str, ...], tmp_path: Path
 ) -> None:
-    """Its write-ahead log must not be applied to the new file."""
+    """The write-ahead log must not be applied to the new file."""
     live = new(ma.EmpMOSSPlusPlus())
     play(live, 100)
     live.save(tmp_path / "first.db")
@@ -411,7 +415,7 @@ def test_a_file_that_a_killed_process_had_open_can_be_replaced(
     killed.mkdir()
     with ma.load(tmp_path / "first.db") as other:
         play(other, 50)
-        for ending in ("", "-wal", "-shm"):  # as a kill leaves them
+        for ending in ("", "-wal", "-shm"):  # as after a kill
             shutil.copy(tmp_path / f"first.db{ending}", killed / f"saved.db{ending}")
     for name in lost:
         (killed / name).unlink()

@@ -1,4 +1,4 @@
-"""Replayed events: the same experiment, and only events that can follow each other."""
+"""Replaying events gives the same experiment, and refuses impossible sequences."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import manyarms as ma
 from manyarms.live.calls import Context
 from manyarms.live.replaying import replay
 from manyarms.store import Event
-from tests.inference.games import new
+from tests.inference.random_events import new
 from tests.live.stores import copied, known
 
 
@@ -84,6 +84,6 @@ ARM = _begun().experiment.pending[0].arm  # of the first pull
         [_event("nonsense")],
     ],
 )
-def test_events_that_cannot_follow_each_other_are_refused(events: list[Event]) -> None:
+def test_impossible_sequences_of_events_are_refused(events: list[Event]) -> None:
     with pytest.raises(ma.SavedFileError, match="is inconsistent|now chooses arm"):
         replay(*_begun(), events, "it", None)

@@ -1,4 +1,4 @@
-"""Saved experiments go on as if nothing had happened; damaged ones are refused, and left alone."""
+"""Saved experiments continue unchanged; damaged files are refused and kept."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ import manyarms as ma
 from manyarms.live.experiment import Experiment
 from manyarms.live.snapshots import restored, snapshot
 from tests.helpers import ALL_POLICIES, flipped, label
-from tests.inference.games import counts, play, step
+from tests.inference.random_events import counts, play, step
 from tests.live.stores import copied, known
 
 NAMES = [f"item {k}" for k in range(30)]
 
 
 def _interrupted(live: ma.Live, control: ma.Live, events: int) -> None:
-    """Save and load after every event, and compare with the game that was not interrupted."""
+    """Save and load after every event, and compare with a handle that was not interrupted."""
     for event in range(events):
         step(live)
         step(control)
@@ -40,32 +40,32 @@ def _interrupted(live: ma.Live, control: ma.Live, events: int) -> None:
 @pytest.mark.parametrize(
     "policy", [ma.MOSS(), ma.EmpMOSSPlusPlus(beta=0.5, count_late=True)], ids=label
 )
-def test_saved_and_loaded_at_every_event_of_a_long_game(policy: ma.Policy) -> None:
+def test_saving_after_every_event_of_a_long_experiment(policy: ma.Policy) -> None:
     given: Any = {"arms": NAMES, "horizon": 2000, "seed": 5, "now": lambda: 1e9}
     live, control = (policy.live(**given) for _ in range(2))
     _interrupted(live, control, 2000)
-    assert min(counts(control)) > 10  # of everything that can happen
+    assert min(counts(control)) > 10  # every kind of event
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("policy", ALL_POLICIES, ids=label)
-def test_saved_and_loaded_at_every_event(policy: ma.Policy) -> None:
+def test_saving_after_every_event(policy: ma.Policy) -> None:
     given: Any = {"n_arms": 40, "horizon": 2000, "seed": 6, "now": lambda: 1e9}
     live, control = (policy.live(**given) for _ in range(2))
-    for game in (live, control):
-        play(game, 200)
+    for handle in (live, control):
+        play(handle, 200)
     _interrupted(live, control, 60)
 
 
-def test_a_snapshot_is_as_large_as_what_was_touched(tmp_path: Path) -> None:
+def test_the_size_of_a_snapshot_depends_on_the_touched_arms(tmp_path: Path) -> None:
     live = ma.EmpMOSSPlusPlus().live(n_arms=10**9, horizon=10**9, seed=1)
     live.ask(500)
     assert len(known(live)) < 500 * 60
     named = ma.MOSS().live(arms=[f"long name {k}" for k in range(50_000)], horizon=99)
-    assert len(known(named)) < 2000  # names are elsewhere
+    assert len(known(named)) < 2000  # without names
 
 
-def test_what_was_decided_at_the_beginning_is_kept(tmp_path: Path) -> None:
+def test_initial_settings_are_kept(tmp_path: Path) -> None:
     policy = ma.Doubling(ma.Parallel(best_mean=2.5, sigma=2.0, count_late=True))
     names = ["käse", " ", "7", "a\nb"]
     live = policy.live(arms=names, seed=2**64 - 1, reward_range=(-1.0, 3.0))
@@ -99,7 +99,7 @@ def test_a_policy_that_is_not_registered_is_passed(tmp_path: Path) -> None:
         assert live.horizon == 23
 
 
-def test_a_policy_of_ones_own_is_found_by_its_name(tmp_path: Path) -> None:
+def test_an_own_policy_is_found_by_its_name(tmp_path: Path) -> None:
     ma.register("own-moss-for-saving", OwnMOSS2)
     OwnMOSS2().live(n_arms=9, horizon=50).save(tmp_path / "saved.db")
     with ma.load(tmp_path / "saved.db") as live:
@@ -121,7 +121,7 @@ def restore(live: ma.Live, data: bytes) -> Experiment:
 
 
 def damaged(data: bytes, count: int) -> list[bytes]:
-    """Snapshots that are no good, each in its own way."""
+    """Return damaged snapshots."""
     chance = random.Random(1)
     files = {b"", b"\0" * len(data), data + b"\0", b"a,b\n1,2\n", data[:-1]}
     files |= {data[: chance.randrange(1, len(data))] for _ in range(60)}
@@ -148,7 +148,7 @@ def test_damaged_snapshots_are_refused() -> None:
 
 
 @pytest.mark.parametrize("data", [b"", b"no database", b"\x89PNG\r\n\x1a\n" * 200])
-def test_other_files_are_refused_and_left_alone(data: bytes, tmp_path: Path) -> None:
+def test_other_files_are_refused_and_kept(data: bytes, tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(data)
     with pytest.raises(ma.StoreError, match="no store in it|not an SQLite file"):
@@ -160,7 +160,7 @@ def test_other_files_are_refused_and_left_alone(data: bytes, tmp_path: Path) -> 
 
 
 class Crash(BaseException):
-    """The end of the process, as far as the code under test can see."""
+    """Simulates the end of the process."""
 
 
 @pytest.mark.parametrize("error", [OSError(28, "No space left on device"), Crash()], ids=repr)

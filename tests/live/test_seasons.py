@@ -1,4 +1,4 @@
-"""Seasons, rewards observed elsewhere, and arms that come back."""
+"""Seasons, observed rewards and restored arms."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ import manyarms as ma
 from manyarms.live.counts import in_random_order
 from tests.fixed import Fixed
 from tests.helpers import EVERY_POLICY, label
-from tests.inference.games import new
+from tests.inference.random_events import new
 from tests.live.stores import copied, known
 
 
 def tape(arm: Any, k: int) -> float:
-    """Return the k-th reward of an arm, whoever pulls it."""
+    """Return the k-th reward of an arm, which does not depend on the policy."""
     return float(random.Random(f"{arm} {k}").random() < (int(arm) % 10) / 10)
 
 
 def remembered(live: ma.Live) -> dict[int, list[float]]:
-    """Return what the policy of a season that begins now is told."""
+    """Return the rewards that the policy of a new season gets."""
     experiment = live._experiment
     limits, seed = experiment.settings.reward_range, experiment.settings.seed
     return {
@@ -33,7 +33,7 @@ def remembered(live: ma.Live) -> dict[int, list[float]]:
 
 
 def play_tape(live: ma.Live, pulls: int, seen: dict[Any, int]) -> list[Any]:
-    """Play so many pulls in turn, and return their arms."""
+    """Ask and tell `pulls` times; return the arms."""
     arms = []
     for _ in range(pulls):
         pull = live.ask()
@@ -46,8 +46,8 @@ def play_tape(live: ma.Live, pulls: int, seen: dict[Any, int]) -> list[Any]:
 POLICIES = [ma.MOSS(), ma.EmpMOSSPlusPlus(), ma.Prospector(), ma.MOSSPlusPlus()]
 
 
-def test_a_season_begins_with_what_is_known() -> None:
-    """Its policy makes the choices of one that pulled all these arms itself."""
+def test_a_season_begins_with_known_rewards() -> None:
+    """The policy makes the same choices as if it had pulled these arms."""
     live = ma.EmpMOSSPlusPlus().live(n_arms=40, horizon=150, seed=3)
     play_tape(live, 150, {})
     known_before = {arm.arm: arm for arm in live.arms()}
@@ -57,7 +57,7 @@ def test_a_season_begins_with_what_is_known() -> None:
         arm: one.told for arm, one in known_before.items()
     }
     anew = ma.Prospector().live(n_arms=40, horizon=400, seed=5)
-    for arm in rewards:  # the same order of arms, and no rewards: so it must pull them all
+    for arm in rewards:  # the same order of arms without rewards, so it must pull them all
         anew._experiment.drawn_next[arm] = None
     used = {arm: iter(some) for arm, some in rewards.items()}
     for _ in range(100):
@@ -72,7 +72,7 @@ def test_a_season_begins_with_what_is_known() -> None:
         anew.tell(anew.pulls - 1, reward)
 
 
-def test_a_season_keeps_what_is_known_and_pending() -> None:
+def test_a_season_keeps_known_and_pending_rewards() -> None:
     live = new(ma.MOSS(), horizon=200)
     play_tape(live, 190, {})
     late = live.ask(10)
@@ -119,7 +119,7 @@ def test_a_reward_of_an_earlier_season_reaches_the_policy() -> None:
     assert live._experiment.stock == {}
 
 
-def test_the_order_of_rewards_is_random_and_other_rewards_are_their_mean() -> None:
+def test_0_1_rewards_return_in_random_order_and_others_as_their_mean() -> None:
     live = new(ma.MOSS(), n_arms=3)
     live.observe(1, [1.0] * 20 + [0.0] * 20)
     rewards = remembered(live)[1]
@@ -129,7 +129,7 @@ def test_the_order_of_rewards_is_random_and_other_rewards_are_their_mean() -> No
     assert remembered(other) == {3: [5.25, 5.25]}
 
 
-def test_a_season_begins_without_a_look_at_each_reward() -> None:
+def test_beginning_a_season_takes_no_time_per_reward() -> None:
     """Rewards of an arm get their order when the policy first chooses it, or when one is added."""
     live = ma.Prospector().live(n_arms=500, seed=2, now=lambda: 1e9)
     live.tell_many([(pull, 1.0) for pull in live.ask(300)])
@@ -152,7 +152,7 @@ def test_a_season_begins_without_a_look_at_each_reward() -> None:
     assert known(again) == known(live)
 
 
-def test_observed_arms_come_first_and_their_rewards_are_used() -> None:
+def test_observed_arms_are_drawn_first_and_their_rewards_used() -> None:
     live = ma.MOSS().live(n_arms=10**6, horizon=1000, seed=1)
     live.observe(77, [0.0, 1.0])
     live.observe(999_999, 1.0)
@@ -164,7 +164,7 @@ def test_observed_arms_come_first_and_their_rewards_are_used() -> None:
     assert "1 observed reward not used yet" in str(live.progress())
 
 
-def test_no_pull_is_refused_halfway_because_rewards_were_observed() -> None:
+def test_observed_rewards_do_not_refuse_a_batch_halfway() -> None:
     live = new(ma.MOSS(), n_arms=2, horizon=6)
     live.observe(0, [1.0] * 50)
     assert len(live.ask(5)) == 5  # at most one could be used
@@ -173,7 +173,7 @@ def test_no_pull_is_refused_halfway_because_rewards_were_observed() -> None:
         live.ask()
 
 
-def test_a_policy_that_was_told_the_arm_is_not_given_another() -> None:
+def test_a_policy_with_a_fixed_arm_gets_no_observed_arm() -> None:
     live = Fixed(arm=3).live(n_arms=10, seed=1)
     live.observe(7, [1.0])
     live.observe(3, [1.0])
@@ -181,7 +181,7 @@ def test_a_policy_that_was_told_the_arm_is_not_given_another() -> None:
     assert (pull.arm, live._experiment.turns) == (3, 2)
 
 
-def test_arms_come_back_and_come_next() -> None:
+def test_restored_arms_are_drawn_next() -> None:
     live = new(ma.MOSS(), n_arms=1000)
     tried = [pull.arm for pull in live.ask(5)]
     for pull in live.pending:
@@ -231,14 +231,14 @@ def test_every_policy_can_observe_and_has_seasons(policy: ma.Policy) -> None:
     assert again.ask() == live.ask()
 
 
-def test_a_policy_that_cannot_begin_is_refused_before_anything_changes() -> None:
+def test_a_refused_policy_of_a_season_changes_nothing() -> None:
     live = ma.Prospector().live(n_arms=50, seed=1)
     with pytest.raises(ma.ParameterError, match="`best_mean` must be given to Parallel"):
         live.season(policy=ma.Parallel(), horizon=100)
     assert live.ask().id == 0
 
 
-def test_a_replay_keeps_the_known_rewards_that_a_pull_had_no_room_for() -> None:
+def test_a_replay_keeps_unused_known_rewards() -> None:
     first = Fixed(arm=0).live(n_arms=1, horizon=20, seed=1)
     first.tell(first.ask(), 1.0)
     first.season(horizon=5)

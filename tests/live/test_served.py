@@ -1,4 +1,4 @@
-"""A handle goes on with what the service has changed, and the service with what a handle has."""
+"""A handle and the service continue each other's experiments."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.interpreted, pytest.mark.patient]
 SHOP = path_of("shop")
 
 
-def test_what_the_service_changed_is_in_force(tmp_path: Path) -> None:
+def test_changes_by_the_service_apply_to_a_handle(tmp_path: Path) -> None:
     file = tmp_path / "shop.db"
     begin = {"arms": ["red", "blue"], "store": file, "name": "shop", "epsilon": "5%", "seed": 1}
     with ma.Prospector().live(**begin) as live:  # type: ignore[arg-type]
@@ -40,7 +40,7 @@ def test_what_the_service_changed_is_in_force(tmp_path: Path) -> None:
             with pytest.raises(ma.StoreError, match="is closed. Open it again"):
                 saved.resume()
         live.resume()
-        live.resume()  # nothing to do
+        live.resume()  # no effect
         pull = live.ask()
     with ma.load(tmp_path / "saved.db") as saved:
         with pytest.raises(ma.TurnError, match="was paused"):
@@ -81,7 +81,7 @@ def test_an_experiment_without_arms(tmp_path: Path) -> None:
         assert saved.ask(10) == live.ask(10)
 
 
-def test_a_pause_that_became_a_stop_is_not_ended(tmp_path: Path) -> None:
+def test_a_stopped_experiment_cannot_be_resumed(tmp_path: Path) -> None:
     place = tmp_path / "shop.db"
     with ma.Prospector().live(n_arms=5, seed=1, store=place):
         pass

@@ -1,4 +1,4 @@
-"""Whatever happens to a handle, in whatever order: its store knows it, also after a kill."""
+"""Random sequences of commands on a handle are all in its store, also after a kill."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ from hypothesis.stateful import run_state_machine_as_test
 
 import manyarms as ma
 from manyarms.live import recorder
-from tests.live.stateful import LONG, SHORT, LocalGame
+from tests.live.stateful import LONG, SHORT, LocalMachine
 from tests.live.stores import copied, leave, shared_postgres
 from tests.serve.machines import new_name
 
 
-class Unrecorded(LocalGame):
-    """A handle without a store: a kill leaves what was saved last."""
+class Unrecorded(LocalMachine):
+    """A handle without a store; after a kill, the last saved file is left."""
 
     def __init__(self) -> None:
         super().__init__()
         self._path = self.new_folder() / "saved.db"
 
     def begin(self, policy: ma.Policy, spec: dict[str, Any]) -> ma.Live:
-        live = self.game = policy.live(**spec)
+        live = self.experiment = policy.live(**spec)
         self._save()
         return live
 
     def _save(self) -> None:
-        self.game.save(self._path)
+        self.experiment.save(self._path)
         self._then = copy.deepcopy(self.model), self.time, copied(self.twin)
 
     def _loaded(self) -> ma.Live:
-        """Return a handle that is not recorded, like the one before it."""
+        """Return a handle without a store, loaded from the saved file."""
         with ma.load(self._path, now=lambda: self.time) as live:
             return copied(live)
 
@@ -48,14 +48,14 @@ class Unrecorded(LocalGame):
         return self._loaded()
 
 
-class InSQLite(LocalGame):
-    """A handle that is recorded in a file."""
+class InSQLite(LocalMachine):
+    """A handle recorded in a file."""
 
     durable: Any = "process"
 
     def __init__(self) -> None:
         super().__init__()
-        self._left: list[ma.Live] = []  # by kills
+        self._left: list[ma.Live] = []  # handles left open by simulated kills
 
     def begin(self, policy: ma.Policy, spec: dict[str, Any]) -> ma.Live:
         self.folder = self.new_folder()
@@ -65,16 +65,16 @@ class InSQLite(LocalGame):
         return ma.load(self.folder / "shop.db", now=lambda: self.time)
 
     def reopened(self) -> ma.Live:
-        self.game.close()
+        self.experiment.close()
         return self._opened()
 
     def killed(self, torn: int) -> ma.Live:
-        """The files are copied as they are, while the handle is open."""
+        """Copy the files while the handle is open."""
         before, self.folder = self.folder, self.new_folder()
         for file in before.iterdir():
             if not file.name.endswith(("-shm", ".lock")):
                 shutil.copy(file, self.folder)
-        self._left.append(self.game)
+        self._left.append(self.experiment)
         return self._opened()
 
     def end(self) -> None:
@@ -83,7 +83,7 @@ class InSQLite(LocalGame):
 
 
 class OftenSaved(InSQLite):
-    """A handle that stores a snapshot after every few events."""
+    """A handle that often stores a snapshot."""
 
     def begin(self, policy: ma.Policy, spec: dict[str, Any]) -> ma.Live:
         self._every, recorder.SNAPSHOT_EVERY = recorder.SNAPSHOT_EVERY, 3
@@ -94,17 +94,17 @@ class OftenSaved(InSQLite):
         super().end()
 
 
-class InPostgres(LocalGame):
+class InPostgres(LocalMachine):
     def begin(self, policy: ma.Policy, spec: dict[str, Any]) -> ma.Live:
         self._name = new_name()
         return policy.live(**spec, store=shared_postgres(), name=self._name)
 
     def reopened(self) -> ma.Live:
-        self.game.close()
+        self.experiment.close()
         return ma.load(shared_postgres(), name=self._name, now=lambda: self.time)
 
     def killed(self, torn: int) -> ma.Live:
-        leave(self.game)
+        leave(self.experiment)
         return ma.load(shared_postgres(), name=self._name, now=lambda: self.time)
 
 
@@ -113,18 +113,18 @@ MACHINES = [Unrecorded, InSQLite, OftenSaved]
 
 @pytest.mark.patient
 @pytest.mark.parametrize("machine", MACHINES)
-def test_whatever_happens(machine: type[LocalGame]) -> None:
+def test_random_commands(machine: type[LocalMachine]) -> None:
     run(machine, SHORT)
 
 
 @pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("machine", [*MACHINES, InPostgres])
-def test_whatever_happens_for_long(machine: type[LocalGame]) -> None:
+def test_many_random_commands(machine: type[LocalMachine]) -> None:
     run(machine, LONG)
 
 
-def run(machine: type[LocalGame], how: settings) -> None:
+def run(machine: type[LocalMachine], how: settings) -> None:
     if machine is InPostgres:
         shared_postgres()  # or skip
     run_state_machine_as_test(machine, settings=how)

@@ -1,4 +1,4 @@
-"""The whole catalogue, every day: what comes, comes back and goes; again changes nothing."""
+"""`sync_arms` adds, restores and retires arms; repeating it changes nothing."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def in_play(live: ma.Live) -> set[Any]:
     return {arms.name(arm) for arm in range(arms.count) if arm not in experiment.retired}
 
 
-def test_a_list_again_changes_nothing() -> None:
+def test_the_same_list_again_changes_nothing() -> None:
     live = ma.MOSS().live(arms=NAMES, horizon=100, seed=1)
     done = live.sync_arms(["green", "white", "red"])
     assert (done.added, done.restored, done.retired) == (["white"], [], ["blue", "black"])
@@ -38,7 +38,7 @@ def test_a_list_again_changes_nothing() -> None:
     assert {live.ask().arm for _ in range(4)} == {"blue", "white"}
 
 
-def test_it_is_what_the_single_calls_do() -> None:
+def test_syncing_equals_single_calls() -> None:
     one, two = (ma.Prospector().live(arms=NAMES, seed=3) for _ in range(2))
     dice = random.Random(2)
     for _ in range(60):
@@ -55,7 +55,7 @@ def test_it_is_what_the_single_calls_do() -> None:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_any_lists_leave_exactly_these_arms(seed: int) -> None:
+def test_any_list_leaves_exactly_its_arms(seed: int) -> None:
     dice = random.Random(seed)
     live = ma.EmpMOSSPlusPlus().live(arms=["0"], horizon=2000, seed=seed)
     for _ in range(25):
@@ -79,7 +79,7 @@ def test_any_lists_leave_exactly_these_arms(seed: int) -> None:
         ([1.5], "strings or integers"),
     ],
 )
-def test_what_is_refused_changes_nothing(names: Any, said: str) -> None:
+def test_refused_lists_change_nothing(names: Any, said: str) -> None:
     live = ma.MOSS().live(arms=NAMES, horizon=100, seed=1)
     before = known(live)
     with pytest.raises(ma.ParameterError, match=said):
@@ -87,11 +87,11 @@ def test_what_is_refused_changes_nothing(names: Any, said: str) -> None:
     assert known(live) == before
 
 
-def test_arms_need_names_and_the_policy_must_let_them_go() -> None:
+def test_syncing_needs_names_and_a_policy_with_changing_arms() -> None:
     with pytest.raises(ma.ParameterError, match="called by number"):
         ma.MOSS().live(n_arms=3, horizon=9).sync_arms([0, 1])
     fixed = ma.policy("ss-greedy").live(arms=NAMES, horizon=100, seed=1)
-    assert not fixed.sync_arms(NAMES)  # nothing to do: nothing is needed
+    assert not fixed.sync_arms(NAMES)  # without changes, any policy will do
     with pytest.raises(ma.ParameterError, match="^ss-greedy.* cannot retire arms during"):
         fixed.sync_arms(NAMES[:2])
     with pytest.raises(
@@ -105,7 +105,7 @@ def test_arms_need_names_and_the_policy_must_let_them_go() -> None:
 
 
 @pytest.mark.parametrize("place", ADDRESSES)
-def test_it_is_recorded(place: str, tmp_path: Path) -> None:
+def test_syncing_is_recorded(place: str, tmp_path: Path) -> None:
     store, name = ADDRESSES[place](tmp_path), new_name()
     with ma.MOSS().live(arms=NAMES, horizon=100, seed=1, store=store, name=name) as live:
         live.tell(live.ask(), 1.0)
@@ -121,8 +121,8 @@ def test_it_is_recorded(place: str, tmp_path: Path) -> None:
         assert not live.sync_arms(["white", "blue"])
 
 
-def test_many_arms_go_in_time_in_proportion_to_their_number() -> None:
-    """Counted in lines of code that run, with pulls in flight: twice the arms, twice the lines."""
+def test_retiring_takes_time_proportional_to_the_arms() -> None:
+    """With pending pulls, twice the arms execute at most about twice the lines of code."""
 
     def lines(n_arms: int) -> int:
         live = ma.Prospector().live(arms=[f"old {k}" for k in range(n_arms)], seed=1)

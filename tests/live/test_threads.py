@@ -1,4 +1,4 @@
-"""Handles are shared between threads: no pull is lost or doubled."""
+"""Threads share a handle, and no pull is lost or repeated."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import pytest
 
 import manyarms as ma
 
-pytestmark = pytest.mark.compiled  # no kernels to cover: once is enough
+pytestmark = pytest.mark.compiled  # no kernels to cover, so once is enough
 
 
 @pytest.fixture(autouse=True)
 def _busy() -> Iterator[None]:
-    """Let threads take turns a thousand times as often as they do, so that they collide."""
+    """Switch threads a thousand times as often as usual, so that they collide."""
     before = sys.getswitchinterval()
     sys.setswitchinterval(5e-6)
     yield
@@ -48,7 +48,7 @@ def _together(count: int, work: Callable[[int], None]) -> None:
 def test_eight_threads_and_80000_pulls() -> None:
     pulls, workers = 80_000, 8
     live = ma.Quantile().live(n_arms=10**6, horizon=pulls, seed=1)
-    in_flight: list[ma.Pull] = []  # shared: whoever comes by tells the reward
+    pending: list[ma.Pull] = []  # shared between threads
     asked: list[list[ma.Pull]] = [[] for _ in range(workers)]
     told: list[list[tuple[int, float]]] = [[] for _ in range(workers)]
 
@@ -58,20 +58,20 @@ def test_eight_threads_and_80000_pulls() -> None:
 
         def tell_one() -> None:
             try:
-                pull = in_flight.pop(int(dice.random() * len(in_flight)))
-            except IndexError:  # another thread was quicker
+                pull = pending.pop(int(dice.random() * len(pending)))
+            except IndexError:  # another thread took it
                 return
-            reward = (pull.id * 2654435761 % 1024) / 1024  # of the id, so that sums are exact
+            reward = (pull.id * 2654435761 % 1024) / 1024  # sums are exact
             live.tell(pull, reward)
             mine.append((pull.id, reward))
 
         for _ in range(pulls // workers):
             pull = live.ask()
             asked[number].append(pull)
-            in_flight.append(pull)
-            if len(in_flight) > 100 * dice.random():  # random delays, some hundred pulls at most
+            pending.append(pull)
+            if len(pending) > 100 * dice.random():  # random delays of up to about a hundred pulls
                 tell_one()
-        while in_flight:
+        while pending:
             tell_one()
 
     _together(workers, work)
@@ -96,7 +96,7 @@ def test_eight_threads_and_80000_pulls() -> None:
     [ma.EmpMOSSPlusPlus(), ma.Parallel(best_mean=0.9), ma.Doubling(ma.MOSSPlusPlus())],
     ids=lambda policy: policy.name,
 )
-def test_everything_at_once(policy: ma.Policy) -> None:
+def test_concurrent_calls_of_all_kinds(policy: ma.Policy) -> None:
     horizon = 4000
     live = policy.live(n_arms=300, horizon=horizon, seed=2)
     done = threading.Event()

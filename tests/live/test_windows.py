@@ -1,4 +1,4 @@
-"""Reward windows: pulls whose rewards do not come in time end, also after a restart."""
+"""Reward windows: pulls without a reward expire, also after a restart."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from manyarms.errors import RewardWarning
 
 
 class Clock:
-    """The time, which passes only when a test says so."""
+    """A clock that a test sets."""
 
     def __init__(self) -> None:
         self.time = 1e9
@@ -30,7 +30,7 @@ def begun(clock: Clock, **given: Any) -> ma.Live:
     return ma.MOSS().live(n_arms=5, horizon=500, seed=1, window=600, now=clock, **given)
 
 
-def test_a_pull_without_a_reward_is_abandoned(clock: Clock) -> None:
+def test_an_expired_pull_is_abandoned(clock: Clock) -> None:
     live = begun(clock)
     first, second = live.ask(2)
     clock.time += 599
@@ -44,7 +44,7 @@ def test_a_pull_without_a_reward_is_abandoned(clock: Clock) -> None:
     live.tell(second, 1.0, again="ignore")
 
 
-def test_or_it_gets_the_reward_of_missing_ones(clock: Clock) -> None:
+def test_an_expired_pull_gets_the_reward_for_missing_ones(clock: Clock) -> None:
     live = begun(clock, missing=0)
     live.ask(3)
     clock.time += 601
@@ -73,9 +73,7 @@ def test_a_held_reward_may_be_abandoned(clock: Clock) -> None:
     assert (live.progress().told, live.progress().abandoned) == (0, 1)
 
 
-def test_windows_end_after_a_restart_those_of_control_pulls_too(
-    clock: Clock, tmp_path: Path
-) -> None:
+def test_windows_end_after_a_restart_also_for_the_control(clock: Clock, tmp_path: Path) -> None:
     given: dict[str, Any] = {"missing": 0.0, "control": "today", "share": 0.5}
     with begun(clock, **given, store=tmp_path / "shop.db") as live:
         today = [pull for pull in live.ask(40) if pull.arm == "today"]
@@ -103,12 +101,12 @@ def test_windows_end_after_a_restart_those_of_control_pulls_too(
         ({"hold": "yes"}, "`hold` must be"),
     ],
 )
-def test_what_is_refused(given: dict[str, Any], said: str) -> None:
+def test_wrong_settings_are_refused(given: dict[str, Any], said: str) -> None:
     with pytest.raises(ma.ParameterError, match=said):
         ma.MOSS().live(n_arms=5, horizon=9, **{"window": 60.0} | given)
 
 
-def test_only_clicks_are_told_and_a_warning_says_so(clock: Clock) -> None:
+def test_a_warning_if_only_ones_are_told(clock: Clock) -> None:
     live = ma.MOSS().live(n_arms=5, horizon=5000, seed=1)
     for k, pull in enumerate(live.ask(255)):
         if k % 5 == 0:
@@ -117,24 +115,24 @@ def test_only_clicks_are_told_and_a_warning_says_so(clock: Clock) -> None:
         RewardWarning, match="report a reward of 0 for each, or start an experiment with `window`"
     ):
         live.ask()
-    live.ask(256)  # it warns once
+    live.ask(256)  # no second warning
     assert "the largest possible" in live.progress().warning
     assert "the largest possible" in str(live.verdict())
     assert live.progress().warning in str(live.progress())
 
 
 @pytest.mark.parametrize("hold", [False, True])
-def test_pulls_that_expired_without_a_reward_are_missing_too(clock: Clock, hold: bool) -> None:
+def test_expired_pulls_without_a_reward_count_as_missing(clock: Clock, hold: bool) -> None:
     live = ma.MOSS().live(n_arms=5, seed=1, horizon=5000, window=600, hold=hold, now=clock)
     live.tell_many([(pull, 1.0) for pull in live.ask(1000)[::5]])
     clock.time += 601
     assert (live.progress().pending, live.progress().abandoned) == (0, 800)
     assert "800 of 1000 pulls have no reward" in live.progress().warning
     with pytest.warns(RewardWarning, match="1800 of 2000 pulls have no reward"):
-        live.ask(1000)  # batches are noticed, too
+        live.ask(1000)  # also in batches
 
 
-def test_a_handle_that_is_asked_for_batches_warns(recwarn: pytest.WarningsRecorder) -> None:
+def test_a_warning_after_asks_in_batches(recwarn: pytest.WarningsRecorder) -> None:
     live = ma.MOSS().live(n_arms=5, seed=1, horizon=100_000)
     for _ in range(3):
         live.tell_many([(pull, 1.0) for pull in live.ask(1000)[::5]])
@@ -144,10 +142,8 @@ def test_a_handle_that_is_asked_for_batches_warns(recwarn: pytest.WarningsRecord
 
 
 @pytest.mark.parametrize("hold", [False, True])
-def test_late_rewards_that_differ_are_noticed_unless_they_are_held(
-    clock: Clock, hold: bool
-) -> None:
-    """Every click comes early; zeros are reported late, or filled in by the window."""
+def test_differing_late_rewards_are_detected_unless_held(clock: Clock, hold: bool) -> None:
+    """Clicks come early; zeros are reported late, or filled in when the window ends."""
     live = begun(clock, missing=0.0, hold=hold)
     for k in range(400):
         pull = live.ask()
@@ -163,9 +159,7 @@ def test_late_rewards_that_differ_are_noticed_unless_they_are_held(
 
 
 @pytest.mark.parametrize("wait", [100, 600])
-def test_zeros_that_the_window_fills_in_are_neither_missing_nor_late(
-    clock: Clock, wait: int
-) -> None:
+def test_filled_in_zeros_are_neither_missing_nor_late(clock: Clock, wait: int) -> None:
     live = begun(clock, missing=0.0)
     for k in range(400):
         pull = live.ask()

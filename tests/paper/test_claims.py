@@ -1,4 +1,4 @@
-"""The fifteen claims on made-up results, where the truth is known."""
+"""The fifteen claims on constructed results with a known truth."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _result(
         grown = np.where(TIMES <= 40_000, (1 - share) * TIMES / 40_000, 0.0)
         grown += np.where(TIMES > 40_000, 1 - share * (50_000 - TIMES) / 10_000, 0.0)
         curves[policy] = final * (1 + 0.01 * rng.normal(size=(50, 1))) * grown
-    # as if nothing could cost more than what was seen: 50 runs tell much
+    # a tiny largest gap, so that 50 runs are informative
     options = {"n_arms": 20_000, "largest_gap": 1e-6} | others
     return made_result(curves, TIMES.tolist(), **options)
 
@@ -93,10 +93,10 @@ def _true() -> Paper:
 
 
 @pytest.mark.patient
-def test_where_all_is_as_the_paper_says_most_claims_hold() -> None:
+def test_if_the_paper_is_right_most_claims_hold() -> None:
     verdicts = {claim.number: claim.verdict for claim in _all(_paper())}
     assert sorted(verdicts) == list(range(1, 16))
-    # 3, 4: Quantile cannot be both much worse and at 20000
+    # claims 3 and 4: Quantile cannot be both much worse and at 20000
     for number in (1, 2, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15):
         assert verdicts[number] == Verdict.HOLDS, number
 
@@ -115,7 +115,7 @@ def _levels(policy: str, levels: Mapping[float, float]) -> dict[float, Result]:
     }
 
 
-def test_on_the_plateau_regret_need_not_grow() -> None:
+def test_regret_need_not_grow_on_the_plateau() -> None:
     flat = _claim(1, _levels("quantile", {0.8: 20_500.0, 0.9: 20_200.0}))
     assert flat.verdict == Verdict.HOLDS
     assert "quantile: alpha 0.9 - 0.95 plateau" in [part.what for part in flat.parts]
@@ -130,14 +130,14 @@ def test_far_from_satisfying_is_twice_the_better_of_two() -> None:
 
 
 @pytest.mark.patient
-def test_much_worse_is_against_the_better_of_two() -> None:
-    # 1.7 times empMOSS++ alone is not enough, 3 times one of both is
+def test_much_worse_is_relative_to_the_better_of_two() -> None:
+    # 1.7 times empMOSS++ is not enough, 3 times one of the two is
     parts = _claim(3, _levels("quantile", {0.5: 1_700 * 1.5, 0.6: 3_000 * 1.6})).parts
     assert [part.verdict for part in parts][4:6] == [Verdict.FAILS, Verdict.HOLDS]
 
 
-def test_runs_that_were_not_seen_leave_claims_open() -> None:
-    """With the true largest regret, 50 runs cannot rule out that empMOSS++ misses at times."""
+def test_unseen_runs_leave_claims_undecided() -> None:
+    """With the true largest regret, 50 runs cannot rule out that empMOSS++ sometimes misses."""
     honest = {
         name: {a: replace(r, largest_gap=0.8) for a, r in own.items()}
         for name, own in _paper().items()
@@ -146,7 +146,7 @@ def test_runs_that_were_not_seen_leave_claims_open() -> None:
     assert claim.verdict == Verdict.OPEN
 
 
-def test_claims_fail_where_the_numbers_turn() -> None:
+def test_claims_fail_if_the_numbers_are_reversed() -> None:
     turned = _paper(fig3=_six(20_000, 5_000, 26_000, 17_000, 12_000, 5_500))
     for number in (11, 12):  # not flat, MOSS is not 7 times empMOSS++, which loses to the Oracle
         assert paper_claim(number, turned, FACTS).verdict == Verdict.FAILS
@@ -156,19 +156,19 @@ def test_claims_fail_where_the_numbers_turn() -> None:
 
 
 @pytest.mark.slow
-def test_claims_on_a_stand_in_say_so() -> None:
+def test_claims_on_a_stand_in_are_not_checked() -> None:
     for stand_in, labelled in ((True, [10, 11, 12, 14]), (False, [])):
-        # 2 and 3 take most of the time, and are not about the contest
+        # claims 2 and 3 take most of the time and do not concern the contest
         claims = _all(_paper(fig3=replace(CONTEST, is_stand_in=stand_in)), (1, *range(4, 16)))
         assert [claim.number for claim in claims if claim.said == "not checked"] == labelled
         assert [claim.number for claim in claims if claim.stand_in] == labelled
         assert all(claim.verdict == Verdict.OPEN for claim in claims if claim.stand_in)
         (of_contest,) = (claim for claim in claims if claim.number == 11)
         log = "authors' own log" in "".join(of_contest.notes)
-        assert log != stand_in  # it is of the contest
+        assert log != stand_in  # the note is about the contest
 
 
-def test_flat_is_about_the_last_fifth() -> None:
+def test_flatness_concerns_the_last_fifth() -> None:
     for share, verdict in ((0.01, Verdict.HOLDS), (0.07, Verdict.FAILS)):
         late = FLAT | {"moss": share}
         part, *_ = paper_claim(11, _paper(fig3=_six(20_000, 5, 26, 17, 12, 2, late=late)), ()).parts
@@ -184,7 +184,7 @@ def test_facts_of_a_contest() -> None:
 
 
 @pytest.mark.slow
-def test_policies_that_played_differently_often_are_asked_where_both_did() -> None:
+def test_policies_with_different_numbers_of_runs_are_compared_on_common_runs() -> None:
     def uneven(result: Result) -> Result:
         rows = tuple(each[: 50 - 7 * k] for k, each in enumerate(result.rows))
         return replace(result, rows=rows)

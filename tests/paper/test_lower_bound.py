@@ -1,4 +1,4 @@
-"""The lower bound: the sweep is fair, and an interval decides each check or leaves it open."""
+"""The lower bound: the sweep, and checks that an interval decides or leaves undecided."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_the_sweep_of_the_budget() -> None:
         assert hard.parameters == {**easy.parameters, "hidden": 1}
         assert easy.players == hard.players  # the same on all instances
         for player in easy.players:
-            assert player.policy.with_best_mean(0.3) is player.policy  # nobody is told it
+            assert player.policy.with_best_mean(0.3) is player.policy  # no policy knows it
         assert hard.instance.best_mean == 2 * easy.instance.best_mean
         for cell, alpha in ((easy, 0.0), (hard, 0.25)):
             assert cell.instance.problem(cell.horizon).alpha <= alpha
@@ -93,5 +93,5 @@ def test_points_from_results() -> None:
     regrets = easy.of("moss")[:, -1]
     assert first.easy.estimate == regrets.mean()
     assert second.hard.estimate == hard.of("moss++")[:, -1].mean()
-    assert first.easy == easy.interval("moss", confidence=0.975)  # two of them hold with 95 %
+    assert first.easy == easy.interval("moss", confidence=0.975)  # both hold with 95 %
     assert first.replications == 3

@@ -1,4 +1,4 @@
-"""`python -m paper` on small problems: what is played, written and said."""
+"""`python -m paper` on small problems: its sweeps, files and messages."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from paper.verdicts import Claim, exactly
 SMALL = sweeps.Size(n_arms=50, horizon=120, contest_horizon=200)
 
 
-def test_what_is_played_is_what_the_paper_plays() -> None:
+def test_the_sweeps_are_those_of_the_paper() -> None:
     played = {
         each.name: each
         for each in command.planned(["claims"], replications=100, seed=0, full=False)
@@ -51,10 +51,10 @@ def test_what_is_played_is_what_the_paper_plays() -> None:
 def test_the_full_plan_gives_close_comparisons_more_runs() -> None:
     plan = command.planned(["claims"], replications=500, seed=7, full=True)
     runs = {
-        (one.name, game.parameters.get("alpha"), player.label): player.replications
+        (one.name, each.parameters.get("alpha"), player.label): player.replications
         for one in plan
-        for game in one.cells
-        for player in game.players
+        for each in one.cells
+        for player in each.players
     }
     assert runs["fig2a", 0.2, "empmoss++"] > 5 * runs["fig2a", 0.2, "moss"]
     assert min(runs.values()) == 500
@@ -72,7 +72,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.compiled
 @pytest.mark.usefixtures("small")
-def test_everything(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_all_figures_and_claims(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["--replications", "8", "--seed", "3", "--out", str(tmp_path)]
     assert command.main(words) == 0
     printed = capsys.readouterr().out
@@ -81,7 +81,7 @@ def test_everything(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert {path.name for path in tmp_path.iterdir()} == files
     assert all(str(tmp_path / f"{name}.svg") in printed for name in command.FIGURES)
     rows = list(csv.DictReader((tmp_path / "claims.csv").read_text().splitlines()))
-    # a stand-in says nothing about claim 10, which has no other parts
+    # a stand-in does not decide claim 10, which has no other parts
     assert {int(row["claim"]) for row in rows} == {*range(1, 16)} - {10}
     page = (tmp_path / "index.html").read_text()
     assert page.count("<img ") == 4
@@ -89,9 +89,9 @@ def test_everything(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "11 were not checked" not in page
     assert "4 were not checked" in page
     assert printed.rstrip().endswith("make claims")
-    assert "manyarms data get 652" in printed
+    assert report.DOWNLOAD in " ".join(printed.split())
     stored = {path: path.stat().st_mtime_ns for path in tmp_path.glob("results/*/*")}
-    assert command.main(words) == 0  # what was played is kept
+    assert command.main(words) == 0  # finished runs are kept
     assert {path: path.stat().st_mtime_ns for path in tmp_path.glob("results/*/*")} == stored
 
 
@@ -109,13 +109,13 @@ def test_figure_1_needs_no_runs(tmp_path: Path) -> None:
         (["--full", "--replications", "3"], "leave out --replications"),
     ],
 )
-def test_wrong_words(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_wrong_arguments(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         command.main(words)
     assert said in capsys.readouterr().err
 
 
-def test_no_runs_at_all_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_zero_replications_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert command.main(["fig2a", "--replications", "0", "--out", str(tmp_path)]) == 1
     assert "`replications` must be an integer >= 1" in capsys.readouterr().err
 
@@ -128,7 +128,7 @@ CLAIMS = [
 ]
 
 
-def test_the_last_lines() -> None:
+def test_the_summary() -> None:
     assert report.last_lines(CLAIMS, 3.2) == [
         "Holds:",
         "   1  There are arms.",
@@ -138,10 +138,10 @@ def test_the_last_lines() -> None:
         "   3  Who knows.",
         "",
         "Of 3 claims, 1 holds, 1 fails, 1 is undecided.",
-        "To decide more of them, with more runs where it is close (about 4 minutes):",
+        "To decide more of them, with more runs for close comparisons (about 4 minutes):",
         "  make claims",
     ]
     assert "make claims" not in " ".join(report.last_lines(CLAIMS, None))
     apart = report.last_lines([replace(CLAIMS[0], stand_in=True)], 3.2)
     assert apart[0].startswith("Not checked")
-    assert apart[-1] == report.STAND_IN
+    assert apart[-2:] == [report.STAND_IN, f"  {report.DOWNLOAD}"]

@@ -1,4 +1,4 @@
-"""Exponents: fair games, known exponents are found, and words follow from numbers."""
+"""Measured exponents: the problems, the fit of known exponents, and the table."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_every_policy_at_every_hardness() -> None:
     assert kinds["moss-oracle", 0.3] == {"shrinking gap"}
 
 
-def test_games_share_no_luck() -> None:
+def test_cells_share_no_random_numbers() -> None:
     ends = 0
     for cell in sweep(APART // 4, 0).cells:
         assert cell.first_replication >= ends
@@ -67,7 +67,7 @@ def test_hardness_is_constant_and_p_is_not_rounded() -> None:
                 assert problem.n >= 2 ** (round(p) + 1)
 
 
-def test_gaps_shrink_as_they_should() -> None:
+def test_gaps_shrink_with_the_horizon() -> None:
     for (policy, alpha, kind), cells in series().items():
         about = [cell.parameters for cell in cells]
         factors: list[Any] = [each["factor"] for each in about]
@@ -90,15 +90,15 @@ def exact(law: Callable[[float], float]) -> dict[int, list[Array]]:
     return {t: [np.full(4, law(t))] for t in HORIZONS}
 
 
-def test_powers_and_logarithms_are_told_apart() -> None:
+def test_powers_and_logarithms_are_distinguished() -> None:
     fit = fit_exponent(exact(lambda t: 3 * t**0.6 * math.log(t) ** 1.5), largest_log_power=2.5)
     assert fit.exponent == pytest.approx((0.6, 0.6, 0.6))
     assert fit.log_power == pytest.approx(1.5)
-    assert fit.without_log.estimate > 0.7  # it takes the logarithm for a power
+    assert fit.without_log.estimate > 0.7  # it counts the logarithm as a power
 
 
-def test_intervals_hold_the_truth() -> None:
-    """Nominally 95 %, of 60 made-up experiments with 40 runs for each horizon.
+def test_intervals_contain_the_truth() -> None:
+    """Nominally 95 %, in 60 constructed experiments with 40 runs for each horizon.
 
     The bootstrap of means of 40 is a little narrow: at 92 % or more, fewer than 46 of 60 come with
     a probability below 1e-4 (binomial: 6e-5), which is the false-alarm probability.
@@ -111,4 +111,4 @@ def test_intervals_hold_the_truth() -> None:
         hits += fit.exponent.low <= 0.7 <= fit.exponent.high
         widths.append(fit.exponent.high - fit.exponent.low)
     assert hits >= 46
-    assert max(widths) < 1.5  # and not because they hold everything
+    assert max(widths) < 1.5  # and not because they are very wide

@@ -1,4 +1,4 @@
-"""Verdicts: an interval decides, or leaves it open."""
+"""Verdicts: an interval decides a part, or leaves it undecided."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_parts_that_depend_on_chance_share_the_error() -> None:
 
 @pytest.mark.slow
 def test_a_family_of_true_parts_is_rarely_wrong() -> None:
-    """Of 120 claims with 20 true parts each, at most 16 have a part that is said to fail.
+    """Of 120 claims with 20 true parts each, at most 16 have a failing part.
 
     With probability 0.05 each, more than 16 do with probability 1e-4; uncorrected, 64 % would.
     """
@@ -108,7 +108,7 @@ def test_a_family_of_true_parts_is_rarely_wrong() -> None:
     assert wrong <= 16
 
 
-def test_one_of_two_is_enough() -> None:
+def test_either_needs_one_of_two_parts() -> None:
     asked: list[float] = []
 
     def give(part: Part) -> Ask:
@@ -124,14 +124,14 @@ def test_one_of_two_is_enough() -> None:
     assert asked == [pytest.approx(0.95)] * 6
 
 
-def test_runs_that_were_not_seen_count() -> None:
-    """Forty runs above the bound do not decide a mean that a rare miss could move below it."""
+def test_unseen_runs_count() -> None:
+    """Forty runs above a bound do not decide a mean that rare misses could move below it."""
     values = np.full(40, 100.0)
     assert mean("x", values, 4e4, more)(0.95).verdict == OPEN
     assert mean("x", np.tile(values, 100), 4e4, more)(0.95).verdict == HOLDS
 
 
-def test_a_ratio_is_one_of_means() -> None:
+def test_a_ratio_is_a_ratio_of_means() -> None:
     over, under = np.array([3.0, 3.2, 3.1, 1.0] * 10), np.array([2.0] * 40)
     part = ratio("x", over, under, (5.0, 5.0), within, 1.0, 2.0)(0.95)
     assert part.interval.estimate == pytest.approx(over.mean() / 2)

@@ -1,4 +1,4 @@
-"""The catalogue: complete, and true as far as a program can tell."""
+"""The catalogue is complete and agrees with the policies."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.helpers import EVERY_POLICY, label, run_python
 
 
 def test_it_lists_every_policy() -> None:
-    # in a process of its own: other tests register policies too
+    # in a new process, because other tests register policies
     code = "import json, manyarms as ma; "
     code += "print(json.dumps([ma.policy_names(), list(ma.policies.CATALOGUE)]))"
     listed, said = json.loads(run_python(code).stdout)
@@ -23,16 +23,16 @@ def test_it_lists_every_policy() -> None:
 def test_entries_agree_with_the_policies(policy: ma.Policy) -> None:
     entry = CATALOGUE[policy.name]
     assert policy.anytime == ("horizon" not in entry.needs)
-    if not isinstance(policy, ma.Guarded):  # which is told the range of rewards
+    if not isinstance(policy, ma.Guarded):  # which needs the range of rewards
         assert policy.unit_rewards == (entry.rewards == "[0, 1]")
 
 
 @pytest.mark.parametrize("name", CATALOGUE)
-def test_what_a_policy_must_be_given_is_named(name: str) -> None:
+def test_required_parameters_are_named(name: str) -> None:
     entry = CATALOGUE[name]
     try:
         policy = ma.policy(name)
-    except ma.ParameterError:  # it cannot be made without
+    except ma.ParameterError:  # a required parameter is missing
         assert entry.needs.endswith("hardness or m")
     else:
         assert str(policy) == policy.name == name

@@ -1,4 +1,4 @@
-"""One battery for every policy, at the corners of what is legal."""
+"""Checks that every policy must pass in extreme cases."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from manyarms.policies import CATALOGUE
 from manyarms.protocol import reset
 from tests.helpers import ALL_POLICIES, EVERY_POLICY, label, play_live
 
-# every policy must play whatever comes
 CORNERS: list[tuple[str, Instance, int]] = [
     ("one arm", from_means([0.3]), 40),
     ("one pull", planted(n=50, m=2), 1),
@@ -31,7 +30,9 @@ CORNERS: list[tuple[str, Instance, int]] = [
 
 @pytest.mark.parametrize(("name", "instance", "horizon"), CORNERS, ids=[c[0] for c in CORNERS])
 @pytest.mark.parametrize("policy", ALL_POLICIES, ids=label)
-def test_corner(policy: ma.Policy, name: str, instance: Instance, horizon: int) -> None:
+def test_extreme_cases_in_simulations(
+    policy: ma.Policy, name: str, instance: Instance, horizon: int
+) -> None:
     replications = 3
     result = ma.simulate(
         policy,
@@ -61,9 +62,9 @@ def test_corner(policy: ma.Policy, name: str, instance: Instance, horizon: int) 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "instance", "horizon"), CORNERS, ids=[c[0] for c in CORNERS])
 @pytest.mark.parametrize("policy", EVERY_POLICY, ids=label)
-def test_corner_live(policy: ma.Policy, name: str, instance: Instance, horizon: int) -> None:
+def test_extreme_cases_live(policy: ma.Policy, name: str, instance: Instance, horizon: int) -> None:
     if "outside" in name and "[0, 1]" in CATALOGUE[policy.name].rewards:
-        return  # such rewards mean nothing to it
+        return  # it cannot use such rewards
     means = [instance.mean(arm) for arm in range(instance.n_arms)] if instance.n_arms < 100 else []
     live = policy.live(n_arms=instance.n_arms, horizon=horizon, seed=2, reward_range=None)
 
@@ -77,22 +78,22 @@ def test_corner_live(policy: ma.Policy, name: str, instance: Instance, horizon: 
     assert live.progress().told == horizon
 
 
-SETTLES_ON_ONE = (ma.Patience,)  # by its rule: an arm that may be best is never left
+SETTLES_ON_ONE = (ma.Patience,)  # it never leaves an arm that may be best
 
 
 @pytest.mark.parametrize(
     "policy", [p for p in ALL_POLICIES if not isinstance(p, SETTLES_ON_ONE)], ids=label
 )
 def test_every_arm_of_a_small_set_is_tried(policy: ma.Policy) -> None:
-    """No policy may overlook an arm when there are two and time enough."""
+    """With few arms and enough pulls, no policy may ignore an arm."""
     result = ma.simulate(policy, from_means([0.2, 0.8]), horizon=64, replications=20, workers=1)
     assert (result.distinct_arms == 2).all()
     assert (result.recommended == 1).mean() > 0.8
 
 
-def test_every_state_says_what_the_policy_remembers() -> None:
+def test_every_state_has_a_docstring() -> None:
     for state in reset.bodies:
         if state.__module__.startswith("manyarms."):
             said = state.__doc__ or ""
-            assert not said.startswith(f"{state.__name__}("), state  # what NamedTuple writes
+            assert not said.startswith(f"{state.__name__}("), state  # NamedTuple's default
             assert said.split("\n")[0].endswith("."), state

@@ -1,6 +1,6 @@
-"""Guarded: rules that mean harm are held, good ones play on as they would alone.
+"""Guarded: bad rules are limited, and good rules play as they would alone.
 
-Bounds are on expectations. The means that were measured are below half of their bounds.
+Bounds are on expectations. The measured means are below half of their bounds.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from manyarms.protocol.keys import policy_key
 from manyarms.protocol.pending import PendingRecord, abandon_pull, ask_pull, tell_pull
 from manyarms.theory import Problem, guarded_steps_bound
 from tests.helpers import Stepper
-from tests.policies.battery import Pair
-from tests.policies.games import check_live
+from tests.policies.compare import check_live
+from tests.policies.pairs import Pair
 from tests.reference.guarded import GuardedPlayer
 from tests.reference.moss import Moss
 from tests.reference.prospector import Prospector
 from tests.reference.quantile import Quantile
 from tests.reference.words import GUARDED, draw
 
-FEW = 8  # arms that a rule which means harm opens
+FEW = 8  # arms that a bad rule opens
 RULES = ("never searches", "always the worst", "alternates")
 
 
@@ -42,7 +42,7 @@ class HarmClock(Record):
 
 
 class HarmState(NamedTuple):
-    """What was seen of a few arms."""
+    """The rewards of a few arms."""
 
     rule: int
     few: int
@@ -59,7 +59,7 @@ def harm_reset(state: HarmState, key: int, horizon: int) -> None:
 
 @kernel
 def extreme(state: HarmState, sign: float) -> int:
-    """Return the arm of largest mean seen, or of the smallest for -1."""
+    """Return the arm with the largest mean so far, or with the smallest for -1."""
     found, best = 0, -math.inf
     for arm in range(state.few):
         mean = sign * state.arm[arm].total / max(1, state.arm[arm].pulls)
@@ -91,7 +91,7 @@ plays(HarmState, reset=harm_reset, ask=harm_ask, tell=harm_tell)
 
 @dataclass(frozen=True, kw_only=True)
 class Harm(ma.Policy):
-    """A rule that means harm: one arm for ever, the worst it has seen, or best and worst."""
+    """A bad rule: always the same arm, the worst so far, or the best and the worst in turn."""
 
     name = "harm"
     anytime = True
@@ -113,15 +113,15 @@ def regrets(policy: ma.Policy, instance: Any, horizon: int, runs: int) -> Any:
 
 @pytest.mark.compiled
 @pytest.mark.parametrize("rule", RULES)
-def test_harm_is_held_below_the_steps_of_the_proof(rule: str) -> None:
-    # two arms: what the bound says is less than these rules lose alone
+def test_regret_of_bad_rules_is_below_the_bound_of_the_proof(rule: str) -> None:
+    # with two arms, the bound is below the regret of these rules alone
     horizon = 2**19
     instance = ma.instances.from_means([0.05, 0.95])
     bound = guarded_steps_bound(Problem(2, 1, horizon), beta=0.5)
     alone = regrets(Harm(rule=rule), instance, horizon, 8)
     held = regrets(ma.Guarded(Harm(rule=rule)), instance, horizon, 8)
     assert held.mean() <= bound / 2
-    assert held.max() < alone.max() / 2  # the first rule may have begun with the best arm
+    assert held.max() < alone.max() / 2  # the first rule may begin with the best arm
     assert alone.max() > 0.4 * horizon
 
 
@@ -129,22 +129,22 @@ def test_harm_is_held_below_the_steps_of_the_proof(rule: str) -> None:
 @pytest.mark.compiled
 @pytest.mark.slow
 @pytest.mark.parametrize("rule", RULES)
-def test_the_guard_bites_in_a_long_game(rule: str) -> None:
+def test_the_guard_reduces_regret_in_a_long_run(rule: str) -> None:
     horizon = 5_000_000
     instance = ma.instances.from_means([0.1, 0.2, 0.3] * 80 + [0.9] * 160)
-    game = Stepper(ma.Guarded(Harm(rule=rule)), instance, horizon=horizon, seed=5)
+    stepper = Stepper(ma.Guarded(Harm(rule=rule)), instance, horizon=horizon, seed=5)
     alone = Stepper(Harm(rule=rule), instance, horizon=horizon, seed=5)
     dropped = 0
     for run in range(4):
-        held, free = game.play(run, 0, horizon), alone.play(run, 0, horizon)
-        clock = game.state.guard.clock[0]
+        held, free = stepper.play(run, 0, horizon), alone.play(run, 0, horizon)
+        clock = stepper.state.guard.clock[0]
         assert clock["debt"] <= clock["allowance"] + 1
-        # what was allowed, and the same again for tests and for the time before they bite
+        # the allowance, and as much for tests and for the time before they take effect
         assert held <= 3 * clock["allowance"] < free
         dropped += clock["dropped"]
-        if clock["dropped"] == 0:  # one who never searches may begin with a best arm
+        if clock["dropped"] == 0:  # a rule that never searches may begin with a best arm
             assert rule == RULES[0]
-            assert instance.mean(game.state.guard.slot[0]["arm"]) == 0.9
+            assert instance.mean(stepper.state.guard.slot[0]["arm"]) == 0.9
     assert dropped > 0
 
 
@@ -152,15 +152,15 @@ def test_the_guard_bites_in_a_long_game(rule: str) -> None:
 @pytest.mark.compiled
 @pytest.mark.slow
 @pytest.mark.parametrize("policy", [ma.MOSSOracle(m=40), ma.EmpMOSSPlusPlus()], ids=str)
-def test_a_good_policy_is_kept_and_pays_little(policy: ma.Policy) -> None:
+def test_a_good_policy_is_kept_at_little_cost(policy: ma.Policy) -> None:
     horizon = 200_000
     instance = ma.instances.planted(n=400, m=40, best=0.9, others=[0.1, 0.2, 0.3])
     alone = regrets(policy, instance, horizon, 20)
-    game = Stepper(ma.Guarded(policy), instance, horizon=horizon, seed=3)
+    stepper = Stepper(ma.Guarded(policy), instance, horizon=horizon, seed=3)
     held = []
     for run in range(20):
-        held.append(game.play(run, 0, horizon))
-        assert game.state.guard.clock[0]["dropped"] == 0
+        held.append(stepper.play(run, 0, horizon))
+        assert stepper.state.guard.clock[0]["dropped"] == 0
     assert sum(held) / 20 < 2 * alone.mean()
 
 
@@ -175,16 +175,16 @@ LONG = [
 @pytest.mark.slow
 @pytest.mark.parametrize("pair", LONG, ids=lambda pair: pair.label)
 @pytest.mark.parametrize(
-    ("n", "horizon", "world"), [(3, 5000, "spread"), (40, 5000, "rare"), (12, 6000, "one best")]
+    ("n", "horizon", "problem"), [(3, 5000, "spread"), (40, 5000, "rare"), (12, 6000, "one best")]
 )
-def test_games_long_enough_for_stages(pair: Pair, n: int, horizon: int, world: str) -> None:
-    check_live(pair, n, horizon, world)
+def test_runs_long_enough_for_stages(pair: Pair, n: int, horizon: int, problem: str) -> None:
+    check_live(pair, n, horizon, problem)
     if pair.policy.anytime and n == 12:
-        check_live(pair, n, None, world, pulls=horizon)
+        check_live(pair, n, None, problem, pulls=horizon)
 
 
 @pytest.mark.slow
-def test_such_games_have_stages_that_are_played_and_a_rule_that_is_dropped() -> None:
+def test_these_runs_have_stages_and_a_dropped_rule() -> None:
     live = ma.Guarded(Harm(rule="always the worst")).live(n_arms=2, horizon=60_000, seed=1)
     stages = set()
     for _ in range(60_000):
@@ -197,8 +197,8 @@ def test_such_games_have_stages_that_are_played_and_a_rule_that_is_dropped() -> 
 
 
 @pytest.mark.slow
-def test_the_policy_plays_as_it_would_alone_late_rewards_included() -> None:
-    """Only its own pulls reach it, and are late by its own clock."""
+def test_the_inner_policy_plays_as_alone_also_with_late_rewards() -> None:
+    """It learns only from its own pulls, whose lateness counts in its own pulls."""
     for inner in (ma.MOSS(count_late=True), ma.MOSSPlusPlus(), ma.Patience(best_mean=1.0)):
         chance, seed, horizon = random.Random(8), 11, 50_000
         live = ma.Guarded(inner).live(n_arms=60, horizon=horizon, seed=seed)
@@ -208,7 +208,7 @@ def test_the_policy_plays_as_it_would_alone_late_rewards_included() -> None:
         pending: Any = SPARSE.records(horizon, PendingRecord)
         arm_of: dict[int, int] = {}  # label -> arm
         flying: dict[int, ma.Pull] = {}
-        owners: dict[int, int] = {}  # pull -> its number in the policy's own game
+        owners: dict[int, int] = {}  # pull -> its number among the inner policy's pulls
         last, own, guards = -1, 0, 0
         while live.pulls < 6000:
             if not flying or (len(flying) < 5 and chance.random() < 0.55):
@@ -238,12 +238,12 @@ def test_the_policy_plays_as_it_would_alone_late_rewards_included() -> None:
         assert len(set(arm_of.values())) == len(arm_of)
 
 
-def test_a_policy_that_goes_by_number_gets_random_arms() -> None:
+def test_a_policy_that_uses_arm_numbers_gets_random_arms() -> None:
     firsts = {ma.Guarded(Harm(rule=RULES[0])).live(n_arms=50, seed=s).ask().arm for s in range(30)}
     assert len(firsts) > 15
 
 
-def test_names_and_refusals() -> None:
+def test_names_and_wrong_parameters() -> None:
     policy = ma.Guarded(ma.MOSSPlusPlus(beta=0.75), beta=0.6)
     assert (policy.name, str(policy)) == ("guarded-moss++", "guarded(beta=0.6)-moss++(beta=0.75)")
     assert ma.Guarded(ma.Quantile()).anytime
@@ -274,12 +274,12 @@ def test_names_and_refusals() -> None:
 
 
 @pytest.mark.parametrize("policy", [ma.Guarded(ma.MOSS()), ma.Prospector()], ids=lambda p: p.name)
-def test_another_range_of_rewards_sets_the_guard_unless_it_was_set(policy: ma.Policy) -> None:
+def test_another_range_of_rewards_sets_the_guards_defaults(policy: ma.Policy) -> None:
     wide: Any = policy.live(n_arms=9, horizon=90, reward_range=(-1.0, 5.0)).policy
     assert (wide.bound, wide.sigma, wide.bottom, wide.top) == ("mean", 3.0, -1.0, 5.0)
     assert wide.live(n_arms=9, horizon=90, reward_range=(0.0, 5.0)).policy == wide
     narrow: Any = policy.live(n_arms=9, horizon=90, reward_range=(0.0, 0.5)).policy
-    assert (narrow.bound, narrow.sigma, narrow.top) == ("kl", 0.5, 1.0)  # they hold there, too
+    assert (narrow.bound, narrow.sigma, narrow.top) == ("kl", 0.5, 1.0)  # they also hold there
     half = replace(policy, top=0.5)  # type: ignore[call-arg]
     with pytest.raises(ma.ParameterError, match=r"`reward_range` must lie in \[0, 1\] for"):
         half.live(n_arms=9, horizon=90, reward_range=(0.0, 5.0))

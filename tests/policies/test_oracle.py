@@ -12,8 +12,8 @@ from manyarms.core.memory import BOUNDED
 from manyarms.policies import field
 from manyarms.protocol.state_dump import classes_in
 from tests.helpers import run_python
-from tests.policies.battery import ALL_POLICIES, EVERY_POLICY, PAIRS, Pair, label
-from tests.policies.games import LONG, MEANS, WORLDS, check_live, check_simulated, worlds_for
+from tests.policies.compare import LONG, MEANS, PROBLEMS, check_live, check_simulated, problems_for
+from tests.policies.pairs import ALL_POLICIES, EVERY_POLICY, PAIRS, Pair, label
 from tests.reference.doubling import Doubling
 from tests.reference.emp_moss_plus_plus import EmpMossPlusPlus
 from tests.reference.moss import MossOracle
@@ -22,11 +22,13 @@ from tests.reference.parallel import Parallel
 from tests.reference.patience import Patience
 from tests.reference.words import SplitMix64, below, draw, unit
 
-# every policy must play whatever comes
-
 
 def _compiled_at_every_change() -> set[str]:
-    """The paper's and ours; of the field, those whose state has a new part, or no new class."""
+    """Return the policies that `make test` compiles.
+
+    These are the policies of the paper and of this project, and those for comparison whose state
+    has a new part or no new class.
+    """
     names, compiled = {policy.name for policy in ALL_POLICIES}, set[type]()
     for policy in sorted(EVERY_POLICY, key=lambda policy: policy.name not in names):
         state = policy.with_best_mean(0.9).new_state(BOUNDED, n_arms=50, pulls=40)
@@ -39,8 +41,8 @@ def _compiled_at_every_change() -> set[str]:
     return names
 
 
-# Live games play all pairs; what else these compile is a kernel for a policy within another, or for
-# a baseline whose parts are compiled with others.
+# All pairs are played live. The other simulations only compile a kernel for a policy in a wrapper,
+# or for a baseline whose parts are compiled with others.
 NOW = _compiled_at_every_change()
 SIMULATED = [
     pytest.param(pair, id=pair.label, marks=[] if pair.policy.name in NOW else pytest.mark.long)
@@ -49,7 +51,7 @@ SIMULATED = [
 ]
 
 
-def test_words_are_the_published_ones() -> None:
+def test_reference_words_are_the_published_ones() -> None:
     published = [6457827717110365317, 3203168211198807973, 9817491932198370423]
     published += [4593380528125082431, 16408922859458223821]
     generator = SplitMix64(1234567)
@@ -57,7 +59,7 @@ def test_words_are_the_published_ones() -> None:
     assert [draw(1234567, counter) for counter in range(5)] == published
 
 
-def test_words_are_the_packages() -> None:
+def test_reference_words_are_those_of_the_package() -> None:
     for counter in range(200):
         key, word = draw(1, counter), draw(2, counter)
         assert rng.draw(key, counter) == draw(key, counter)
@@ -66,35 +68,35 @@ def test_words_are_the_packages() -> None:
             assert rng.below(word, n) == below(word, n)
 
 
-def test_every_policy_with_a_name_has_a_reference() -> None:
-    # in a process of its own: other tests register policies too
+def test_every_registered_policy_has_a_reference() -> None:
+    # in a new process, because other tests register policies
     listed = run_python("import manyarms as ma; print(*ma.policy_names())").stdout.split()
     assert set(listed) <= {pair.policy.name for pair in PAIRS}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("pair", PAIRS, ids=label)
-def test_live_games(pair: Pair) -> None:
+def test_handles(pair: Pair) -> None:
     for horizon in pair.horizons:
         for n in pair.arms if horizon < LONG else pair.arms[::3]:
-            for world in worlds_for(horizon, pair.label, n, of=WORLDS, most=4):
-                check_live(pair, n, horizon, world)
+            for problem in problems_for(horizon, pair.label, n, of=PROBLEMS, most=4):
+                check_live(pair, n, horizon, problem)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("pair", [p for p in PAIRS if p.policy.anytime], ids=label)
-def test_games_without_a_horizon(pair: Pair) -> None:
-    for n, world in product((1, 3, 60), WORLDS[::2]):
-        check_live(pair, n, None, world, pulls=100)
+def test_handles_without_a_horizon(pair: Pair) -> None:
+    for n, problem in product((1, 3, 60), PROBLEMS[::2]):
+        check_live(pair, n, None, problem, pulls=100)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("pair", SIMULATED)
 def test_simulations(pair: Pair) -> None:
-    # the same functions as above, compiled: fewer games show a difference
+    # the same functions as above, compiled, so fewer runs suffice
     for horizon, n in product(pair.horizons, pair.arms[::3]):
-        (world,) = worlds_for(horizon, pair.label, n, "simulated", of=[*MEANS], most=1)
-        check_simulated(pair, MEANS[world](n), horizon)
+        (problem,) = problems_for(horizon, pair.label, n, "simulated", of=[*MEANS], most=1)
+        check_simulated(pair, MEANS[problem](n), horizon)
 
 
 @pytest.mark.slow
@@ -107,7 +109,7 @@ def test_many_arms(pair: Pair) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("pair", SIMULATED)
 def test_gaussian_rewards(pair: Pair) -> None:
-    # the reference's rewards may differ in the last bits: too little to turn a choice
+    # the reference's rewards may differ in the last bits, which is too little to change a choice
     check_simulated(pair, [mean - 0.5 for mean in MEANS["spread"](40)], 200, sigma=0.7)
 
 
@@ -120,15 +122,15 @@ def test_gaussian_rewards(pair: Pair) -> None:
     ],
     ids=label,
 )
-def test_the_best_mean_is_the_instances(pair: Pair) -> None:
+def test_parallel_gets_the_instances_best_mean(pair: Pair) -> None:
     check_simulated(pair, [0.25, 0.75, 0.5, 0.75] * 20, 300, replications=3)
 
 
 @pytest.mark.parametrize("m", [2, 3, 17])
-def test_the_oracle_told_m(m: int) -> None:
+def test_moss_oracle_with_m(m: int) -> None:
     pair = Pair(ma.MOSSOracle(m=m), MossOracle(m=m))
-    for n, horizon, world in product((17, 60, 300), (1, 2, 7, 50, 257), ("eighths", "spread")):
-        check_live(pair, n, horizon, world)
+    for n, horizon, problem in product((17, 60, 300), (1, 2, 7, 50, 257), ("eighths", "spread")):
+        check_live(pair, n, horizon, problem)
 
 
 @pytest.mark.slow

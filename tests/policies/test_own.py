@@ -1,15 +1,14 @@
-"""The two policies of our own: what was proved, and what was measured.
+"""Proven bounds and measured comparisons of Patience.
 
 Bounds are on expectations. So the upper end of Student's interval for a mean is compared with its
-bound, at a one-sided level of 1e-6 divided by the number of comparisons: a pass shows the
-expectations to be below their bounds, but for a probability of 1e-6 (as far as means are normal).
-The means that were measured are below half of their bounds, so that other luck raises a false
-alarm with a probability far below 1e-6.
+bound, at a one-sided level of 1e-6 divided by the number of comparisons. If a test passes, the
+expectations are below their bounds with confidence 1 - 1e-6 (if means are normal). The measured
+means are below half of their bounds, so the probability of a false alarm is far below 1e-6.
 
-Differences between policies are paired, run by run. The lower end of Student's interval for their
-mean must be above 0, at a one-sided level of 1e-3. Over 1000 runs the means of the differences were
-at least 22 of their standard errors above 0, so that over 80 runs 6.3 are to be expected where 3.2
-are needed: the probability of a false alarm is about 1e-3 for the closest of them.
+Differences between policies are paired by run. The lower end of Student's interval for their mean
+must be above 0, at a one-sided level of 1e-3. Over 1000 runs the means of the differences were at
+least 22 standard errors above 0. Over 80 runs 6.3 are expected and 3.2 needed, so the probability
+of a false alarm is about 1e-3 for the closest of them.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from numpy.typing import NDArray
 
 import manyarms as ma
 from manyarms.theory import patience_bound
-from tests.students import student_quantile
+from tests.student_t import student_quantile
 
 FALSE_ALARM = 1e-6
 RUNS = 12
@@ -32,7 +31,7 @@ OTHERS = (0.1, 0.2, 0.3, 0.4, 0.5)
 
 
 def end_of_interval(values: NDArray[np.float64], level: float) -> float:
-    """Return the upper end of a one-sided interval for the mean; the lower one for -level."""
+    """Return the upper end of a one-sided interval for the mean, or the lower end for -level."""
     error = float(values.std(ddof=1)) / math.sqrt(len(values))
     quantile = student_quantile(1 - abs(level), len(values) - 1)
     return float(values.mean()) + math.copysign(quantile, level) * error
@@ -51,7 +50,7 @@ def regrets(alpha: float) -> dict[str, NDArray[np.float64]]:
 @pytest.mark.compiled
 @pytest.mark.slow
 @pytest.mark.parametrize("alpha", [0.1, 0.3, 0.6])
-def test_patience_is_below_parallel(alpha: float) -> None:
+def test_patience_loses_less_than_parallel(alpha: float) -> None:
     saved = regrets(alpha)["parallel"] - regrets(alpha)["patience"]
     assert end_of_interval(saved, -PAIRED_LEVEL) > 0
 
@@ -80,8 +79,8 @@ def test_patience_stays_within_its_bound() -> None:
 
 @pytest.mark.compiled
 @pytest.mark.slow
-def test_a_best_arm_is_hardly_ever_discarded() -> None:
-    # one arm, a best one: a second visit begins with probability 1/T at most, by the proof
+def test_a_best_arm_is_seldom_discarded() -> None:
+    # all arms are best: by the proof, a second visit begins with probability at most 1/T
     instance = ma.instances.from_means([0.5] * 2)
     result = ma.simulate(
         ma.Patience(), instance, horizon=100, replications=4000, record_arms=True, checkpoints=1
@@ -92,7 +91,7 @@ def test_a_best_arm_is_hardly_ever_discarded() -> None:
     assert left <= 40 + 4.8 * math.sqrt(40)
 
 
-def test_a_late_reward_of_a_discarded_arm_is_dropped() -> None:
+def test_a_late_reward_of_a_discarded_arm_is_ignored() -> None:
     live = ma.Patience(best_mean=1.0).live(n_arms=10**6, horizon=100, seed=1)
     pulls = live.ask(40)
     assert len({pull.arm for pull in pulls}) == 1

@@ -1,4 +1,4 @@
-"""What policies accept, refuse and call themselves."""
+"""Parameters and names of policies."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_parameters_are_kept_as_plain_numbers(number: Any) -> None:
     ma.simulate(ma.MOSSPlusPlus(beta=number), instance, horizon=1024, replications=2, workers=1)
 
 
-def test_a_mixture_sigma_changes_the_play() -> None:
+def test_a_mixture_sigma_changes_the_arms() -> None:
     instance = ma.instances.planted(n=200, m=2)
     for kind in (ma.MOSSPlusPlus, ma.EmpMOSSPlusPlus):
         policies = [kind(), kind(mixture_sigma=2.0)]
@@ -94,14 +94,14 @@ def test_a_misspelled_parameter_is_suggested() -> None:
         ma.MOSSPlusPlus(bta=0.5)  # type: ignore[call-arg]
 
 
-def test_labels_name_what_is_not_default() -> None:
+def test_labels_name_parameters_that_are_not_the_defaults() -> None:
     assert str(ma.MOSSPlusPlus()) == "moss++"
     assert str(ma.MOSSPlusPlus(beta=0.6, sigma=1.0)) == "moss++(sigma=1.0, beta=0.6)"
     assert str(ma.Doubling(ma.MOSSPlusPlus(beta=0.6))) == "anytime-moss++(beta=0.6)"
     assert str(CBT(b=2.0)) == "cbt(b=2.0)"
 
 
-def test_doubling_takes_any_policy_that_wants_a_horizon() -> None:
+def test_doubling_takes_any_policy_with_a_horizon() -> None:
     live = ma.Doubling(ma.EmpMOSSPlusPlus()).live(n_arms=100)
     for _ in range(100):
         live.tell(live.ask(), 1.0)
@@ -114,7 +114,7 @@ def test_policies_are_plain_data(policy: ma.Policy) -> None:
     assert hash(policy) == hash(pickle.loads(pickle.dumps(policy)))
 
 
-def test_parallel_takes_the_best_mean_of_an_instance_unless_told() -> None:
+def test_parallel_takes_the_best_mean_of_an_instance_by_default() -> None:
     assert ma.Parallel().with_best_mean(0.7).best_mean == 0.7
     assert ma.Parallel(best_mean=0.6).with_best_mean(0.7).best_mean == 0.6
     assert ma.Doubling(ma.Parallel()).with_best_mean(0.7).policy == ma.Parallel(best_mean=0.7)

@@ -1,4 +1,4 @@
-"""One source, three runs: compiled, by CPython in the simulator's loop, and live."""
+"""Compiled code, CPython in the simulator's loop, and handles pick the same arms."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from manyarms.instances.tape import next_reward, record_of, rewind, tape
 from manyarms.protocol.keys import run_key
 from tests.helpers import ALL_POLICIES, label, run_python
 
-# every policy must play whatever comes
 INSTANCES: dict[str, Instance] = {
     "bernoulli": planted(n=400, m=8),
     "gaussian": planted(n=90, m=2, rewards=Gaussian()),
@@ -36,10 +35,10 @@ def simulated_arms(policy: ma.Policy, instance: Instance, seed: int) -> list[int
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize("world", INSTANCES)
+@pytest.mark.parametrize("name", INSTANCES)
 @pytest.mark.parametrize("policy", ALL_POLICIES, ids=label)
-def test_live_picks_the_arms_of_the_simulator(policy: ma.Policy, world: str, seed: int) -> None:
-    instance = INSTANCES[world]
+def test_live_picks_the_arms_of_the_simulator(policy: ma.Policy, name: str, seed: int) -> None:
+    instance = INSTANCES[name]
     reel, numbers = tape(BOUNDED, instance.n_arms, HORIZON), instance.world(HORIZON)
     rewind(reel)
     key = draw(draw(run_key(seed), 0), 1)
@@ -68,16 +67,16 @@ def test_compiled_code_picks_the_arms_of_the_same_loop_in_cpython() -> None:
     )
     by_python = json.loads(run_python(code, NUMBA_DISABLE_JIT="1").stdout)
     for policy in ALL_POLICIES:
-        for world, instance in INSTANCES.items():
-            expected = by_python[f"{policy}/{world}"]
-            assert simulated_arms(policy, instance, 1) == expected, (str(policy), world)
+        for name, instance in INSTANCES.items():
+            expected = by_python[f"{policy}/{name}"]
+            assert simulated_arms(policy, instance, 1) == expected, (str(policy), name)
 
 
 @pytest.mark.compiled
 @pytest.mark.long
 @pytest.mark.slow
 def test_compiled_code_never_leaves_its_memory() -> None:
-    """With bounds checked by Numba, on problems whose tables are as small as they come."""
+    """Numba checks bounds, on problems with the smallest possible tables."""
     code = (
         "import manyarms as ma, itertools\n"
         "from tests.helpers import ALL_POLICIES\n"

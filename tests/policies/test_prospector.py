@@ -1,7 +1,7 @@
-"""Prospector: its rule by hand, late rewards, rewards of other kinds. The guard has its own tests.
+"""Prospector: its rule by hand, late rewards, and other rewards. The guard has its own tests.
 
-Regret with late rewards is compared over 100 runs with limits that the measured means keep by many
-of their standard errors.
+Regret with late rewards is compared over 100 runs with bounds that are many standard errors above
+the measured means.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def test_an_arm_stays_until_it_fails_while_the_search_is_cheap() -> None:
     live = ma.Prospector().live(n_arms=1000, horizon=10_000, seed=1)
     arms = play_live(live, 60, lambda arm, k: float(k < arm % 4))
     expected, position = [], 0
-    while position < len(arms):  # arm % 4 successes, then a failure, and never again
+    while position < len(arms):  # arm % 4 successes, then a failure, after which it is left
         arm = arms[position]
         expected += [arm] * (arm % 4 + 1)
         position += arm % 4 + 1
@@ -29,7 +29,7 @@ def test_an_arm_stays_until_it_fails_while_the_search_is_cheap() -> None:
     assert live.progress().stage == "searching"
 
 
-def test_an_arm_rests_while_too_much_of_it_is_in_flight() -> None:
+def test_an_arm_rests_while_too_many_of_its_pulls_are_pending() -> None:
     for count_late, most in ((True, 4), (False, 40)):
         live = ma.Prospector(count_late=count_late).live(n_arms=500, horizon=1000, seed=1)
         good = live.ask()
@@ -69,8 +69,8 @@ def test_a_batch_on_few_arms_costs_at_most_twice() -> None:
 
 @pytest.mark.compiled
 @pytest.mark.slow
-def test_other_rewards_in_other_units() -> None:
-    # the same problem, ten times as large: the same arms, ten times the regret
+def test_rewards_in_other_units() -> None:
+    # the same problem scaled by ten: the same arms and ten times the regret
     plain, large = (
         ma.simulate(
             ma.Prospector(bound="mean", sigma=0.5 * unit, bottom=-unit, top=2.0 * unit),
@@ -85,8 +85,8 @@ def test_other_rewards_in_other_units() -> None:
     assert plain.mean() < 0.2 * 5000
 
 
-def test_the_guess_does_not_hear_of_the_horizon() -> None:
-    games = [
+def test_guess_horizon_ignores_the_horizon() -> None:
+    runs_of_arms = [
         play_live(policy.live(n_arms=100, horizon=horizon, seed=1), 500, lambda a, k: a / 100)
         for policy, horizon in (
             (ma.Prospector(), None),
@@ -95,7 +95,7 @@ def test_the_guess_does_not_hear_of_the_horizon() -> None:
             (ma.Prospector(), 9000),
         )
     ]
-    assert games[0] == games[1] == games[2] != games[3]
+    assert runs_of_arms[0] == runs_of_arms[1] == runs_of_arms[2] != runs_of_arms[3]
 
 
 @pytest.mark.parametrize(
@@ -105,9 +105,7 @@ def test_the_guess_does_not_hear_of_the_horizon() -> None:
         pytest.param(3000, 30, marks=[pytest.mark.long, pytest.mark.slow]),
     ],
 )
-def test_a_run_with_late_rewards_does_not_depend_on_the_runs_before_it(
-    horizon: int, runs: int
-) -> None:
+def test_runs_with_late_rewards_are_independent(horizon: int, runs: int) -> None:
     game: dict[str, Any] = {"horizon": horizon, "seed": 1, "workers": 1, "delay": 50}
     policy, instance = ma.Prospector(beta=0.7), planted(n=2000, m=20)
     together = ma.simulate(policy, instance, replications=runs, **game)
@@ -136,8 +134,8 @@ def test_with_means_below_0_no_arm_is_pulled_again_before_its_first_reward() -> 
 
 @pytest.mark.compiled
 @pytest.mark.slow
-def test_of_two_arms_the_better_one_is_hardly_ever_given_up() -> None:
-    """Measured: 0.1 % of runs. Three of 300 or more have a probability below 0.4 %."""
+def test_the_better_of_two_arms_is_seldom_given_up() -> None:
+    """Measured: 0.1 % of runs. Three or more of 300 have a probability below 0.4 %."""
     arms = ma.instances.from_means([0.5, 0.55])
     result = ma.simulate(
         ma.Prospector(), arms, horizon=20_000, replications=300, seed=11, checkpoints=1
@@ -152,11 +150,11 @@ NIGHTLY = [pytest.param(k / 10, 300, marks=pytest.mark.long) for k in (1, 3, 4, 
 @pytest.mark.slow
 @pytest.mark.parametrize(("alpha", "runs"), [(0.2, 100), (0.5, 100), (0.8, 300), *NIGHTLY])
 def test_figure_2a_at_every_hardness(alpha: float, runs: int) -> None:
-    """It loses less than empMOSS++, and up to 0.5 less than half of it.
+    """It loses less than empMOSS++, and up to hardness 0.5 less than half as much.
 
-    By the standard deviations of 1000 runs the closest of these, against empMOSS++ at 0.9, is 4.2
-    standard errors of 300 runs away: other luck would fail with a probability of 1e-5. At 0.5 half
-    of empMOSS++'s regret is 6.8 standard errors of 100 runs away.
+    By the standard deviations of 1000 runs, the closest comparison, at 0.9, is 4.2 standard errors
+    of 300 runs away, so the false alarm is 1e-5. At 0.5, half of empMOSS++'s regret is 6.8 standard
+    errors of 100 runs away.
     """
     arms = planted(n=20_000, alpha=alpha, horizon=50_000)
     both = [ma.Prospector(), ma.EmpMOSSPlusPlus()]

@@ -1,4 +1,4 @@
-"""Scout and the finders: what they recommend, live and simulated, with pending rewards."""
+"""Scout and other finders: recommendations live, in simulations, and with pending rewards."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from manyarms.policies.scout import target_mean
 from tests.helpers import label, play_live
 from tests.live.stores import copied
 from tests.reference.field.finding import tail
-from tests.reference.world import bernoulli, counted
+from tests.reference.rewards import bernoulli, counted
 
 FINDERS = [ma.Scout(), field.SequentialHalving()]
 MEANS = [0.05, 0.3, 0.5, 0.9, 0.65, 0.1] * 20
@@ -21,7 +21,7 @@ MEANS = [0.05, 0.3, 0.5, 0.9, 0.65, 0.1] * 20
 
 @pytest.mark.parametrize("policy", FINDERS, ids=label)
 @pytest.mark.parametrize("batch", [1, pytest.param(32, marks=pytest.mark.interpreted)])
-def test_live_and_simulated_games_recommend_the_same_arm(policy: ma.Policy, batch: int) -> None:
+def test_handles_and_simulations_recommend_the_same_arm(policy: ma.Policy, batch: int) -> None:
     for seed in range(3):
         result = ma.simulate(
             policy, from_means(MEANS), horizon=320, replications=1, seed=seed, batch=batch
@@ -34,7 +34,7 @@ def test_live_and_simulated_games_recommend_the_same_arm(policy: ma.Policy, batc
 
 
 @pytest.mark.parametrize("policy", FINDERS, ids=label)
-def test_rewards_that_never_come_do_no_harm(policy: ma.Policy) -> None:
+def test_missing_rewards_do_not_prevent_a_recommendation(policy: ma.Policy) -> None:
     live = policy.live(n_arms=40, horizon=400, seed=3)
     for k, pull in enumerate(live.ask(64)):
         if k % 3 == 0:
@@ -51,8 +51,8 @@ def test_rewards_that_never_come_do_no_harm(policy: ma.Policy) -> None:
 @pytest.mark.compiled
 @pytest.mark.long
 @pytest.mark.slow
-def test_scout_is_as_good_with_hundreds_in_flight() -> None:
-    # 60 runs: a false alarm is 5 standard errors away
+def test_scout_is_as_good_with_hundreds_of_pending_pulls() -> None:
+    # with 60 runs, a false alarm is 5 standard errors away
     spread = reservoir(BetaMeans(2.0, 5.0))
     alone, many = (
         ma.simulate(ma.Scout(), spread, horizon=3000, replications=60, batch=batch)
@@ -65,8 +65,8 @@ def test_scout_is_as_good_with_hundreds_in_flight() -> None:
 
 @pytest.mark.compiled
 @pytest.mark.slow
-def test_scout_compares_long_enough_where_many_arms_are_near_the_best() -> None:
-    # measured: 0.0086, with a standard error of 0.0006 for 200 runs; 0.0153 if it searches on
+def test_scout_compares_long_enough_if_many_arms_are_near_the_best() -> None:
+    # measured: 0.0086, with a standard error of 0.0006 for 200 runs; 0.0153 if it searches longer
     near = reservoir(BetaMeans(5.0, 1.0))
     result = ma.simulate(ma.Scout(), near, horizon=2000, replications=200, seed=2)
     assert 1.0 - float(result.recommended_mean.mean()) < 0.0115
@@ -74,14 +74,14 @@ def test_scout_compares_long_enough_where_many_arms_are_near_the_best() -> None:
 
 @pytest.mark.compiled
 @pytest.mark.slow
-def test_scout_gives_none_of_a_few_arms_up_after_a_handful_of_pulls() -> None:
+def test_scout_does_not_give_up_one_of_few_arms_after_few_pulls() -> None:
     # measured: 2 of 2000 runs keep another arm; 53 of 2000 if the search tries arms 8 times
     arms = from_means([0.6, 0.53, 0.52, 0.51, 0.5, 0.46, 0.46, 0.45])
     result = ma.simulate(ma.Scout(), arms, horizon=5000, replications=400, seed=3)
     assert (result.recommended_mean < 0.6).sum() <= 3
 
 
-def test_the_target_is_the_best_of_the_arms_that_can_be_screened() -> None:
+def test_the_target_is_the_expected_best_of_the_screened_arms() -> None:
     v = target_mean(2 / 7, 7.0, 10**9, 7500, 0.3)
     assert tail(2.0, 5.0, v) * 7500 == pytest.approx(1.0, rel=0.6)
     assert 0.85 < v < 0.9
@@ -90,7 +90,7 @@ def test_the_target_is_the_best_of_the_arms_that_can_be_screened() -> None:
     assert log_gamma(0.5) == pytest.approx(0.5723649429247001, abs=1e-11)
 
 
-def test_on_a_subset_the_policy_within_says_which_arm_to_keep() -> None:
+def test_on_a_subset_the_inner_policy_recommends() -> None:
     live = field.SubSampled(field.SequentialHalving(size=4), size=9).live(n_arms=500, horizon=60)
     play_live(live, 60, lambda arm, _: float(arm % 2))
     state = live._experiment.state

@@ -1,4 +1,4 @@
-"""Prospector on arms that come and go: trials of new arms, against a slow reference and by hand."""
+"""Prospector's trials of added arms, compared with a slow reference and by hand."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from manyarms.policies.prospector import ProspectState
 from manyarms.protocol.policy import arrive, ask, reset, retire, tell
 from manyarms.protocol.state_dump import classes_in
 from tests.live.stores import copied, leave
-from tests.policies.games import check_same
+from tests.policies.compare import check_same
 from tests.reference.changing import ChangingProspector
 from tests.reference.words import policy_key
 
-# name: chances, at every step, of asking on while rewards are pending, of abandoning instead of
-# telling, of new arms, and of retiring an arm
+# name: the probabilities, at every step, of asking while rewards are pending, of abandoning instead
+# of telling, of adding arms, and of retiring an arm
 TRAFFIC = {
     "in turn": (0.0, 0.0, 0.01, 0.005),
     "late": (0.5, 0.1, 0.02, 0.01),
@@ -44,11 +44,11 @@ def mean_of(arm: int, seed: int, best: float) -> float:
 def play_both(
     n: int, horizon: int | None, seed: int, *, trials: float, traffic: str, pulls: int, best: float
 ) -> tuple[list[int], list[int], ChangingProspector]:
-    """Do the same to the package and to the reference, at random; return the arms of each."""
+    """Make the same random calls on the package and the reference; return the arms of each."""
     on, lost, come, go = TRAFFIC[traffic]
     chance = random.Random(seed)
     live = ma.Prospector(trials=trials).live(n_arms=n, horizon=horizon, seed=seed)
-    game = ChangingProspector(n, horizon, policy_key(seed, 0), trials=trials)
+    reference = ChangingProspector(n, horizon, policy_key(seed, 0), trials=trials)
     there, due = list(range(n)), dict[int, int]()  # the arms in play; pending pulls and their arms
     picked: list[int] = []
     expected: list[int] = []
@@ -58,32 +58,32 @@ def play_both(
             there += range(n, n + count)
             n += count
             live.add_arms(count)
-            game.arrive(count)
+            reference.arrive(count)
         if chance.random() < go and len(there) > 1:
             recent = [arm for arm in picked[-20:] if arm in there]
             arm = chance.choice(recent if recent and chance.random() < 0.7 else there)
             there.remove(arm)
             for number in [number for number, of in due.items() if of == arm]:
-                game.abandon(number)
+                reference.abandon(number)
                 del due[number]
             live.retire(arm)
-            game.retire(arm)
+            reference.retire(arm)
         if not due or chance.random() < on:
             asked = live.ask()
             picked.append(asked.arm)
-            expected.append(game.ask())
+            expected.append(reference.ask())
             due[asked.id] = asked.arm
             continue
         number = chance.choice(list(due))
         arm = due.pop(number)
         if chance.random() < lost:
             live.abandon(number)
-            game.abandon(number)
+            reference.abandon(number)
         else:
             reward = float(chance.random() < mean_of(arm, seed, best))
             live.tell(number, reward)
-            game.tell(number, reward)
-    return picked, expected, game
+            reference.tell(number, reward)
+    return picked, expected, reference
 
 
 @pytest.mark.slow
@@ -93,11 +93,11 @@ def test_the_reference_picks_the_same_arms(traffic: str) -> None:
     for k, (n, horizon, trials, best) in enumerate(
         itertools.product((1, 5, 60), (None, 300), (0.02, 0.3), (0.1, 1.0))
     ):
-        picked, expected, game = play_both(
+        picked, expected, reference = play_both(
             n, horizon, k, trials=trials, traffic=traffic, pulls=300, best=best
         )
         check_same(picked, expected, f"{traffic}, {n=}, {horizon=}, {trials=}, {best=}, seed={k}")
-        tried += sum(pull.who == "trial" for pull in game.made)
+        tried += sum(pull.who == "trial" for pull in reference.made)
     assert tried > 100
 
 
@@ -108,7 +108,7 @@ def new_state(n: int, seed: int = 1, *, trials: float = 0.02) -> ProspectState:
 
 
 @pytest.mark.slow
-def test_arms_are_drawn_once_whoever_draws_them() -> None:
+def test_every_arm_is_drawn_once_by_guard_rule_or_trials() -> None:
     for seed in range(100):
         chance = random.Random(seed)
         n = chance.randrange(1, 12)
@@ -142,8 +142,8 @@ def test_arms_are_drawn_once_whoever_draws_them() -> None:
 
 
 @pytest.mark.slow
-def test_all_draws_of_old_and_new_arms_are_equally_likely() -> None:
-    """Chi-square on 240 outcomes: an old arm, a newcomer, any, any. False alarm 1e-6."""
+def test_draws_of_old_and_added_arms_are_uniform() -> None:
+    """Chi-square on 240 outcomes: an old arm, an added arm, any, any. False alarm 1e-6."""
     runs, counts = 12_000, Counter[tuple[int, ...]]()
     for seed in range(runs):
         state = new_state(4, 31 * seed + 5)
@@ -170,7 +170,7 @@ def play(state: ProspectState, pulls: int, rewards: dict[int, float]) -> list[tu
 
 
 def settled(trials: float = 0.02) -> tuple[ProspectState, int]:
-    """Return a game of 1000 arms that plays one arm, which always earns 0.2."""
+    """Return a state with 1000 arms that has settled on one arm, which always earns 0.2."""
     state = new_state(1000, trials=trials)
     first = ask(state)
     tell(state, first[0], 1.0)
@@ -191,7 +191,7 @@ def test_trials_are_at_most_the_stated_share(trials: float) -> None:
     assert tries >= 0.9 * trials * 4000
 
 
-def test_every_new_arm_is_tried_before_one_is_tried_again() -> None:
+def test_every_added_arm_is_tried_before_one_is_tried_again() -> None:
     state, best = settled()
     arrive(state, 30)
     tried = [arm for arm, trial in play(state, 4000, {best: 0.2}) if trial]
@@ -220,7 +220,7 @@ def test_the_only_known_arm_is_retired() -> None:
 
 
 def sequence(state: Any, key: int, arms: Any, changes: Any) -> None:
-    """Play as many pulls as `arms` has room for; arms come and go at every 100th."""
+    """Fill `arms` with pulls; arms are added and retired at every 100th."""
     reset(state, key, 0)
     for time in range(len(arms)):
         if time % 100 == 99:
@@ -250,7 +250,7 @@ def test_compiled_trials_pick_the_same_arms() -> None:
 
 @pytest.mark.parametrize("recorded", [False, True])
 def test_a_catalogue_that_changes_every_day(recorded: bool, tmp_path: Path) -> None:
-    """Handles: batches of asks, late and abandoned rewards, saving, and arms that come back."""
+    """Handles: batches of asks, late and abandoned rewards, saving, and restored arms."""
     names = [f"old {k}" for k in range(300)]
     path = tmp_path / "shop.db" if recorded else None
     live = ma.Prospector().live(arms=names, seed=4, store=path)
@@ -281,12 +281,12 @@ def test_a_catalogue_that_changes_every_day(recorded: bool, tmp_path: Path) -> N
         assert [pull.arm for pull in again.ask(99)] == [pull.arm for pull in live.ask(99)]
     else:
         known = live.recommend()
-        leave(live)  # without a snapshot: events are replayed, and every choice is compared
+        leave(live)  # without a snapshot, so events are replayed and every choice is compared
         with ma.load(path) as again:
             assert again.recommend() == known
 
 
-def test_what_the_retired_best_arm_earned_does_not_pay_for_a_search() -> None:
+def test_rewards_of_a_retired_arm_do_not_extend_the_search() -> None:
     state, best = settled()
     second = state.guard.slot[1].arm
     play(state, 5000, {best: 0.2})

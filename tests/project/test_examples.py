@@ -75,14 +75,14 @@ def _is_the_shop(output: str) -> bool:
 
 
 @pytest.mark.interpreted
-def test_with_prospector_in_short_games(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_own_rewards_with_a_short_horizon(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     simulate = ma.simulate
 
-    def shorter(*game: Any, **options: Any) -> ma.Result:
-        return simulate(*game, **options | {"horizon": 600, "replications": 2})
+    def shorter(*given: Any, **options: Any) -> ma.Result:
+        return simulate(*given, **options | {"horizon": 600, "replications": 2})
 
     monkeypatch.setattr(ma, "simulate", shorter)
-    output = run("own_world")
+    output = run("own_rewards")
     assert _is_the_shop(output)
     assert "\nprospector " in output
 
@@ -90,8 +90,8 @@ def test_with_prospector_in_short_games(run: Run, monkeypatch: pytest.MonkeyPatc
 @pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.compiled
-def test_and_all_of_it_as_written(run: Run) -> None:
-    output = run("own_world")
+def test_own_rewards_as_written(run: Run) -> None:
+    output = run("own_rewards")
     assert _is_the_shop(output)
     assert "after 20000 pulls, 20 replications" in output
     assert "\nprospector " in output
@@ -141,10 +141,10 @@ def test_prompt_farm(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     example = importlib.import_module("prompt_farm")
     monkeypatch.setattr(example, "EVALUATIONS", 150)
     monkeypatch.setattr(example, "WORKERS", 2)
-    monkeypatch.setattr(example, "DEATHS", 0.04)
+    monkeypatch.setattr(example, "CRASHES", 0.04)
     monkeypatch.setattr(example, "WINDOW", 600.0)
     output = run("prompt_farm")
-    deaths = int(output.split("\n")[1].split()[0])
-    assert deaths > 0
-    assert f"told: {150 - deaths}\n" in output
-    assert f"{150 - deaths} rewards told, {deaths} pending, 0 abandoned" in output
+    crashes = int(output.split("\n")[1].split()[0])
+    assert crashes > 0
+    assert f"told: {150 - crashes}\n" in output
+    assert f"{150 - crashes} rewards told, {crashes} pending, 0 abandoned" in output

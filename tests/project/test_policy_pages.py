@@ -59,7 +59,7 @@ def test_a_page_has_all_parts_and_names_its_policies(page: str) -> None:
 def test_every_class_is_shown_on_one_of_them() -> None:
     text = "\n".join(path.read_text(encoding="utf-8") for path in PAGES.glob("*.md"))
     for name in CATALOGUE:
-        kind = type(ma.policy(name, **run.TOLD.get(name, {}))).__name__
+        kind = type(ma.policy(name, **run.KNOWN.get(name, {}))).__name__
         assert len(re.findall(rf"^::: manyarms\.(?:\S+\.)?{kind}$", text, re.MULTILINE)) == 1, name
 
 

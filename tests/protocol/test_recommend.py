@@ -11,7 +11,7 @@ from manyarms.inference.confidence_sequences import uniform_half_width, uniform_
 from manyarms.instances import from_means
 from manyarms.protocol.recommend import Scale, lower_confidence_bound
 from tests.helpers import play_live
-from tests.reference.world import bernoulli, counted
+from tests.reference.rewards import bernoulli, counted
 
 MEANS = [0.02, 0.3, 0.5, 0.6, 0.65, 0.1] * 20
 

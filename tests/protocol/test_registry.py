@@ -6,7 +6,7 @@ import pytest
 
 import manyarms as ma
 from manyarms.protocol.registry import makers_of
-from tests.policies.battery import PAIRS
+from tests.policies.pairs import PAIRS
 
 
 @pytest.mark.parametrize("policy", [pair.policy for pair in PAIRS], ids=str)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import count
 
-from tests.reference.moss import Game, Player
+from tests.reference.moss import Play, Player
 from tests.reference.words import PHASES, draw
 
 
@@ -15,6 +15,6 @@ class Doubling:
 
     player: Player
 
-    def play(self, n: int, horizon: int | None, key: int) -> Game:
+    def play(self, n: int, horizon: int | None, key: int) -> Play:
         for i in count():
             yield from self.player.play(n, 2**i, draw(draw(key, PHASES), i))

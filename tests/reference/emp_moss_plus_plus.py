@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from tests.reference.leaders import Leaders
-from tests.reference.moss import PAPER, Dealt, Game, Index, Member, Slot, learned, numbered, options
+from tests.reference.moss import PAPER, Dealt, Index, Member, Play, Slot, learned, numbered, options
 from tests.reference.moss_plus_plus import MixtureWords
 from tests.reference.words import RANKING, SplitMix64, below, stream
 
@@ -64,13 +64,13 @@ class RankingWords(MixtureWords):
 
 @dataclass(frozen=True)
 class EmpMossPlusPlus:
-    """One slot for each arm and mixture-arm, for the whole game."""
+    """One slot for each arm and mixture-arm, for the whole play."""
 
     index: Index = PAPER
     beta: str = "0.5"
     rank: str = "all"
 
-    def play(self, n: int, horizon: int | None, key: int) -> Game:
+    def play(self, n: int, horizon: int | None, key: int) -> Play:
         assert horizon is not None
         play, how = learned("emp_moss_plus_plus").emp_moss_plus_plus, options(self.index)
         luck = RankingWords(key, rank=self.rank)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from tests.reference.field.kl import divergence, largest
-from tests.reference.moss import Game, Player, Shuffle, Slot
+from tests.reference.moss import Play, Player, Shuffle, Slot
 from tests.reference.words import FRESH, GUARDED, draw, stream
 
 
@@ -154,7 +154,7 @@ class Guarded:
             self.floor, self.keeper = bound, j
 
 
-def guarded_game(guard: Guarded, order: Shuffle, guess: bool, before: Callable[[], None]) -> Game:
+def play_guarded(guard: Guarded, order: Shuffle, guess: bool, before: Callable[[], None]) -> Play:
     """Play whatever the guard's rule does; `before` is called before each turn."""
     arms: list[int] = []
     while True:
@@ -174,13 +174,13 @@ class GuardedPlayer:
     player: Player
     beta: float = 0.5
 
-    def play(self, n: int, horizon: int | None, key: int) -> Game:
-        game = self.player.play(n, horizon, draw(key, GUARDED))
+    def play(self, n: int, horizon: int | None, key: int) -> Play:
+        play = self.player.play(n, horizon, draw(key, GUARDED))
         labels: dict[int, int] = {}
         rewards: list[float] = []
 
         def rule(guard: Guarded) -> int:
-            label = game.send(rewards.pop()) if rewards else next(game)
+            label = play.send(rewards.pop()) if rewards else next(play)
             return labels.setdefault(label, len(labels))
 
         class Telling(Guarded):
@@ -191,4 +191,4 @@ class GuardedPlayer:
 
         guard = Telling(rule, horizon or 256, self.beta, n)
         order = Shuffle(n, stream(key, FRESH))
-        return guarded_game(guard, order, horizon is None, lambda: None)
+        return play_guarded(guard, order, horizon is None, lambda: None)

@@ -50,7 +50,7 @@ class InFlight:
     late: bool = False  # once the next pull was asked for
 
 
-class LateGame:
+class LateReference:
     """Asks, tells and abandons in any order, by the number of the pull."""
 
     keeps_statistics = False  # of slots that may not be chosen for now
@@ -116,7 +116,7 @@ class LateGame:
         return slot.mean + math.sqrt(excess / n)
 
 
-class LateMoss(LateGame):
+class LateMoss(LateReference):
     """MOSS on `size` random arms."""
 
     def __init__(
@@ -138,7 +138,7 @@ class LateMoss(LateGame):
         return self.horizon, self.size
 
 
-class LateMossPlusPlus(LateGame):
+class LateMossPlusPlus(LateReference):
     """A new MOSS in each iteration; mixture-arms are made of pulls, whatever became of them."""
 
     def __init__(
@@ -178,7 +178,7 @@ class LateMossPlusPlus(LateGame):
         return self.length, self.size
 
 
-class LateQuantile(LateGame):
+class LateQuantile(LateReference):
     """QRM2: rounds of 2^l pulls on a growing set."""
 
     def __init__(self, n: int, horizon: int, key: int, *, count_late: bool) -> None:
@@ -207,7 +207,7 @@ class LateQuantile(LateGame):
         return self.total, self.size
 
 
-class LateParallel(LateGame):
+class LateParallel(LateReference):
     """Subroutines are judged, as arms are, by the rewards that were told."""
 
     def __init__(
@@ -258,7 +258,7 @@ class LateParallel(LateGame):
         return self.horizon, self.sizes[slot.owner]
 
 
-class LateEmpMossPlusPlus(LateGame):
+class LateEmpMossPlusPlus(LateReference):
     """Rewards count whenever they come; an arm never observed has mean 0."""
 
     keeps_statistics = True

@@ -1,6 +1,6 @@
 """MOSS, its index, and MOSS on a random set (MOSS Oracle, the subroutine SR).
 
-The game itself is docs/learn/moss.py. `Words` is the luck that it is given here.
+The play itself is docs/learn/moss.py. `Words` is the luck that it is given here.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from typing import Any, Protocol, TypeAlias
 from tests.reference.leaders import Leaders
 from tests.reference.words import FRESH, ORDER, TIES, SplitMix64, below, stream
 
-Game: TypeAlias = Generator[int, float, None]  # yields arms, is sent their rewards
+Play: TypeAlias = Generator[int, float, None]  # yields arms, is sent their rewards
 
 
 class Player(Protocol):
-    """A policy: makes games."""
+    """A policy: makes plays."""
 
-    def play(self, n: int, horizon: int | None, key: int) -> Game: ...
+    def play(self, n: int, horizon: int | None, key: int) -> Play: ...
 
 
 @dataclass(eq=False)
@@ -184,7 +184,7 @@ def options(index: Index) -> dict[str, Any]:
     return {"index": lambda total, N, H, K: index.value(Slot(pulls=N, total=total), H, K)}  # noqa: N803
 
 
-def numbered(policy: Generator[Member, float | None, None]) -> Game:
+def numbered(policy: Generator[Member, float | None, None]) -> Play:
     """Play a policy of docs/learn, with its arms by number."""
     reward = None
     with suppress(StopIteration):
@@ -197,7 +197,7 @@ def moss_run(index: Index, n: int, size: int, horizon: int, luck: Words) -> Any:
     return learned("moss").Moss(luck.sample(n, size), horizon, luck, **options(index))
 
 
-def moss_game(index: Index, n: int, size: int, horizon: int, key: int) -> Game:
+def play_moss(index: Index, n: int, size: int, horizon: int, key: int) -> Play:
     """Play MOSS on `size` of `n` arms."""
     run = moss_run(index, n, size, horizon, Words(key))
     for _ in range(horizon):
@@ -211,9 +211,9 @@ class Moss:
 
     index: Index = PAPER
 
-    def play(self, n: int, horizon: int | None, key: int) -> Game:
+    def play(self, n: int, horizon: int | None, key: int) -> Play:
         assert horizon is not None
-        return moss_game(self.index, n, n, horizon, key)
+        return play_moss(self.index, n, n, horizon, key)
 
 
 def subset_size(n: int, horizon: int, share: Decimal) -> int:
@@ -236,13 +236,13 @@ class MossOracle:
     m: int | None = None
     size: int | None = None
 
-    def play(self, n: int, horizon: int | None, key: int) -> Game:
+    def play(self, n: int, horizon: int | None, key: int) -> Play:
         assert horizon is not None
         if self.size is not None:
-            return moss_game(self.index, n, min(self.size, n), horizon, key)
+            return play_moss(self.index, n, min(self.size, n), horizon, key)
         if self.alpha is not None:
             share = 2 * power(horizon, Fraction(self.alpha))
         else:
             assert self.m is not None
             share = Decimal(n) / Decimal(self.m)
-        return moss_game(self.index, n, subset_size(n, horizon, share), horizon, key)
+        return play_moss(self.index, n, subset_size(n, horizon, share), horizon, key)

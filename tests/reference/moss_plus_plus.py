@@ -10,9 +10,9 @@ from itertools import accumulate, count
 
 from tests.reference.moss import (
     PAPER,
-    Game,
     Index,
     Member,
+    Play,
     Slot,
     Words,
     learned,
@@ -100,7 +100,7 @@ class MossPlusPlus:
     index: Index = PAPER
     beta: str = "0.5"
 
-    def play(self, n: int, horizon: int | None, key: int) -> Game:
+    def play(self, n: int, horizon: int | None, key: int) -> Play:
         assert horizon is not None
         play, how = learned("moss_plus_plus").moss_plus_plus, options(self.index)
         return numbered(play(n, horizon, float(self.beta), MixtureWords(key), **how))

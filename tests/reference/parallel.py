@@ -8,8 +8,8 @@ from fractions import Fraction
 
 from tests.reference.moss import (
     PAPER,
-    Game,
     Index,
+    Play,
     Words,
     learned,
     numbered,
@@ -48,7 +48,7 @@ class Parallel:
     index: Index = PAPER
     subset_factor: int = 2
 
-    def play(self, n: int, horizon: int | None, key: int) -> Game:
+    def play(self, n: int, horizon: int | None, key: int) -> Play:
         assert horizon is not None
         play, how = learned("parallel").parallel, options(self.index)
         luck, factor = EpochWords(key), self.subset_factor

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from tests.reference.field.kl import divergence
-from tests.reference.moss import Game, Shuffle, Slot
+from tests.reference.moss import Play, Shuffle, Slot
 from tests.reference.words import FRESH, stream
 
 
@@ -18,7 +18,7 @@ class Patience:
     sigma: float = 0.5
     kl: bool = False
 
-    def play(self, n: int, horizon: int | None, key: int) -> Game:
+    def play(self, n: int, horizon: int | None, key: int) -> Play:
         assert horizon is not None
         words = stream(key, FRESH)
         order = Shuffle(n, words)

@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass
 
 from tests.reference.field.kl import largest
-from tests.reference.guarded import Guarded, guarded_game
+from tests.reference.guarded import Guarded, play_guarded
 from tests.reference.leaders import Leaders
-from tests.reference.moss import Game, Shuffle
+from tests.reference.moss import Play, Shuffle
 from tests.reference.words import FRESH, TIES, below, stream
 
 
@@ -130,7 +130,7 @@ class Prospector:
     bold: bool = False
     guess: bool = False
 
-    def play(self, n: int, horizon: int | None, key: int) -> Game:
+    def play(self, n: int, horizon: int | None, key: int) -> Play:
         guess = self.guess or horizon is None
         rule = Rule(self, n, 256 if guess or horizon is None else horizon, key)
-        return guarded_game(rule, Shuffle(n, stream(key, FRESH)), guess, rule.look_ahead)
+        return play_guarded(rule, Shuffle(n, stream(key, FRESH)), guess, rule.look_ahead)

@@ -9,7 +9,7 @@ from fractions import Fraction
 from itertools import count
 
 from tests.reference.leaders import Leaders
-from tests.reference.moss import PAPER, Game, Index, Shuffle, Slot, learn, power
+from tests.reference.moss import PAPER, Index, Play, Shuffle, Slot, learn, power
 from tests.reference.words import FRESH, TIES, stream
 
 
@@ -19,9 +19,9 @@ def set_size(exponent: str, round_number: int, n: int) -> int:
     return min(int(wanted.to_integral_value(ROUND_CEILING)), n)
 
 
-def rounds_game(
+def play_rounds(
     index: Index, n: int, horizon: int | None, key: int, size_of: Callable[[int], int]
-) -> Game:
+) -> Play:
     """Play rounds of 2^l pulls on a set of `size_of(l)` arms; statistics are kept."""
     shuffle = Shuffle(n, stream(key, FRESH))
     leaders: Leaders[Slot] = Leaders(stream(key, TIES))
@@ -53,7 +53,7 @@ class Quantile:
     index: Index = PAPER
     exponent: str = "0.347"
 
-    def play(self, n: int, horizon: int | None, key: int) -> Game:
-        return rounds_game(
+    def play(self, n: int, horizon: int | None, key: int) -> Play:
+        return play_rounds(
             self.index, n, horizon, key, lambda number: set_size(self.exponent, number, n)
         )

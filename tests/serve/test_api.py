@@ -1,4 +1,4 @@
-"""Over HTTP: the game is that of `Live`, repeats change nothing, and refusals say why."""
+"""Over HTTP: the experiment is that of `Live`, repeats change nothing, and refusals say why."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.interpreted
 _names = (f"x{k}" for k in itertools.count())
 
 
-class Game:
+class HttpExperiment:
     """An experiment, with the calls of tests."""
 
     def __init__(self, served: InThread, **spec: Any) -> None:
@@ -53,21 +53,23 @@ class Game:
 @pytest.mark.parametrize("policy", ALL_POLICIES, ids=label)
 def test_the_game_is_that_of_live(served: InThread, policy: ma.Policy) -> None:
     live = policy.live(n_arms=300, horizon=400, seed=9)
-    game = Game(served, **spec_of(policy, n_arms=300, horizon=400, seed=9))
+    experiment = HttpExperiment(served, **spec_of(policy, n_arms=300, horizon=400, seed=9))
     waiting: list[int] = []
     for turn in range(24):
-        ours, theirs = game.ask(1 + turn % 3), live.ask(1 + turn % 3)
+        ours, theirs = experiment.ask(1 + turn % 3), live.ask(1 + turn % 3)
         assert [(p["pull"], p["arm"]) for p in ours] == [(p.id, p.arm) for p in theirs]
         waiting += [p.id for p in theirs]
         while len(waiting) > turn % 7:  # some rewards come late, and in another order
             pull = waiting.pop(turn % len(waiting))
             if pull % 11 == 5:
                 live.abandon(pull)
-                assert game("POST", "/abandons", {"pulls": [pull]})[1]["results"][0]["applied"]
+                assert experiment("POST", "/abandons", {"pulls": [pull]})[1]["results"][0][
+                    "applied"
+                ]
             else:
                 live.tell(pull, float(pull % 3 == 0))
-                assert game.tell(pull, float(pull % 3 == 0))["applied"]
-    summary = game("GET", "")[1]
+                assert experiment.tell(pull, float(pull % 3 == 0))["applied"]
+    summary = experiment("GET", "")[1]
     best = live.recommend()
     assert summary["pulls"] == live.pulls
     assert summary["pending"] == len(live.pending)
@@ -76,85 +78,85 @@ def test_the_game_is_that_of_live(served: InThread, policy: ma.Policy) -> None:
 
 
 def test_asks_with_a_key_are_answered_once(served: InThread) -> None:
-    game = Game(served)
-    first = game.ask(3, key="a")
-    assert game.ask(3, key="a") == first
+    experiment = HttpExperiment(served)
+    first = experiment.ask(3, key="a")
+    assert experiment.ask(3, key="a") == first
     for one in first[:2]:
-        game.tell(one["pull"], 1.0)
-    assert game.ask(3, key="a") == first  # also when they have ended
-    assert [p["pull"] for p in game.ask(1, key="b")] == [3]
-    status, answer = game("POST", "/asks", {"k": 2}, Idempotency_Key="a")
+        experiment.tell(one["pull"], 1.0)
+    assert experiment.ask(3, key="a") == first  # also when they have ended
+    assert [p["pull"] for p in experiment.ask(1, key="b")] == [3]
+    status, answer = experiment("POST", "/asks", {"k": 2}, Idempotency_Key="a")
     assert (status, answer["code"]) == (422, "key_reused")
 
 
 def test_tells_are_applied_once(served: InThread) -> None:
-    game = Game(served)
-    pull, other = (p["pull"] for p in game.ask(2))
-    assert game.tell(pull, 1.0) == {"pull": pull, "applied": True}
-    assert game.tell(pull, 1.0) == {"pull": pull, "applied": False}
-    again = game.tell(pull, 0.5)
+    experiment = HttpExperiment(served)
+    pull, other = (p["pull"] for p in experiment.ask(2))
+    assert experiment.tell(pull, 1.0) == {"pull": pull, "applied": True}
+    assert experiment.tell(pull, 1.0) == {"pull": pull, "applied": False}
+    again = experiment.tell(pull, 0.5)
     assert (again["status"], again["code"]) == (409, "told")
-    assert game.tell(999, 0.5)["status"] == 404
-    assert game.tell(other, 1.5)["status"] == 422
+    assert experiment.tell(999, 0.5)["status"] == 404
+    assert experiment.tell(other, 1.5)["status"] == 422
     abandon = {"pulls": [other, other, pull, 999]}
-    results = game("POST", "/abandons", abandon)[1]["results"]
+    results = experiment("POST", "/abandons", abandon)[1]["results"]
     assert [r["applied"] for r in results] == [True, False, False, False]
     assert [r.get("status") for r in results] == [None, None, 409, 404]
-    assert game.tell(other, 1.0)["status"] == 410
+    assert experiment.tell(other, 1.0)["status"] == 410
 
 
 def test_pause_resume_stop(served: InThread) -> None:
-    game = Game(served)
-    pull = game.ask()[0]["pull"]
-    assert game("POST", "/pause")[1]["state"] == "paused"
-    assert game("POST", "/asks")[1]["code"] == "paused"
-    assert game.tell(pull, 1.0)["applied"]  # rewards still count
-    game("POST", "/resume")
-    game.ask()
-    assert game("DELETE", "")[1]["code"] == "not_stopped"
-    game("POST", "/stop")
-    status, answer = game("POST", "/asks")
+    experiment = HttpExperiment(served)
+    pull = experiment.ask()[0]["pull"]
+    assert experiment("POST", "/pause")[1]["state"] == "paused"
+    assert experiment("POST", "/asks")[1]["code"] == "paused"
+    assert experiment.tell(pull, 1.0)["applied"]  # rewards still count
+    experiment("POST", "/resume")
+    experiment.ask()
+    assert experiment("DELETE", "")[1]["code"] == "not_stopped"
+    experiment("POST", "/stop")
+    status, answer = experiment("POST", "/asks")
     assert (status, answer["code"]) == (409, "stopped")
     assert answer["recommended"]["arm"] is not None
-    assert game("POST", "/resume")[1]["code"] == "stopped"
-    assert game("DELETE", "")[0] == 200
-    assert game("GET", "")[0] == 404
-    assert game("POST", "/asks")[0] == 404
+    assert experiment("POST", "/resume")[1]["code"] == "stopped"
+    assert experiment("DELETE", "")[0] == 200
+    assert experiment("GET", "")[0] == 404
+    assert experiment("POST", "/asks")[0] == 404
 
 
 # Windows
 
 
 def test_a_window_abandons_or_tells_what_is_missing(served: InThread) -> None:
-    lost = Game(served, window=0.3)
-    zero = Game(served, window=0.3, missing=0.25)
+    lost = HttpExperiment(served, window=0.3)
+    zero = HttpExperiment(served, window=0.3, missing=0.25)
     pulls = [lost.ask()[0]["pull"], zero.ask()[0]["pull"]]
     wait(lambda: not lost("GET", "")[1]["pending"] and not zero("GET", "")[1]["pending"])
     assert lost("GET", "")[1]["abandoned"] == 1
     assert lost.tell(pulls[0], 1.0)["status"] == 410
     assert zero("GET", "")[1]["reward"] == 0.25
     assert zero.tell(pulls[1], 0.25) == {"pull": pulls[1], "applied": False}
-    for game in (lost, zero):
-        assert game("GET", "/pending")[1]["expired"] == 1
+    for experiment in (lost, zero):
+        assert experiment("GET", "/pending")[1]["expired"] == 1
 
 
 @pytest.mark.patient
 def test_held_rewards_count_at_the_end_of_the_window(
     served: InThread, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    game = Game(served, window=3600, hold=True)
-    pull = game.ask()[0]["pull"]
-    assert game.tell(pull, 1.0) == {"pull": pull, "applied": True, "held": True}
-    assert game.tell(pull, 1.0) == {"pull": pull, "applied": False, "held": True}
-    assert game.tell(pull, 0.0)["status"] == 409
-    assert game("GET", "")[1]["told"] == 0
+    experiment = HttpExperiment(served, window=3600, hold=True)
+    pull = experiment.ask()[0]["pull"]
+    assert experiment.tell(pull, 1.0) == {"pull": pull, "applied": True, "held": True}
+    assert experiment.tell(pull, 1.0) == {"pull": pull, "applied": False, "held": True}
+    assert experiment.tell(pull, 0.0)["status"] == 409
+    assert experiment("GET", "")[1]["told"] == 0
     passed = clock._passed
     monkeypatch.setattr(clock, "_passed", lambda: passed() + 3600)
-    wait(lambda: game("GET", "")[1]["told"])
-    summary = game("GET", "")[1]
+    wait(lambda: experiment("GET", "")[1]["told"])
+    summary = experiment("GET", "")[1]
     assert (summary["told"], summary["reward"], summary["held"]) == (1, 1.0, 0)
-    assert game.tell(pull, 1.0)["applied"] is False
-    kinds = [event["kind"] for event in game("GET", "/events")[1]["events"]]
+    assert experiment.tell(pull, 1.0)["applied"] is False
+    kinds = [event["kind"] for event in experiment("GET", "/events")[1]["events"]]
     assert kinds == ["asked", "held", "told"]
     assert call(served.port, "PUT", "/v1/experiments/no", {"hold": True, "n_arms": 2})[0] == 422
 
@@ -163,27 +165,27 @@ def test_held_rewards_count_at_the_end_of_the_window(
 
 
 def test_keyed_arms_come_as_a_stream(served: InThread) -> None:
-    game = Game(served, policy="prospector", n_arms=None, horizon=None, seed=0)
-    assert game("POST", "/asks")[1]["code"] == "no_arms"
+    experiment = HttpExperiment(served, policy="prospector", n_arms=None, horizon=None, seed=0)
+    assert experiment("POST", "/asks")[1]["code"] == "no_arms"
     lines = b"".join(json.dumps(f"arm {k}").encode() + b"\n" for k in range(3000))
     kind = {"Content_Type": "application/x-ndjson"}
-    assert game("POST", "/arms", lines, **kind) == (
+    assert experiment("POST", "/arms", lines, **kind) == (
         200,
         {"added": 3000, "n_arms": 3000, "skipped": 0},
     )
     live = ma.Prospector().live(n_arms=3000, seed=0)
-    keys = [p["arm"] for p in game.ask(20)]
+    keys = [p["arm"] for p in experiment.ask(20)]
     assert keys == [f"arm {p.arm}" for p in live.ask(20)]
     more = {"names": ["a, b", "arm 7", "<script>alert(1)</script>", "a, b"]}
-    assert game("POST", "/arms", more)[1] == {"added": 2, "n_arms": 3002, "skipped": 1}
+    assert experiment("POST", "/arms", more)[1] == {"added": 2, "n_arms": 3002, "skipped": 1}
     live.add_arms(2)
-    for mine, yours in zip(game.ask(5), live.ask(5), strict=True):
+    for mine, yours in zip(experiment.ask(5), live.ask(5), strict=True):
         assert mine["arm"] == f"arm {yours.arm}"
-    found = game("GET", "/arms?sort=arm&search=%3Cscr")[1]["arms"]
+    found = experiment("GET", "/arms?sort=arm&search=%3Cscr")[1]["arms"]
     assert [a["arm"] for a in found] == ["<script>alert(1)</script>"]
-    assert game("POST", "/retirements", {"arm": "a, b"})[0] == 200
-    assert game("GET", "/arms/a,%20b")[1]["retired"] is True
-    assert game("POST", "/retirements", {"arm": "nobody"})[0] == 404
+    assert experiment("POST", "/retirements", {"arm": "a, b"})[0] == 200
+    assert experiment("GET", "/arms/a,%20b")[1]["retired"] is True
+    assert experiment("POST", "/retirements", {"arm": "nobody"})[0] == 404
 
 
 @pytest.mark.parametrize(
@@ -203,42 +205,42 @@ def test_keyed_arms_come_as_a_stream(served: InThread) -> None:
 def test_an_import_that_fails_leaves_nothing(
     served: InThread, kind: str, body: bytes, message: str
 ) -> None:
-    game = Game(served, n_arms=None)
-    game("POST", "/arms", {"names": ["a", "b"]})
-    status, answer = game("POST", "/arms", body, Content_Type=kind)
+    experiment = HttpExperiment(served, n_arms=None)
+    experiment("POST", "/arms", {"names": ["a", "b"]})
+    status, answer = experiment("POST", "/arms", body, Content_Type=kind)
     assert status in (409, 422)
     assert message in answer["message"]
-    assert game("GET", "")[1]["n_arms"] == 2
-    assert game("GET", "/arms/new")[0] == 404
-    assert game("POST", "/arms", {"names": ["new"]})[1]["n_arms"] == 3
+    assert experiment("GET", "")[1]["n_arms"] == 2
+    assert experiment("GET", "/arms/new")[0] == 404
+    assert experiment("POST", "/arms", {"names": ["new"]})[1]["n_arms"] == 3
 
 
 def test_pages_of_arms_hold_all_of_them_once(served: InThread) -> None:
-    game = Game(served, n_arms=None)
-    game("POST", "/arms", {"names": [f"k{n:03}" for n in range(120)]})
-    for one in game.ask(30):
-        game.tell(one["pull"], 1.0)
+    experiment = HttpExperiment(served, n_arms=None)
+    experiment("POST", "/arms", {"names": [f"k{n:03}" for n in range(120)]})
+    for one in experiment.ask(30):
+        experiment.tell(one["pull"], 1.0)
     for sort, count in (("arm", 120), ("low", 30), ("pulls", 30)):
         seen: list[str] = []
         cursor = ""
         while cursor is not None:
-            page = game("GET", f"/arms?sort={sort}&limit=7&cursor={cursor}")[1]
+            page = experiment("GET", f"/arms?sort={sort}&limit=7&cursor={cursor}")[1]
             seen += [a["arm"] for a in page["arms"]]
             cursor = page["cursor"]
         assert len(seen) == len(set(seen)) == count
 
 
 def test_pages_of_events(served: InThread) -> None:
-    game = Game(served, n_arms=None)
-    game("POST", "/arms", {"names": [f"k {n}" for n in range(40)]})
-    pulls = game.ask(10)
+    experiment = HttpExperiment(served, n_arms=None)
+    experiment("POST", "/arms", {"names": [f"k {n}" for n in range(40)]})
+    pulls = experiment.ask(10)
     for one in pulls:
-        game.tell(one["pull"], 0.5)
-    game("POST", "/retirements", {"arm": "k 3"})
+        experiment.tell(one["pull"], 0.5)
+    experiment("POST", "/retirements", {"arm": "k 3"})
     seen: list[dict[str, Any]] = []
     after = 0
     while after is not None:
-        page = game("GET", f"/events?after={after}&limit=7")[1]
+        page = experiment("GET", f"/events?after={after}&limit=7")[1]
         seen += page["events"]
         after = page["after"]
     assert [event["seq"] for event in seen] == list(range(1, 23))
@@ -246,11 +248,11 @@ def test_pages_of_events(served: InThread) -> None:
     assert {(event["kind"], event["reward"]) for event in seen[11:21]} == {("told", 0.5)}
     last = {"seq": 22, "kind": "retired", "pull": None, "arm": "k 3", "reward": None}
     assert last.items() <= seen[21].items()
-    assert len(game("GET", "/events")[1]["events"]) == 22
+    assert len(experiment("GET", "/events")[1]["events"]) == 22
     for after in (22, 23, 10**15):
-        assert game("GET", f"/events?after={after}") == (200, {"events": [], "after": None})
+        assert experiment("GET", f"/events?after={after}") == (200, {"events": [], "after": None})
     for wrong in ("limit=0", "limit=10001", "after=-1", "after=x"):
-        assert game("GET", f"/events?{wrong}")[0] == 422
+        assert experiment("GET", f"/events?{wrong}")[0] == 422
     assert call(served.port, "GET", "/v1/experiments/nobody/events")[0] == 404
 
 
@@ -278,22 +280,22 @@ def test_specs_that_cannot_be(served: InThread, spec: dict[str, Any], message: s
 
 def test_first_arms_that_are_too_many_for_the_policy(served: InThread) -> None:
     """What the first state costs is known when the arms are: they may have keys."""
-    game = Game(served, policy="sequential-halving", n_arms=None, horizon=1 << 40)
+    experiment = HttpExperiment(served, policy="sequential-halving", n_arms=None, horizon=1 << 40)
     lines = b"".join(b'"%d"\n' % k for k in range((1 << 16) + 1))
     kind = {"Content_Type": "application/x-ndjson"}
-    status, answer = game("POST", "/arms", lines, **kind)
+    status, answer = experiment("POST", "/arms", lines, **kind)
     assert status == 422
     assert "would draw 65537 of 65537" in answer["message"]
-    assert game("POST", "/arms", {"names": ["a", "b"]})[1]["n_arms"] == 2
-    assert len(game.ask(2)) == 2
+    assert experiment("POST", "/arms", {"names": ["a", "b"]})[1]["n_arms"] == 2
+    assert len(experiment.ask(2)) == 2
 
 
 def test_the_same_experiment_again_is_no_mistake(served: InThread) -> None:
-    game = Game(served, seed=4)
+    experiment = HttpExperiment(served, seed=4)
     same = {"policy": "moss", "n_arms": 50, "horizon": 1000, "seed": 4}
-    assert game("PUT", "", same)[0] == 200
+    assert experiment("PUT", "", same)[0] == 200
     for settings in ({}, {"target": 0.5}, {"epsilon": "20%"}):  # which may differ
-        status, answer = game("PUT", "", same | {"seed": 5} | settings)
+        status, answer = experiment("PUT", "", same | {"seed": 5} | settings)
         assert (status, answer["code"]) == (409, "exists")
         assert "other settings: seed is 4 in the store, and 5 was given." in answer["message"]
 
@@ -327,19 +329,18 @@ def test_paths_that_cannot_be(served: InThread, method: str, path: str, status: 
 
 
 def test_a_client_that_goes_away_or_is_slow_hurts_nobody(served: InThread) -> None:
-    game = Game(served)
+    experiment = HttpExperiment(served)
     links = []
     for _ in range(20):
         link = socket.create_connection(("127.0.0.1", served.port))
-        head = (
-            f"POST /v1/experiments/{game.name}/asks HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "
-        )
+        head = f"POST /v1/experiments/{experiment.name}/asks HTTP/1.1\r\n"
+        head += "Host: x\r\nAuthorization: Bearer "
         link.sendall(f"{head}{TOKEN}\r\nContent-Length: 100\r\n\r\n{{".encode())
         links.append(link)
-    assert [p["pull"] for p in game.ask()] == [0]
+    assert [p["pull"] for p in experiment.ask()] == [0]
     for link in links:
         link.close()
-    assert [p["pull"] for p in game.ask()] == [1]
+    assert [p["pull"] for p in experiment.ask()] == [1]
 
 
 def test_openapi_names_every_route(served: InThread) -> None:
@@ -354,8 +355,8 @@ def test_openapi_names_every_route(served: InThread) -> None:
 
 
 def test_health_and_metrics(served: InThread) -> None:
-    game = Game(served)
-    game.tell(game.ask()[0]["pull"], 1.0)
+    experiment = HttpExperiment(served)
+    experiment.tell(experiment.ask()[0]["pull"], 1.0)
     assert call(served.port, "GET", "/healthz", token=None) == (200, {"ready": True, "reason": ""})
     assert call(served.port, "GET", "/readyz", token=None)[0] == 200
     text = call(served.port, "GET", "/metrics")[1].decode()

@@ -1,4 +1,4 @@
-"""A control over HTTP: the game of a handle, with keys, windows and restarts."""
+"""A control over HTTP answers as in a handle, also with windows and after restarts."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def remote_of(one: InThread, name: str) -> ma.Remote:
     return ma.Remote(f"http://127.0.0.1:{one.port}", name, token=TOKEN)
 
 
-def test_it_is_the_game_of_a_handle(store: str) -> None:
+def test_it_answers_as_a_handle(store: str) -> None:
     name = new_name()
     given: dict[str, Any] = {"control": "current", "share": 0.3, "seed": 7, "reward": "clicks"}
     live = ma.Prospector().live(arms=ARMS, **given)
@@ -50,7 +50,7 @@ def test_it_is_the_game_of_a_handle(store: str) -> None:
                     live.tell(twin, reward)
         assert remote.uplift() == live.uplift()
         assert remote.arms() == sorted(live.arms(), key=lambda arm: -arm.pulls)
-        pending = [sorted(pull.arm for pull in game.pending) for game in (remote, live)]
+        pending = [sorted(pull.arm for pull in one.pending) for one in (remote, live)]
         assert pending[0] == pending[1]
 
     with in_thread(store) as one:

@@ -83,8 +83,8 @@ def test_the_page_follows_the_game(visit: Visit, gallery: Node) -> None:
     told = browser.locator(".key .told strong")
     before = int(told.inner_text().replace(",", ""))
     browser.evaluate("document.getElementById('oldest').open = true")
-    game = ma.Remote(f"http://{gallery.address}", "captions", token=TOKEN)
-    game.tell_many([(pull, 1.0) for pull in game.ask(7)])
+    remote = ma.Remote(f"http://{gallery.address}", "captions", token=TOKEN)
+    remote.tell_many([(pull, 1.0) for pull in remote.ask(7)])
     expect(told).to_have_text(f"{before + 7:,}")
     assert browser.evaluate("document.getElementById('oldest').open"), "what is open stays open"
 
@@ -185,8 +185,8 @@ def test_an_experiment_is_made_from_a_file(visit: Visit, gallery: Node, tmp_path
     browser.set_input_files("#file", arms)
     browser.press("#name", "Enter")
     browser.wait_for_url("**/experiments/made-here")
-    game = ma.Remote(f"http://{gallery.address}", "made-here", token=TOKEN)
-    assert {pull.arm for pull in game.ask(3)} == {"a, b", "c", 'd "e"'}
+    remote = ma.Remote(f"http://{gallery.address}", "made-here", token=TOKEN)
+    assert {pull.arm for pull in remote.ask(3)} == {"a, b", "c", 'd "e"'}
 
 
 def test_keys_reach_what_matters(visit: Visit) -> None:

@@ -9,7 +9,7 @@ import pytest
 import manyarms as ma
 from manyarms.live.opening import replayed
 from manyarms.serve import experiment
-from tests.client.same import plain, play
+from tests.client.comparison import plain, play
 from tests.serve.machines import (
     TOKEN,
     InThread,

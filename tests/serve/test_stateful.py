@@ -11,13 +11,13 @@ from hypothesis import settings
 from hypothesis.stateful import rule, run_state_machine_as_test
 
 import manyarms as ma
-from tests.client.same import plain
-from tests.live.stateful import LONG, SHORT, Game
+from tests.client.comparison import plain
+from tests.live.stateful import LONG, SHORT, ExperimentMachine
 from tests.serve.machines import TOKEN, InThread, new_name
 
 
-class Served(Game):
-    """A game that a node plays: a new node goes on with it after the last, or after a kill."""
+class Served(ExperimentMachine):
+    """An experiment that a node serves; a new node continues it after a stop or a kill."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -64,8 +64,11 @@ class Served(Game):
 
     def same_bytes(self) -> None:
         """Compare what can be seen, by `repr`: there are NaNs."""
-        assert repr(self.game.progress()) == repr(self.twin.progress())
-        ours, twins = (sorted(plain(game.arms()), key=repr) for game in (self.game, self.twin))
+        assert repr(self.experiment.progress()) == repr(self.twin.progress())
+        ours, twins = (
+            sorted(plain(experiment.arms()), key=repr)
+            for experiment in (self.experiment, self.twin)
+        )
         assert repr(ours) == repr(twins)
 
     def end(self) -> None:

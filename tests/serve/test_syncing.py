@@ -1,4 +1,4 @@
-"""The whole list over HTTP: exactly these arms are in play, and the game is that of a handle."""
+"""Over HTTP, `sync_arms` leaves exactly the listed arms in play, as in a handle."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_names_that_are_integers_are_written_in_one_way_only() -> None:
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_a_remote_plays_the_game_of_a_handle(
+def test_a_remote_picks_the_arms_of_a_handle(
     store: str, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(importing, "_AT_ONCE", 3)
@@ -103,7 +103,7 @@ def test_a_remote_plays_the_game_of_a_handle(
         assert remote.n_arms == live.n_arms
         known = remote.arms()
         remote.close()
-    with in_thread(store) as one:  # the log makes the same game
+    with in_thread(store) as one:  # replaying the log gives the same experiment
         remote = ma.Remote(f"http://127.0.0.1:{one.port}", name, token=TOKEN)
         assert remote.arms() == known
         assert not remote.sync_arms(wanted)

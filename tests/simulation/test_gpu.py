@@ -19,8 +19,8 @@ from manyarms.instances.tape import record_of, rewind, tape
 from manyarms.simulation import Sweep, cell, gpu, gpu_compiler, gpu_memory
 from manyarms.simulation.play import Stretch, play
 from manyarms.simulation.runner import CpuRunner, rows_of
-from tests.instances.test_laws import Pareto, Tips
-from tests.policies.battery import EVERY_POLICY, label
+from tests.instances.test_distributions import Pareto, Tips
+from tests.policies.pairs import EVERY_POLICY, label
 
 ROOT = Path(__file__).parents[2]
 

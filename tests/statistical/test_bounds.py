@@ -32,7 +32,7 @@ from manyarms.instances.rewards import RewardModel
 from manyarms.policies.moss_oracle import subset_size
 from manyarms.policies.moss_plus_plus import iteration_arms, iteration_pulls, iterations
 from tests.helpers import Stepper
-from tests.students import student_quantile
+from tests.student_t import student_quantile
 
 FALSE_ALARM = 1e-6
 RUNS = 12

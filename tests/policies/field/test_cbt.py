@@ -1,4 +1,4 @@
-"""CBT, empirical CBT and uniform: targets of the source, and rewards in any order."""
+"""CBT, empirical CBT and uniform: published targets, and rewards in any order."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ def test_targets_are_those_of_the_r_package(b: float, weight: float, target: flo
     assert live._experiment.state.clock[0].target == pytest.approx(target, rel=1e-12)
 
 
-def test_a_reward_of_an_arm_that_was_left_does_not_count() -> None:
+def test_a_reward_of_an_arm_that_was_left_is_ignored() -> None:
     live = CBT(target=0.4, factor=1.0).live(n_arms=1000, horizon=100, seed=1)
     pulls = live.ask(6)
-    assert len({pull.arm for pull in pulls}) == 1  # no failure is known yet
+    assert len({pull.arm for pull in pulls}) == 1  # no failure yet
     live.tell(pulls[4], 0.0)  # a mean loss of 1 exceeds the target
     following = live.ask()
     assert following.arm != pulls[0].arm
     for pull in (*pulls[:4], pulls[5]):
-        live.tell(pull, 0.0)  # of the arm before
+        live.tell(pull, 0.0)  # of the previous arm
     live.tell(following, 1.0)
     assert live.ask().arm == following.arm
 
 
 @pytest.mark.parametrize("policy", [CBT(), EmpiricalCBT()], ids=lambda p: p.name)
 def test_rewards_in_any_order(policy: ma.Policy) -> None:
-    """Late, out of order or never: arms stay within range, and the game ends."""
+    """With late, reordered or missing rewards, arms stay in range and the run ends."""
     for n in (1, 3, 500):
         live = policy.live(n_arms=n, horizon=400, seed=2)
         pending: list[ma.Pull] = []
@@ -62,10 +62,10 @@ def test_late_first_rewards_when_no_arm_is_left() -> None:
     pulls = live.ask(9)
     assert sorted(pull.arm for pull in pulls) == [0, 0, 0, 1, 1, 1, 2, 2, 2]  # fewest pending
     live.tell(pulls[4], 1.0)
-    assert live.ask().arm == pulls[4].arm  # the others wait for their first reward
+    assert live.ask().arm == pulls[4].arm  # the others have no reward yet
 
 
-def test_an_arm_whose_only_pull_was_abandoned_comes_again() -> None:
+def test_an_arm_whose_only_pull_was_abandoned_is_pulled_again() -> None:
     live = EmpiricalCBT().live(n_arms=3, horizon=400, seed=1)
     pulls = live.ask(3)
     live.tell(pulls[0], 1.0)

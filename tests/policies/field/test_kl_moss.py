@@ -1,4 +1,4 @@
-"""KL-MOSS, KL-UCB++ and kl-UCB-switch: their index, and where they meet MOSS."""
+"""KL-MOSS, KL-UCB++ and kl-UCB-switch: their indices, and when they equal MOSS."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_values_by_hand() -> None:
     assert index_after(ma.MOSS(index="kl"), [0.0] * 4, 4) == 0.0
 
 
-def test_the_switch() -> None:
+def test_kl_ucb_switch_switches_to_moss() -> None:
     rewards = [1.0, 0.0]
     half = index_after(ma.MOSS(exploration=0.5), rewards, 31)
     assert index_after(ma.MOSS(index="switch"), rewards, 31) == half

@@ -1,14 +1,14 @@
-"""Regrets that others published, reproduced within their error and ours.
+"""Published regrets are reproduced within both standard errors.
 
 Jedor, Louëdec & Perchet, "Be greedy in multi-armed bandits" (2021): the notebook on many-armed
 bandits in their public repository mjedor/greedy-bandits prints means over 10 runs, with K = 2000
 arms, T = 5000, ⌈K / T^0.4⌉ best arms of mean 0.9 and the others evenly over 0.1, ..., 0.5. Their
-MOSS has our default index; equal indices are drawn anew there at every step.
+MOSS has our default index and breaks ties at random at every step.
 
-A mean of 10 runs may be far from normal: sub-sampled MOSS misses all best arms once in a while. So
-each published mean is placed among means of 10 runs drawn from many of ours, and must lie between
-quantiles that leave out 1e-3 of them in all: the false-alarm probability of a test, but for the
-error of the quantiles themselves.
+A mean of 10 runs may be far from normal: sub-sampled MOSS sometimes misses all best arms. So each
+published mean is compared with means of 10 runs drawn from many of ours. It must lie between
+quantiles that exclude 1e-3 of them in total, which is the false-alarm probability of a test, up to
+the error of the quantiles.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def regret(policy: ma.Policy) -> NDArray[np.float64]:
 
 
 def is_ordinary(published: float, runs: NDArray[np.float64]) -> bool:
-    """Whether 10 of these runs may well have such a mean."""
+    """Return whether a mean of 10 of these runs lies between the quantiles."""
     chosen = np.random.default_rng(1).integers(len(runs), size=(MEANS, THEIR_RUNS))
     low, high = np.quantile(runs[chosen].mean(axis=1), [FALSE_ALARM / 2, 1 - FALSE_ALARM / 2])
     return bool(low <= published <= high)
@@ -60,7 +60,7 @@ def test_published_regret(policy: ma.Policy) -> None:
 
 
 @pytest.mark.long
-def test_a_wrong_constant_or_size_would_be_seen() -> None:
+def test_a_wrong_constant_or_size_is_detected() -> None:
     assert not is_ordinary(2450.23, regret(ma.MOSS(exploration=4.0)))
     assert not is_ordinary(2450.23, regret(ma.MOSS(exploration=0.5)))
     assert not is_ordinary(1634.34, regret(SubSampled(Greedy(), size=GREEDY_SUBSET)))

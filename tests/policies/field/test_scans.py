@@ -1,4 +1,4 @@
-"""UCB1, UCB, KL-UCB and Thompson sampling: late rewards, the index by hand, the law."""
+"""UCB1, UCB, KL-UCB and Thompson sampling: late rewards, indices by hand, distributions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from manyarms.policies.field.scans import posterior_sample
 
 
 @pytest.mark.parametrize("policy", [UCB1(), UCB(), KLUCB()], ids=lambda p: p.name)
-def test_a_batch_goes_through_all_arms_before_any_is_repeated(policy: ma.Policy) -> None:
+def test_a_batch_pulls_all_arms_before_any_is_repeated(policy: ma.Policy) -> None:
     live = policy.live(n_arms=10, seed=3)
     first = live.ask(10)
     assert {pull.arm for pull in first} == set(range(10))
@@ -26,7 +26,7 @@ def test_a_batch_goes_through_all_arms_before_any_is_repeated(policy: ma.Policy)
     assert [live.ask().arm for _ in range(3)] == [4, 4, 4]
 
 
-def test_an_abandoned_first_pull_is_made_up_for() -> None:
+def test_an_abandoned_first_pull_is_repeated() -> None:
     live = UCB1().live(n_arms=3, seed=1)
     lost, *others = live.ask(3)
     for pull in others:
@@ -35,7 +35,7 @@ def test_an_abandoned_first_pull_is_made_up_for() -> None:
     assert live.ask().arm == lost.arm
 
 
-def test_the_index_is_that_of_the_source() -> None:
+def test_the_index_by_hand() -> None:
     # after one pull each, t = 2: the bonus is the same, so the better mean wins; after that
     # 1/2 + sqrt(2 log 3 / 2) = 1.548 against 0 + sqrt(2 log 3) = 1.482
     live = UCB1().live(n_arms=2, seed=0)
@@ -56,7 +56,7 @@ def below(x: float, a: int, b: int) -> float:
 
 
 @pytest.mark.parametrize(("a", "b"), [(2, 2), (2, 30), (70, 3), (60, 15), (1, 5), (5, 1), (1, 1)])
-def test_posterior_samples_have_the_law(a: int, b: int) -> None:
+def test_posterior_samples_have_their_distribution(a: int, b: int) -> None:
     """Kolmogorov: P(sqrt(n) D > 2.9) <= 2 exp(-2 * 2.9^2) < 1e-7."""
     n, key = 4000, draw(17, a)
     values = sorted(posterior_sample(float(a), float(b), draw(key, k)) for k in range(n))
@@ -73,16 +73,16 @@ def plain_thompson(counts: list[list[int]], choice: random.Random) -> int:
 @pytest.mark.long
 @pytest.mark.compiled
 @pytest.mark.slow
-def test_thompson_has_the_law_of_sampling_every_arm() -> None:
-    """Pulls of the best arms, with every arm sampled by the standard library instead."""
-    means, horizon, games = [0.8, 0.3, 0.5, 0.8, 0.2, 0.4], 40, 2500
+def test_thompson_equals_sampling_every_arm() -> None:
+    """Compare pulls of the best arms with sampling every arm by the standard library."""
+    means, horizon, runs = [0.8, 0.3, 0.5, 0.8, 0.2, 0.4], 40, 2500
     result = ma.simulate(
-        Thompson(), ma.instances.from_means(means), horizon=horizon, replications=games, workers=1
+        Thompson(), ma.instances.from_means(means), horizon=horizon, replications=runs, workers=1
     )
     ours = [int(pulls) for pulls in result.best_pulls[0]]
     choice = random.Random(2)
     theirs = []
-    for _ in range(games):
+    for _ in range(runs):
         order = choice.sample(means, len(means))
         counts = [[0, 0] for _ in means]
         best = 0
@@ -93,8 +93,8 @@ def test_thompson_has_the_law_of_sampling_every_arm() -> None:
         theirs.append(best)
 
     def moments(values: list[int]) -> tuple[float, float]:
-        mean = sum(values) / games
-        return mean, sum((v - mean) ** 2 for v in values) / games / games
+        mean = sum(values) / runs
+        return mean, sum((v - mean) ** 2 for v in values) / runs / runs
 
     (mean, variance), (other, other_variance) = moments(ours), moments(theirs)
     # false alarms: 6e-5

@@ -1,4 +1,4 @@
-"""SubSampled: sizes, names, what the policy within knows, and greedy."""
+"""SubSampled: sizes, names, the inner policy's knowledge, and greedy."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_parameters_go_to_the_layer_that_has_them() -> None:
     assert {*parameters_of("ss-ucb")} == {"sigma", "size", "exponent"}
 
 
-def test_what_the_policy_within_knows() -> None:
+def test_what_the_inner_policy_knows() -> None:
     assert SubSampled(ma.Parallel(), size=5).with_best_mean(0.9) == SubSampled(
         ma.Parallel(best_mean=0.9), size=5
     )
@@ -49,12 +49,12 @@ def test_late_rewards(late: int) -> None:
         assert len(arms) <= 60
 
 
-def test_greedy_opens_all_arms_before_the_rewards_come() -> None:
+def test_greedy_opens_all_arms_before_rewards_come() -> None:
     live = Greedy().live(n_arms=50, seed=1)
     pulls = live.ask(50)
     assert len({pull.arm for pull in pulls}) == 50
     live.tell(pulls[7], 1.0)
-    again = live.ask(49)  # those never observed, each once more
+    again = live.ask(49)  # those without rewards, each once more
     assert {pull.arm for pull in again} == {pull.arm for pull in pulls} - {pulls[7].arm}
     for pull in [*pulls[:7], *pulls[8:], *again]:
         live.tell(pull, 0.0)

@@ -1,4 +1,4 @@
-"""The guard as a part: its timetable is the theory's, and late rewards are counted as proved."""
+"""The guard: its schedule is that of the theory, and late rewards count as in the proof."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def turn(guard: Guard) -> int:
 
 
 def pulled(guard: Guard, slot: int, *rewards: float, by_rule: int = 1) -> None:
-    """Pull a slot, rewards told in turn."""
+    """Pull a slot repeatedly, telling each reward."""
     while guard.clock[0].opened <= slot:
         open_next(guard)
     for reward in rewards:
@@ -56,7 +56,7 @@ def pulled(guard: Guard, slot: int, *rewards: float, by_rule: int = 1) -> None:
 
 @pytest.mark.parametrize("n", [1, 2, 30, 10**9])
 @pytest.mark.parametrize("beta", [0.5, 0.6, 0.75, 1.0])
-def test_the_timetable_is_the_theorys(beta: float, n: int) -> None:
+def test_the_schedule_is_that_of_the_theory(beta: float, n: int) -> None:
     for horizon in (2, 3, 10, 1000, 50_000, 5_000_000, 2**40):
         ready, stages = made(n, horizon, beta=beta), guard_stages(horizon, beta=beta, n=n)
         clock = ready.clock[0]
@@ -77,16 +77,16 @@ def test_sub_gaussian_rewards_scale_bounds_and_allowance() -> None:
     assert wide.clock[0].allowance == 6.0 * plain.clock[0].allowance
     assert wide.clock[0].error == 4.0 * plain.clock[0].error
     pulled(wide, 0, *[4.0] * 400)
-    turn(wide)  # a stage was due: the floor is 4 - 2 sqrt(2 x / 400)
+    turn(wide)  # a stage was due, so the floor is 4 - 2 sqrt(2 x / 400)
     assert wide.clock[0].floor == pytest.approx(4.0 - 2.0 * math.sqrt(5.0 * math.log(5000) / 400))
-    for reward, floor in ((-50.0, -1.0), (90.0, 5.0)):  # it stays where means can be
+    for reward, floor in ((-50.0, -1.0), (90.0, 5.0)):  # it stays in the range of means
         far = made(kl=False, sigma=2.0, bottom=-1.0, top=5.0)
         pulled(far, 0, *[reward] * 400)
         turn(far)
         assert far.clock[0].floor == floor
 
 
-def test_the_rule_is_dropped_for_good_once_its_debt_is_too_large() -> None:
+def test_the_rule_is_dropped_permanently_if_its_debt_is_too_large() -> None:
     ready = made(2, 50_000)
     pulled(ready, 0, *[1.0] * 300)
     turn(ready)
@@ -101,7 +101,7 @@ def test_the_rule_is_dropped_for_good_once_its_debt_is_too_large() -> None:
     assert clock.debt == pytest.approx(wanted * floor)
     pulled(ready, 1, 0.0)
     assert clock.dropped == 1
-    for note in late:  # these pay the debt back, too late
+    for note in late:  # these reduce the debt, but too late
         guard_learn(ready, note, 1.0)
     assert clock.debt < allowance
     assert clock.dropped == 1
@@ -113,9 +113,9 @@ def test_the_rule_is_dropped_for_good_once_its_debt_is_too_large() -> None:
     assert clock.debt == before  # the guard's own pulls do not count
 
 
-def test_the_floor_counts_as_it_was_at_the_pull() -> None:
+def test_the_floor_at_the_time_of_the_pull_counts() -> None:
     ready = made(2, 50_000)
-    early = launch_pull(ready, open_next(ready), 1)  # before stage 0 was over
+    early = launch_pull(ready, open_next(ready), 1)  # before the end of stage 0
     pulled(ready, 1, *[1.0] * 300)
     turn(ready)
     clock = ready.clock[0]
@@ -129,7 +129,7 @@ def test_the_floor_counts_as_it_was_at_the_pull() -> None:
     assert clock.debt == first
 
 
-def test_a_guess_that_doubles_begins_the_guard_anew() -> None:
+def test_doubling_the_guess_restarts_the_guard() -> None:
     ready = made(3, 0)
     clock = ready.clock[0]
     assert clock.horizon == 256
@@ -150,7 +150,7 @@ def test_a_guess_that_doubles_begins_the_guard_anew() -> None:
     assert clock.horizon == 1024
 
 
-def test_bounds_are_made_of_the_complete_beginning() -> None:
+def test_bounds_use_the_longest_complete_prefix() -> None:
     ready = made()
     slot = open_next(ready)
     own = ready.slot[slot]
@@ -162,22 +162,22 @@ def test_bounds_are_made_of_the_complete_beginning() -> None:
     assert (own.pulls, own.total) == (3, 2.0)
     guard_learn(ready, notes[4], 1.0)
     assert own.pulls == 3
-    assert count_guarded_late(ready, notes[3], 0)  # abandoned: it is waited for no longer
+    assert count_guarded_late(ready, notes[3], 0)  # abandoned, so not pending
     assert (own.pulls, own.total) == (4, 3.0)
     assert ready.clock[0].free == ready.clock[0].notes == 5
 
 
-def test_random_traffic_leaves_what_a_plain_log_says() -> None:
-    """Pulls of the guard wait for the slot's rewards; no note is lost."""
+def test_random_traffic_agrees_with_a_plain_log() -> None:
+    """The guard's pulls wait for the slot's rewards, and no note is lost."""
     chance = random.Random(3)
     ready = made(6, 50_000)
     clock = ready.clock[0]
     log: dict[int, list[list[float]]] = {}  # slot: [note, settled (1 told, 2 lost), reward]
-    flying: dict[int, tuple[int, list[float]]] = {}  # note: slot, its entry
+    pending: dict[int, tuple[int, list[float]]] = {}  # note: slot, its entry
     newest, tests = -1, 0
     for _ in range(9000):
-        if not flying or (len(flying) < 6 and chance.random() < 0.6):
-            if newest in flying:
+        if not pending or (len(pending) < 6 and chance.random() < 0.6):
+            if newest in pending:
                 assert not count_guarded_late(ready, newest, 1)
             slot = turn(ready)
             by_rule = int(slot < 0)
@@ -186,15 +186,15 @@ def test_random_traffic_leaves_what_a_plain_log_says() -> None:
                 slot = open_next(ready) if fresh or clock.opened == 0 else clock.opened - 1
             else:
                 tests += 1
-                assert all(other != slot for other, _ in flying.values())
+                assert all(other != slot for other, _ in pending.values())
             newest = launch_pull(ready, slot, by_rule)
-            assert newest not in flying
+            assert newest not in pending
             entry = [newest, 0, 0.0]
             log.setdefault(slot, []).append(entry)
-            flying[newest] = slot, entry
+            pending[newest] = slot, entry
         else:
-            note = chance.choice(list(flying))
-            slot, entry = flying.pop(note)
+            note = chance.choice(list(pending))
+            slot, entry = pending.pop(note)
             late = note != newest
             if chance.random() < 0.1:
                 entry[1] = 2
@@ -210,11 +210,11 @@ def test_random_traffic_leaves_what_a_plain_log_says() -> None:
     assert clock.made == sum(map(len, log.values()))
 
 
-def test_while_all_arms_of_a_stage_wait_the_turn_is_the_rules() -> None:
+def test_the_rule_pulls_while_all_arms_of_a_stage_are_pending() -> None:
     ready = made(30, 50_000)
     for slot in range(3):
         pulled(ready, slot, 0.0)
-    ready.clock[0].made = 49_999  # all stages are due; the first that is not skipped tests 3 arms
+    ready.clock[0].made = 49_999  # all stages are due; the first tests 3 arms
     notes = {}
     for slot in range(3):
         assert turn(ready) == slot
@@ -224,4 +224,4 @@ def test_while_all_arms_of_a_stage_wait_the_turn_is_the_rules() -> None:
     for slot in reversed(notes):
         guard_learn(ready, notes[slot], 0.0)
         count_guarded_late(ready, notes[slot], -1)
-        assert turn(ready) == slot  # the first that may be pulled
+        assert turn(ready) == slot  # the first slot that may be pulled

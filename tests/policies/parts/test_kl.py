@@ -1,4 +1,4 @@
-"""The divergence of coins and its inverse, against hand-computed values and 60 digits."""
+"""The Bernoulli divergence and its inverse, by hand and with 60 digits."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_divergence_by_hand(p: float, q: float, value: float) -> None:
     assert bernoulli_kl(p, q) == pytest.approx(value, rel=1e-15)
 
 
-def test_nearby_coins_lose_no_digits() -> None:
+def test_nearby_means_lose_no_digits() -> None:
     with localcontext() as context:
         context.prec = 60
         for p in (0.001, 0.3, 0.5, 0.9):
@@ -87,7 +87,7 @@ def test_upper_to_the_last_digits(mean: float) -> None:
 def test_upper_is_a_bound(mean: float, bound: float) -> None:
     q = kl_upper(mean, bound)
     assert mean <= q <= kl_above(mean, bound) <= 1
-    inside = q - 32 * math.ulp(q)  # q is known to some units of its last digit: 12 were seen
+    inside = q - 32 * math.ulp(q)  # q is accurate to some units in the last place; 12 were observed
     assert inside <= mean or bernoulli_kl(mean, inside) <= bound
 
 

@@ -1,4 +1,4 @@
-"""The MOSS index against hand-computed numbers."""
+"""The MOSS index by hand."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _indices(spread: float, rewards: list[float], *, members: int, horizon: int)
     return indices
 
 
-def test_bonus_of_the_papers_setting() -> None:
+def test_the_bonus_in_the_papers_setting() -> None:
     # H = 50000, K = 20000: sqrt(log 2.5), sqrt(log(1.25) / 2), 0
     bonuses = _indices(1.0, [0.0] * 3, members=20_000, horizon=50_000)
     assert bonuses == pytest.approx([0.957231, 0.334024, 0.0], abs=1e-6)
@@ -40,7 +40,7 @@ def test_the_mean_is_added() -> None:
     assert indices == pytest.approx([1.957231, 0.834024, 2 / 3], abs=1e-6)
 
 
-def test_sigma_scales_the_bonus_and_exploration_what_stands_under_the_root() -> None:
+def test_sigma_scales_the_bonus_and_exploration_its_square() -> None:
     default, wide = ma.MOSS().spread, ma.MOSS(sigma=1.0).spread
     assert (default, wide, ma.MOSS(exploration=0.5).spread) == (1.0, 4.0, 0.5)
     (narrow,) = _indices(default, [0.0], members=20_000, horizon=50_000)
@@ -48,7 +48,7 @@ def test_sigma_scales_the_bonus_and_exploration_what_stands_under_the_root() -> 
     assert doubled == pytest.approx(2 * narrow)
 
 
-def test_mixture_arms_may_have_a_sigma_of_their_own() -> None:
+def test_mixture_arms_may_have_another_sigma() -> None:
     policy = ma.MOSSPlusPlus(sigma=0.5, mixture_sigma=1.5)
     assert (policy.spread, policy.mixture_spread) == (1.0, 9.0)
     assert ma.EmpMOSSPlusPlus(sigma=0.5).mixture_spread == 1.0

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from tests.reference.leaders import Leaders
-from tests.reference.moss import Game, Shuffle, Slot, learn
+from tests.reference.moss import Play, Shuffle, Slot, learn
 from tests.reference.words import FRESH, TIES, SplitMix64, below, stream
 
 
@@ -45,7 +45,7 @@ class Cbt:
     target: float | None = None
     factor: float | None = None
 
-    def play(self, n: int, horizon: int | None, key: int) -> Game:
+    def play(self, n: int, horizon: int | None, key: int) -> Play:
         assert horizon is not None
         factor = factor_for(self.factor, horizon)
         target = self.target or ((self.b + 1) / (self.weight * horizon)) ** (1 / (self.b + 1))
@@ -68,7 +68,7 @@ class Opened:
 class EmpiricalCbt:
     factor: float | None = None
 
-    def play(self, n: int, horizon: int | None, key: int) -> Game:
+    def play(self, n: int, horizon: int | None, key: int) -> Play:
         assert horizon is not None
         factor = factor_for(self.factor, horizon)
         shuffle = Shuffle(n, stream(key, FRESH))
@@ -88,7 +88,7 @@ class EmpiricalCbt:
 
 @dataclass(frozen=True)
 class Uniform:
-    def play(self, n: int, horizon: int | None, key: int) -> Game:
+    def play(self, n: int, horizon: int | None, key: int) -> Play:
         words = stream(key, FRESH)
         while True:
             yield below(words.next(), n)
@@ -96,7 +96,7 @@ class Uniform:
 
 @dataclass(frozen=True)
 class Greedy:
-    def play(self, n: int, horizon: int | None, key: int) -> Game:
+    def play(self, n: int, horizon: int | None, key: int) -> Play:
         shuffle = Shuffle(n, stream(key, FRESH))
         leaders: Leaders[Slot] = Leaders(stream(key, TIES))
         slots: list[Slot] = []

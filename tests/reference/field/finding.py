@@ -7,7 +7,7 @@ from collections.abc import Generator
 from dataclasses import dataclass, field
 
 from tests.reference.leaders import Leaders
-from tests.reference.moss import Game, Shuffle
+from tests.reference.moss import Play, Shuffle
 from tests.reference.words import FRESH, RANKING, TIES, SplitMix64, stream
 
 
@@ -82,7 +82,7 @@ def largest_bracket(horizon: int) -> int:
 class SequentialHalving:
     size: int | None = None
 
-    def play(self, n: int, horizon: int | None, key: int) -> Game:
+    def play(self, n: int, horizon: int | None, key: int) -> Play:
         assert horizon is not None
         shuffle = Shuffle(n, stream(key, FRESH))
         size = min(self.size or largest_bracket(horizon), n, horizon)
@@ -211,7 +211,7 @@ class Search:
 class Scout:
     search: float = 0.75
 
-    def play(self, n: int, horizon: int | None, key: int) -> Game:
+    def play(self, n: int, horizon: int | None, key: int) -> Play:
         assert horizon is not None
         shuffle = Shuffle(n, stream(key, FRESH))
         found = Search(n, horizon, int(self.search * horizon), stream(key, TIES))

@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass
 from itertools import count
 
-from tests.reference.moss import Game, Shuffle, Slot, learn
+from tests.reference.moss import Play, Shuffle, Slot, learn
 from tests.reference.words import FRESH, TIES, SplitMix64, below, draw, stream, unit
 
 ROUNDING, SAMPLES = 8, 11
@@ -21,7 +21,7 @@ class UcbPlayer:
         """Return the index at pull t, counted from 1."""
         raise NotImplementedError
 
-    def play(self, n: int, horizon: int | None, key: int) -> Game:
+    def play(self, n: int, horizon: int | None, key: int) -> Play:
         shuffle, ties = Shuffle(n, stream(key, FRESH)), stream(key, TIES)
         slots: list[Slot] = []
         for t in count(1):
@@ -117,7 +117,7 @@ def rounded(reward: float, words: SplitMix64) -> float:
 
 @dataclass(frozen=True)
 class Thompson:
-    def play(self, n: int, horizon: int | None, key: int) -> Game:
+    def play(self, n: int, horizon: int | None, key: int) -> Play:
         shuffle, samples = Shuffle(n, stream(key, FRESH)), stream(key, SAMPLES)
         rounding = stream(key, ROUNDING)
         tried: list[Slot] = []

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal
 from fractions import Fraction
 
-from tests.reference.moss import Game, Player, Shuffle, power
+from tests.reference.moss import Play, Player, Shuffle, power
 from tests.reference.words import FRESH, SUBSET, draw, stream
 
 
@@ -32,16 +32,16 @@ class SubSampled:
     player: Player
     size: Callable[[int], int]
 
-    def play(self, n: int, horizon: int | None, key: int) -> Game:
+    def play(self, n: int, horizon: int | None, key: int) -> Play:
         size = max(1, min(self.size(horizon or 0), n))
         shuffle = Shuffle(n, stream(key, FRESH))
         arms: dict[int, int] = {}
-        game = self.player.play(size, horizon, draw(key, SUBSET))
-        member = next(game)
+        play = self.player.play(size, horizon, draw(key, SUBSET))
+        member = next(play)
         while True:
             if member not in arms:
                 arms[member] = shuffle.next()
             try:
-                member = game.send((yield arms[member]))
+                member = play.send((yield arms[member]))
             except StopIteration:
                 return

@@ -1,7 +1,7 @@
-"""Every policy beside its slow reference: what the oracle, parity, contract and other tests play.
+"""Every policy, with its slow reference.
 
-A new policy is one line in `PAIRS`. Those in `EVERYWHERE` are also played by the tests of parity,
-of contracts, of the law, of live handles, and by the golden runs.
+A new policy needs one line in `PAIRS`. The policies in `EVERYWHERE` are also played by the tests of
+parity, of the contract, of distributions and of live handles, and by the golden runs.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from tests.reference.field.sub_sampled import by_exponent, fixed
 from tests.reference.guarded import GuardedPlayer
 from tests.reference.late import (
     LateEmpMossPlusPlus,
-    LateGame,
     LateMoss,
     LateMossPlusPlus,
     LateParallel,
     LateQuantile,
+    LateReference,
 )
 from tests.reference.moss import Index, Moss, MossOracle, Player
 from tests.reference.moss_plus_plus import MossPlusPlus
@@ -43,11 +43,11 @@ BOTH = Index(sigma=1.0, exploration=0.5)
 
 @dataclass(frozen=True)
 class Pair:
-    """A policy, its reference, and how large the games are that they play."""
+    """A policy, its reference, and the sizes of the problems that both play."""
 
     policy: ma.Policy
     reference: Player
-    late: Callable[..., LateGame] | None = None  # the reference where rewards are late
+    late: Callable[..., LateReference] | None = None  # the reference where rewards are late
     arms: tuple[int, ...] = (1, 2, 3, 17, 150)
     horizons: tuple[int, ...] = (1, 2, 3, 4, 16, 50, 257, 400)
     simulated: bool = True  # False where compiling is slow, and the policy within is simulated
@@ -149,7 +149,7 @@ PAIRS: list[Pair] = [
         ma.Guarded(SubSampled(field.Greedy(), exponent=0.5)),
         GuardedPlayer(OnSubset(dropping.Greedy(), by_exponent("1/2"))),
     ),
-    # the field
+    # policies for comparison
     Small(field.UCB1(), scans.Ucb1()),
     Small(field.UCB1(exploration=0.1), scans.Ucb1(0.1)),
     Small(field.UCB(), scans.Ucb()),

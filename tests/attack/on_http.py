@@ -1,4 +1,4 @@
-"""Attacks on the service by whoever can reach it, most of them without a token, on loopback."""
+"""Attacks on the service over HTTP, most of them without a token."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from manyarms.serve.requests import DEADLINE
-from tests.attack.arena import Arena, Attempt, attack
 from tests.attack.on_text import BITS
+from tests.attack.runner import Attempt, Workspace, attack
 from tests.serve.machines import TOKEN, Node, call, node, path_of
 
 SILENT = 1000  # sockets at once
@@ -25,14 +25,14 @@ LOGIN = b"POST /login HTTP/1.1\r\nHost: x\r\n"
 
 @contextlib.contextmanager
 def served(folder: Path) -> Iterator[Node]:
-    """A service of its own with an experiment."""
+    """Start a service with one experiment."""
     with node(f"sqlite:///{folder}/serve.db") as one:
         assert call(one.port, "PUT", SHOP, {"n_arms": 100, "seed": 1})[0] == 201
         yield one
 
 
 def still_serves(one: Node, count: int = 10) -> Iterator[Attempt]:
-    """Ask, tell, and look whether the process runs."""
+    """Ask, tell, and check that the process runs."""
     for _ in range(count):
         status, answer = call(one.port, "POST", f"{SHOP}/asks", {}, timeout=10)
         yield f"an ask is answered {status}", status == 200
@@ -45,7 +45,7 @@ def still_serves(one: Node, count: int = 10) -> Iterator[Attempt]:
 
 
 def _sockets(one: Node, data: bytes, kept: contextlib.ExitStack) -> list[socket.socket]:
-    """Open many connections, send each the same, and keep them."""
+    """Open many connections, send the same data on each, and keep them open."""
     links = []
     for _ in range(SILENT):
         link = socket.create_connection(("127.0.0.1", one.port), timeout=2 * DEADLINE)
@@ -67,16 +67,16 @@ def _is_ended(link: socket.socket) -> bool:
 
 SILENCES = {
     "a login without a body": LOGIN + b"Content-Length: 9999\r\n\r\n",
-    "a login with a piece of one": LOGIN + b"Content-Length: 9999\r\n\r\nx",
-    "a login in pieces": LOGIN + b"Transfer-Encoding: chunked\r\n\r\n5\r\nab",
-    "a body that is waited for": LOGIN + b"Content-Length: 9\r\nExpect: 100-continue\r\n\r\n",
+    "a login with a part of its body": LOGIN + b"Content-Length: 9999\r\n\r\nx",
+    "a login in chunks": LOGIN + b"Transfer-Encoding: chunked\r\n\r\n5\r\nab",
+    "a body after 100 Continue": LOGIN + b"Content-Length: 9\r\nExpect: 100-continue\r\n\r\n",
 }
 
 
-@attack("service: bodies that do not come")
-def silent_sockets(arena: Arena) -> Iterator[Attempt]:
-    """They keep nobody out, and are ended."""
-    with served(arena.folder) as one, contextlib.ExitStack() as kept:
+@attack("service: missing bodies")
+def silent_sockets(workspace: Workspace) -> Iterator[Attempt]:
+    """Check that other requests are served, and that the sockets are closed."""
+    with served(workspace.folder) as one, contextlib.ExitStack() as kept:
         links = {}
         for what, data in SILENCES.items():
             links[what] = _sockets(one, data, kept)
@@ -87,10 +87,10 @@ def silent_sockets(arena: Arena) -> Iterator[Attempt]:
                 yield f"a socket with {what} is ended", _is_ended(link)
 
 
-@attack("service: bodies that trickle")
-def trickling_sockets(arena: Arena) -> Iterator[Attempt]:
-    """They send a byte now and then, and are ended."""
-    with served(arena.folder) as one, contextlib.ExitStack() as kept:
+@attack("service: slow bodies")
+def trickling_sockets(workspace: Workspace) -> Iterator[Attempt]:
+    """Check that sockets that send a byte now and then are closed."""
+    with served(workspace.folder) as one, contextlib.ExitStack() as kept:
         open_ones = []
         for _ in range(50):
             link = socket.create_connection(("127.0.0.1", one.port), timeout=20)
@@ -103,19 +103,19 @@ def trickling_sockets(arena: Arena) -> Iterator[Attempt]:
                     link.sendall(b"x")
                 except OSError:
                     open_ones.remove(link)
-                    yield "a body that trickles is ended", True
+                    yield "a slow body is ended", True
             time.sleep(0.5)
-        yield from (("a body that trickles goes on", False) for _ in open_ones)
+        yield from (("a slow body continues", False) for _ in open_ones)
         yield from still_serves(one)
 
 
-@attack("service: requests far ahead of their answers")
-def requests_ahead(arena: Arena) -> Iterator[Attempt]:
-    with served(arena.folder) as one, contextlib.ExitStack() as kept:
+@attack("service: requests without reading answers")
+def unread_answers(workspace: Workspace) -> Iterator[Attempt]:
+    with served(workspace.folder) as one, contextlib.ExitStack() as kept:
         for number in range(50):
             link = socket.create_connection(("127.0.0.1", one.port), timeout=0.2)
             kept.enter_context(link)
-            with contextlib.suppress(OSError):  # full, or cut off
+            with contextlib.suppress(OSError):  # the buffer is full, or the connection is closed
                 for _ in range(1000):
                     link.sendall(b"GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n" * 10)
             for outcome, held in still_serves(one, 1):
@@ -123,11 +123,11 @@ def requests_ahead(arena: Arena) -> Iterator[Attempt]:
 
 
 @attack("service: floods without a token")
-def floods(arena: Arena) -> Iterator[Attempt]:
-    """Requests one after the other on many connections, and asks in between."""
+def floods(workspace: Workspace) -> Iterator[Attempt]:
+    """Send requests on many connections, and asks in between."""
     lines = [b"POST %s/asks" % SHOP.encode(), b"GET /", b"GET /v1/experiments", b"POST /login"]
     requests = [b"%s HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n" % line for line in lines]
-    with served(arena.folder) as one:
+    with served(workspace.folder) as one:
         end, seen = time.monotonic() + 10, list[int]()
 
         def flood(data: bytes) -> None:
@@ -149,7 +149,7 @@ def floods(arena: Arena) -> Iterator[Attempt]:
         yield from ((f"a request is answered {status}", status < 500) for status in seen)
 
 
-# Fuzzed requests: whatever comes, no answer is a failure of ours, and others are served
+# Fuzzed requests: no answer has a status of 500 or more, and other requests are served
 
 BODIES: dict[str, Any] = {
     "PUT /v1/experiments/made": {
@@ -184,7 +184,7 @@ VALUES += ["=1+1", "../..", [], {}, [[]] * 50, {"": {}}, [None] * 3000, "1" * 40
 
 
 def _changed(chance: random.Random, value: Any) -> Any:
-    """Return something like a value, with a part of it replaced, left out or doubled."""
+    """Return a value with a part replaced, removed or renamed."""
     if isinstance(value, dict) and value and chance.random() < 0.8:
         name = chance.choice(list(value))
         what = chance.random()
@@ -200,7 +200,7 @@ def _changed(chance: random.Random, value: Any) -> Any:
 
 
 def _damaged(chance: random.Random, data: bytes) -> bytes:
-    """Return data with pieces cut out, doubled, or put in."""
+    """Return data with parts removed, repeated or inserted."""
     for _ in range(chance.randint(1, 3)):
         first, last = sorted(chance.randrange(len(data) + 1) for _ in range(2))
         last = min(last, first + chance.choice([0, 1, 8, 64]))
@@ -210,9 +210,9 @@ def _damaged(chance: random.Random, data: bytes) -> bytes:
 
 
 @attack("service: fuzzed bodies")
-def fuzzed_bodies(arena: Arena) -> Iterator[Attempt]:
-    chance = arena.chance
-    with served(arena.folder) as one:
+def fuzzed_bodies(workspace: Workspace) -> Iterator[Attempt]:
+    chance = workspace.chance
+    with served(workspace.folder) as one:
         for number in range(4000):
             line, body = chance.choice(list(BODIES.items()))
             data = json.dumps(_changed(chance, body)).encode()
@@ -234,9 +234,9 @@ HEADERS += ["Expect: 100-continue", "Idempotency-Key: k", "X-Forwarded-For: ::1"
 
 
 @attack("service: fuzzed heads")
-def fuzzed_heads(arena: Arena) -> Iterator[Attempt]:
-    chance = arena.chance
-    with served(arena.folder) as one:
+def fuzzed_heads(workspace: Workspace) -> Iterator[Attempt]:
+    chance = workspace.chance
+    with served(workspace.folder) as one:
         for number in range(3000):
             line = chance.choice(
                 [*BODIES, f"GET {SHOP}/arms?limit=5&sort=mean", f"GET {SHOP}/events?after=1"]
@@ -253,7 +253,7 @@ def fuzzed_heads(arena: Arena) -> Iterator[Attempt]:
 
 
 def _status(one: Node, data: bytes) -> int | None:
-    """Send it, and no more; return the status of the first answer, None if there is none."""
+    """Send data, then close; return the status of the first answer, None if there is none."""
     with socket.create_connection(("127.0.0.1", one.port), timeout=20) as link:
         with contextlib.suppress(OSError):
             link.sendall(data)

@@ -1,4 +1,4 @@
-"""A bad line to a service: every so many answers are lost, after the service has done its work."""
+"""A proxy in front of a service that drops some answers, after the service has sent them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 
 def _talk(near: socket.socket, port: int, cut: Iterator[bool]) -> None:
-    """Pass requests and answers on, but hang up with every so many answers instead."""
+    """Pass requests and answers on; where `cut` says so, close instead of passing an answer."""
     far = socket.create_connection(("127.0.0.1", port))
     with near, far, contextlib.suppress(OSError):
         while True:
@@ -23,8 +23,8 @@ def _talk(near: socket.socket, port: int, cut: Iterator[bool]) -> None:
 
 
 @contextlib.contextmanager
-def bad_line(port: int, *, lost: int) -> Iterator[int]:
-    """Give a port that leads to another, where one of `lost` answers is lost."""
+def lossy_proxy(port: int, *, lost: int) -> Iterator[int]:
+    """Yield the port of a proxy for another port that drops one in `lost` answers."""
     cut = (k % lost == lost - 1 for k in itertools.count())
     listener = socket.create_server(("127.0.0.1", 0))
 

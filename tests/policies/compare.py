@@ -1,4 +1,4 @@
-"""A game of a policy and of its reference, on the same rewards, compared pull by pull."""
+"""Play a policy and its reference on the same rewards, and compare them pull by pull."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from collections.abc import Callable, Sequence
 import pytest
 
 import manyarms as ma
-from tests.policies.battery import Pair
-from tests.reference.words import draw, policy_key
-from tests.reference.world import (
+from tests.policies.pairs import Pair
+from tests.reference.rewards import (
     Rewards,
     bernoulli,
     counted,
@@ -19,12 +18,13 @@ from tests.reference.world import (
     gaussian,
     signed_halves,
 )
+from tests.reference.words import draw, policy_key
 
-__all__ = ["LONG", "MEANS", "WORLDS", "check_live", "check_same", "check_simulated", "rewards_of"]
-__all__ += ["seed_for", "worlds_for"]
+__all__ = ["LONG", "MEANS", "PROBLEMS", "check_live", "check_same", "check_simulated", "rewards_of"]
+__all__ += ["problems_for", "seed_for"]
 
-SHORT = 16  # games up to here are played on several worlds each
-LONG = 200  # games from here on are played on one world each, and on fewer numbers of arms
+SHORT = 16  # with a horizon up to this, several problems are played
+LONG = 200  # with a horizon from this on, one problem is played, with fewer numbers of arms
 
 # name: means of n arms
 MEANS: dict[str, Callable[[int], list[float]]] = {
@@ -36,34 +36,34 @@ MEANS: dict[str, Callable[[int], list[float]]] = {
     "rare": lambda n: [0.02] * n,
 }
 OTHER_REWARDS = {"eighths": eighths, "signed halves": signed_halves, "floats": floats}
-WORLDS = [*MEANS, *OTHER_REWARDS]
+PROBLEMS = [*MEANS, *OTHER_REWARDS]
 
 
-def rewards_of(world: str, n: int, seed: int) -> Rewards:
-    """Make the rewards of a live game."""
-    if world in MEANS:
-        return bernoulli(MEANS[world](n), seed, 0)
-    return OTHER_REWARDS[world](seed)
+def rewards_of(problem: str, n: int, seed: int) -> Rewards:
+    """Return the rewards of a problem."""
+    if problem in MEANS:
+        return bernoulli(MEANS[problem](n), seed, 0)
+    return OTHER_REWARDS[problem](seed)
 
 
-def worlds_for(horizon: int, *salt: object, of: Sequence[str], most: int) -> list[str]:
-    """Return the worlds for a game; where that is not all of them, they take turns."""
+def problems_for(horizon: int, *salt: object, of: Sequence[str], most: int) -> list[str]:
+    """Return some problems for a horizon; other horizons get others."""
     count = most if horizon <= SHORT else min(most, 3) if horizon < LONG else 1
     first = zlib.crc32(repr((horizon, *salt)).encode())
     return [of[(first + k) % len(of)] for k in range(count)]
 
 
 def seed_for(*salt: object) -> int:
-    """Give every case a seed of its own, of up to 64 bits."""
+    """Return a seed of up to 64 bits for a case."""
     crc = zlib.crc32(repr(salt).encode())
     return crc if crc % 2 else draw(crc, 0)
 
 
-def check_live(pair: Pair, n: int, horizon: int | None, world: str, pulls: int = 0) -> None:
-    """Play a live game and the reference's, of `pulls` pulls if not of the whole horizon."""
+def check_live(pair: Pair, n: int, horizon: int | None, problem: str, pulls: int = 0) -> None:
+    """Compare a handle with the reference, for `pulls` pulls or else the whole horizon."""
     __tracebackhide__ = True
-    seed = seed_for(pair.label, n, horizon, world)
-    rewards = rewards_of(world, n, seed)
+    seed = seed_for(pair.label, n, horizon, problem)
+    rewards = rewards_of(problem, n, seed)
     pull = counted(rewards)
     live = pair.policy.live(n_arms=n, horizon=horizon, seed=seed, reward_range=None)
     arms = []
@@ -72,13 +72,13 @@ def check_live(pair: Pair, n: int, horizon: int | None, world: str, pulls: int =
         arms.append(asked.arm)
         live.tell(asked, pull(asked.arm))
     expected = _reference_arms(pair, n, horizon, len(arms), policy_key(seed, 0), rewards)
-    check_same(arms, expected, f"{pair.policy!r}, n={n}, T={horizon}, seed={seed}, {world}")
+    check_same(arms, expected, f"{pair.policy!r}, n={n}, T={horizon}, seed={seed}, {problem}")
 
 
 def check_simulated(
     pair: Pair, means: list[float], horizon: int, *, sigma: float = 0.0, replications: int = 2
 ) -> None:
-    """Simulate with Bernoulli rewards, or Gaussian ones where `sigma` is given."""
+    """Compare a simulation with the reference, on Gaussian rewards if `sigma` is given."""
     __tracebackhide__ = True
     seed = seed_for(pair.label, len(means), horizon, means[:9], sigma)
     rewards = ma.instances.Gaussian(sigma) if sigma else ma.instances.Bernoulli()
@@ -105,10 +105,10 @@ def _reference_arms(
     pair: Pair, n: int, horizon: int | None, pulls: int, key: int, rewards: Rewards
 ) -> list[int]:
     pull = counted(rewards)
-    game = pair.reference.play(n, horizon, key)
-    arms = [next(game)]
+    run = pair.reference.play(n, horizon, key)
+    arms = [next(run)]
     while len(arms) < pulls:
-        arms.append(game.send(pull(arms[-1])))
+        arms.append(run.send(pull(arms[-1])))
     return arms
 
 

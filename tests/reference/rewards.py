@@ -1,4 +1,4 @@
-"""Rewards: the tape of a simulation, and arbitrary ones for live games."""
+"""Rewards: the tape of a simulation, and arbitrary ones for live experiments."""
 
 from __future__ import annotations
 

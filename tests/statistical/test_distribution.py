@@ -16,7 +16,7 @@ FALSE_ALARM_Z = 4.9  # two-sided 1e-6
 pytestmark = pytest.mark.compiled
 
 
-def same_law(a: NDArray[np.float64], b: NDArray[np.float64]) -> None:
+def same_distribution(a: NDArray[np.float64], b: NDArray[np.float64]) -> None:
     """Means within z standard errors, distributions within Kolmogorov's distance (1e-6 each)."""
     error = math.sqrt(a.var(ddof=1) / len(a) + b.var(ddof=1) / len(b))
     assert abs(a.mean() - b.mean()) <= FALSE_ALARM_Z * error
@@ -39,8 +39,8 @@ def test_renumbering_the_arms_does_not_change_the_law(policy: ma.Policy) -> None
             policy, ma.instances.from_means(order), horizon=1500, replications=1500, seed=seed
         )
         regrets.append(result.regret[0, :, -1])
-    same_law(regrets[0], regrets[1])
-    same_law(regrets[0], regrets[2])
+    same_distribution(regrets[0], regrets[1])
+    same_distribution(regrets[0], regrets[2])
 
 
 @pytest.mark.long
@@ -55,4 +55,4 @@ def test_nor_does_it_for_any_policy_with_a_name(policy: ma.Policy) -> None:
         ).regret[0, :, -1]
         for seed, order in enumerate((means, means[::-1]))
     )
-    same_law(first, last)
+    same_distribution(first, last)

@@ -1,4 +1,4 @@
-"""The loop over attacks: it must not miss one that got through."""
+"""Attempts that succeed are counted, also if the attack fails, crashes or hangs."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.attack.arena import Arena, Attack, Attempt, in_child, run_attacks, survives
+from tests.attack.runner import Attack, Attempt, Workspace, in_child, run_attacks, survives
 
 
-def _held(arena: Arena) -> Iterator[Attempt]:
-    yield "one", arena.new().is_dir()
+def _held(workspace: Workspace) -> Iterator[Attempt]:
+    yield "one", workspace.new().is_dir()
     yield "two", survives(lambda: int("x"), ValueError)
 
 
-def _lost(arena: Arena) -> Iterator[Attempt]:
+def _lost(workspace: Workspace) -> Iterator[Attempt]:
     yield "one", True
     yield "two", survives(lambda: int("x"), OSError)
 
 
-def _slow(arena: Arena) -> Iterator[Attempt]:
+def _slow(workspace: Workspace) -> Iterator[Attempt]:
     yield "one", survives(lambda: None, seconds=0.0)
 
 
-def _broken(arena: Arena) -> Iterator[Attempt]:
+def _broken(workspace: Workspace) -> Iterator[Attempt]:
     yield "one", True
     raise ZeroDivisionError
 
@@ -40,7 +40,7 @@ def _broken(arena: Arena) -> Iterator[Attempt]:
         (_broken, 1, ["2          1", "not withstood: ZeroDivisionError"]),
     ],
 )
-def test_what_gets_through_is_counted(
+def test_successful_attempts_are_counted(
     function: Attack, code: int, words: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run_attacks({"some: attack": function}) == code
@@ -48,7 +48,7 @@ def test_what_gets_through_is_counted(
     assert all(word in shown for word in words)
 
 
-def test_a_name_that_is_no_attack_is_an_error() -> None:
+def test_an_unknown_attack_is_an_error() -> None:
     assert run_attacks({"some: attack": _held}, ["other"]) == 1
 
 
@@ -71,10 +71,10 @@ def _child(what: str) -> Iterator[Attempt]:
         ("raises", ("it ended with code 1 after one", False)),
     ],
 )
-def test_a_child_may_crash(what: str, last: Attempt) -> None:
+def test_a_crash_of_a_child_is_reported(what: str, last: Attempt) -> None:
     assert list(in_child(_child, what)) == [("one", True), last]
 
 
-def test_a_child_may_hang() -> None:
+def test_a_hanging_child_is_reported() -> None:
     (last,) = in_child(_child, "hangs", seconds=0.2)
     assert last == ("it hangs after the beginning", False)

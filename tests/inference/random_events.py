@@ -1,6 +1,6 @@
-"""A game that plays itself: what happens next follows from what the handle knows.
+"""Random events for a handle; each depends only on the handle's state.
 
-So two handles that know the same play the same game, and one that was interrupted, and goes on,
+Two handles with the same state get the same events, so a handle that was interrupted and continued
 can be compared with one that was not.
 """
 
@@ -15,7 +15,7 @@ __all__ = ["counts", "in_turn", "new", "play", "step"]
 
 
 def new(policy: ma.Policy | None = None, **changes: Any) -> ma.Live:
-    """A handle to begin with."""
+    """Return a new handle."""
     start: dict[str, Any] = {"n_arms": 12, "horizon": 5000, "seed": 4} | changes
     return (policy or ma.MOSS()).live(**start)
 
@@ -26,14 +26,22 @@ def in_turn(live: ma.Live, pulls: int) -> None:
 
 
 def counts(live: ma.Live) -> tuple[int, ...]:
-    """Everything that an event changes, counted."""
-    game = live._experiment
-    told = sum(counts.told for counts in list(game.counts.values()))  # a signal may come
-    return game.pulls, told, len(game.abandoned), game.n_all, len(game.retired)
+    """Return counts of everything that an event changes."""
+    experiment = live._experiment
+    told = sum(
+        counts.told for counts in list(experiment.counts.values())
+    )  # a handler may add to it
+    return (
+        experiment.pulls,
+        told,
+        len(experiment.abandoned),
+        experiment.n_all,
+        len(experiment.retired),
+    )
 
 
 def step(live: ma.Live) -> None:
-    """Let one thing happen: late tells, batches, abandoned pulls, arms that come and go."""
+    """Make one event: an ask, a late tell, a batch, an abandoned pull, or a change of the arms."""
     *_, arms, retired = key = counts(live)
     chance = random.Random(repr(key))
     pending = live.pending

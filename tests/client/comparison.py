@@ -1,4 +1,4 @@
-"""Games to be compared: how they are played, and what is known of their arms."""
+"""Play a handle or a remote in the same way, for comparisons."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import manyarms as ma
 
 
 def plain(arms: list[ma.ArmEstimate]) -> list[Any]:
-    """Return what is known of arms; limits but for the last digit, which follows the processor."""
+    """Return the estimates of arms, with intervals rounded: their last digit may vary."""
     return [
         (a.arm, a.estimate, a.pulls, a.told, a.retired, *(f"{x:.12g}" for x in a.interval))
         for a in arms
@@ -18,13 +18,13 @@ def plain(arms: list[ma.ArmEstimate]) -> list[Any]:
 
 
 def play(
-    game: ma.Live | ma.Remote,
+    experiment: ma.Live | ma.Remote,
     seed: int,
     *,
     turns: int = 60,
     before: Callable[[int], object] = lambda turn: None,
 ) -> list[Any]:
-    """Ask alone and in batches, tell late and in another order, abandon; return what was asked.
+    """Ask singly and in batches, tell late and out of order, abandon; return the pulls.
 
     `before` is called at the beginning of each turn.
     """
@@ -33,15 +33,15 @@ def play(
     waiting: list[ma.Pull] = []
     for turn in range(turns):
         before(turn)
-        some = game.ask(3) if turn % 4 == 0 else [game.ask()]
+        some = experiment.ask(3) if turn % 4 == 0 else [experiment.ask()]
         asked += some
         waiting += some
         dice.shuffle(waiting)
         while len(waiting) > 5:
             pull = waiting.pop()
             if dice.random() < 0.1:
-                game.abandon(pull)
+                experiment.abandon(pull)
             else:
-                game.tell(pull, float(dice.random() < len(str(pull.arm)) / 8))
-    game.tell_many([(pull.id, 0.5) for pull in waiting])
+                experiment.tell(pull, float(dice.random() < len(str(pull.arm)) / 8))
+    experiment.tell_many([(pull.id, 0.5) for pull in waiting])
     return asked

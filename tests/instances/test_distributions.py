@@ -1,4 +1,4 @@
-"""Reward laws of one's own, and tables of rewards: compiled, in CPython, and in specs."""
+"""Own distributions of rewards and means, and tables of rewards, compiled and in CPython."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from manyarms.kit import unit
 
 
 class Tips(NamedTuple):
-    """Few buy, and they spend the same."""
+    """Few visitors buy, and all of them spend the same."""
 
     basket: float
 
@@ -33,7 +33,7 @@ def spend(law: Tips, arm: int, mean: float, word: int) -> float:
 
 
 class Keep:
-    """Keeps the rewards of the arms that it pulls in turn."""
+    """Pulls the arms in turn, and records their rewards."""
 
     def __init__(self, n_arms: int) -> None:
         self.n_arms, self.pulls = n_arms, 0
@@ -50,7 +50,7 @@ class Keep:
         self.seen.append((arm, reward))
 
 
-def test_a_law_of_ones_own_is_compiled_and_has_the_same_luck() -> None:
+def test_an_own_distribution_is_compiled_and_uses_the_same_random_words() -> None:
     arms = ma.instances.from_means([0.5, 2.0, 8.0], rewards=Tips(16.0))
     assert arms.label == "from_means(n=3, Tips(basket=16.0))"
     scaled = ma.instances.from_means([1 / 32, 1 / 8, 1 / 2])
@@ -94,7 +94,7 @@ def free(law: Free, arm: int, mean: float, word: int) -> float:
 
 
 @pytest.mark.parametrize("law", [Generous(1.2), Generous(0.8), Free(0.1), Free(-0.1)])
-def test_a_law_whose_mean_is_wrong_is_noticed_when_it_is_loaded(law: Any) -> None:
+def test_a_distribution_with_a_wrong_mean_is_refused(law: Any) -> None:
     makers: list[Callable[[], Any]] = [
         lambda: ma.instances.from_means([0.5, 2.0, 8.0], rewards=law),
         lambda: ma.instances.grouped(sizes=[2, 3], means=[8.0, 1.0], rewards=law),
@@ -107,13 +107,13 @@ def test_a_law_whose_mean_is_wrong_is_noticed_when_it_is_loaded(law: Any) -> Non
 
 
 @pytest.mark.parametrize("law", [Generous(1.0), Free(0.0), Tips(16.0), Tips(1e7)])
-def test_a_law_whose_mean_is_right_is_taken(law: Any) -> None:
-    """Also one that pays once in a million times, of which no draw is seen."""
+def test_a_distribution_with_the_right_mean_is_accepted(law: Any) -> None:
+    """Also one that pays once in a million draws."""
     for best in (0.001, 1.0, 8.0, 16.0):
         assert ma.instances.from_means([0.0, best / 3, best], rewards=law).best_mean == best
 
 
-def test_a_law_says_what_its_means_can_be() -> None:
+def test_a_distribution_limits_its_means() -> None:
     with pytest.raises(ma.ParameterError, match="`means` must be a number >= 0 and <= 5, got 6"):
         ma.instances.from_means([6.0], rewards=Tips(5.0))
     arms = ma.instances.from_means([1.0], rewards=Tips(5.0))
@@ -142,8 +142,8 @@ def power_mean(law: Pareto, word: int) -> float:
     return float(law.best - law.width * (1.0 - unit(word)) ** (1.0 / law.tail))
 
 
-def test_means_of_ones_own_law_have_its_distribution() -> None:
-    """The inequality of Dvoretzky, Kiefer, Wolfowitz and Massart: a false alarm of 1e-6."""
+def test_own_means_have_their_distribution() -> None:
+    """By the inequality of Dvoretzky, Kiefer, Wolfowitz and Massart, false alarm 1e-6."""
     arms, count = ma.instances.reservoir(Pareto(0.9, 3.0)), 20_000
     drawn = np.sort([arms.mean(arm, seed=3, replication=arm % 2) for arm in range(count)])
     below = 1.0 - ((0.9 - drawn) / 0.5) ** 3.0
@@ -154,7 +154,7 @@ def test_means_of_ones_own_law_have_its_distribution() -> None:
 
 
 def test_compiled_code_and_cpython_draw_the_same_means() -> None:
-    # a law of means beside one of rewards; `Instance.mean` is never compiled
+    # own means and own rewards together; `Instance.mean` is never compiled
     arms = ma.instances.reservoir(Pareto(2.0, 1.7), rewards=Tips(16.0))
     result = ma.simulate(ma.MOSSPlusPlus(), arms, horizon=300, replications=3, record_arms=True)
     assert result.arms is not None
@@ -167,7 +167,7 @@ def test_compiled_code_and_cpython_draw_the_same_means() -> None:
 
 
 class Wide(NamedTuple):
-    """Draws from [0, 2), and says what it is given."""
+    """Draws from [0, 2), with a given `mean_range`."""
 
     low: Any
     high: Any
@@ -191,7 +191,7 @@ def wide_mean(law: Wide, word: int) -> float:
         (Wide(0.0, 2.0), r"must have means in \[0, 1\] for Bernoulli rewards, got Wide"),
     ],
 )
-def test_laws_of_means_that_cannot_be_played(law: Any, words: str) -> None:
+def test_invalid_distributions_of_means_are_refused(law: Any, words: str) -> None:
     with pytest.raises(ma.ParameterError, match=words):
         ma.instances.reservoir(law)
 
@@ -202,7 +202,7 @@ SEEN = {"b": [0.0, 0.0, 6.0], "a": [3.0], "c": [-1.0, 2.0, 2.0, 5.0]}
 @pytest.mark.parametrize("kind", ["dictionary", "csv", "parquet"])
 def test_a_table_of_rewards(kind: str, tmp_path: Path) -> None:
     rows = [(arm, reward) for arm, rewards in SEEN.items() for reward in rewards]
-    rows.append(rows.pop(1))  # arms need not come in order
+    rows.append(rows.pop(1))  # arms need not be in order
     columns = {"item": [arm for arm, _ in rows], "paid": [paid for _, paid in rows]}
     (tmp_path / "log.csv").write_text("\n".join(["item,paid", *(f"{a},{r}" for a, r in rows)]))
     pyarrow.parquet.write_table(pyarrow.table(columns), tmp_path / "log.parquet")
@@ -223,7 +223,7 @@ def test_a_table_of_rewards(kind: str, tmp_path: Path) -> None:
     assert (first == again).all()
 
 
-def test_rewards_between_0_and_1_stay_as_they_are() -> None:
+def test_rewards_between_0_and_1_are_not_scaled() -> None:
     arms = ma.instances.from_rewards({0: [0.0, 1.0], 1: [0.25]})
     assert arms.rewards.bounded
     assert ma.simulate(ma.MOSS(index="kl"), arms, horizon=20, replications=1).regret.min() >= 0.0

@@ -1,4 +1,4 @@
-"""The list of attacks, and the loop that counts what they tried."""
+"""Register attacks, run them, and count the attempts that succeed."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
-__all__ = ["ATTACKS", "CHILDREN", "Arena", "Attack", "Attempt", "attack", "in_child"]
+__all__ = ["ATTACKS", "CHILDREN", "Attack", "Attempt", "Workspace", "attack", "in_child"]
 __all__ += ["run_attacks", "survives"]
 
-# children are forked from a process that has neither threads nor anything to lose
+# fork children from a process without threads and open files
 CHILDREN = multiprocessing.get_context("forkserver")
 CHILDREN.set_forkserver_preload(["tests.attack.on_handles"])
 
 
-class Arena(NamedTuple):
-    """What an attack may use: a folder of its own, and chance that is the same every time."""
+class Workspace(NamedTuple):
+    """The inputs of an attack: an empty folder, and a seeded random number generator."""
 
     folder: Path
     chance: random.Random
 
     def new(self) -> Path:
-        """Make a new, empty folder."""
+        """Create a new, empty folder."""
         return Path(tempfile.mkdtemp(dir=self.folder))
 
 
-Attempt: TypeAlias = tuple[str, bool]  # what was tried, and whether we withstood it
-Attack: TypeAlias = Callable[[Arena], Iterator[Attempt]]
+Attempt: TypeAlias = tuple[str, bool]  # a description, and whether manyarms withstood it
+Attack: TypeAlias = Callable[[Workspace], Iterator[Attempt]]
 ATTACKS: dict[str, Attack] = {}
 
 
 def attack(name: str) -> Callable[[Attack], Attack]:
-    """Put the decorated function on the list."""
+    """Register the decorated function as an attack."""
 
     def decorate(function: Attack) -> Attack:
         assert name not in ATTACKS, name
@@ -49,7 +49,7 @@ def attack(name: str) -> Callable[[Attack], Attack]:
 
 
 def survives(call: Callable[[], object], *allowed: type[Exception], seconds: float = 60.0) -> bool:
-    """Whether a call ends in time, with a result or with one of our errors, and nothing else."""
+    """Return whether a call ends in time, with a result or one of the allowed errors."""
     begun = time.monotonic()
     try:
         call()
@@ -64,7 +64,7 @@ def survives(call: Callable[[], object], *allowed: type[Exception], seconds: flo
 def in_child(
     function: Callable[..., Iterator[Attempt]], *arguments: Any, seconds: float = 120.0
 ) -> Iterator[Attempt]:
-    """Yield what a function of a module tried, in a process of its own: it may crash, or hang."""
+    """Yield the attempts of a function that runs in a new process, which may crash or hang."""
     ours, theirs = CHILDREN.Pipe(duplex=False)
     child = CHILDREN.Process(target=_try_all, args=(theirs, function, arguments), daemon=True)
     child.start()
@@ -97,7 +97,7 @@ def _try_all(
 
 
 def run_attacks(attacks: dict[str, Attack], wanted: Sequence[str] = ()) -> int:
-    """Try the attacks whose names begin with a wanted word; return 1 if one of them got through."""
+    """Run the attacks whose names begin with a wanted word; return 1 if an attempt succeeds."""
     chosen = [name for name in attacks if not wanted or name.startswith(tuple(wanted))]
     if not chosen:
         _write(f"No attack begins with {' or '.join(wanted)}. Known: {'; '.join(attacks)}.")
@@ -120,8 +120,8 @@ def run_attacks(attacks: dict[str, Attack], wanted: Sequence[str] = ()) -> int:
 def _outcomes(function: Attack) -> Iterator[Attempt]:
     with tempfile.TemporaryDirectory(prefix="manyarms-attack-") as folder:
         try:
-            yield from function(Arena(Path(folder), random.Random(7)))
-        except Exception as error:  # it broke us, or itself: both are to be looked at
+            yield from function(Workspace(Path(folder), random.Random(7)))
+        except Exception as error:  # an error in manyarms or in the attack
             traceback.print_exc()
             yield f"{type(error).__name__}: {error}", False
 

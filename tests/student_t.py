@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from manyarms.core.statistics import Interval, _crossing
 
 
-def students_interval(values: NDArray[np.float64], confidence: float) -> Interval:
+def student_interval(values: NDArray[np.float64], confidence: float) -> Interval:
     """Return the mean with Student's interval."""
     mean, error = float(values.mean()), float(values.std(ddof=1)) / math.sqrt(len(values))
     half = student_quantile(0.5 + confidence / 2, len(values) - 1) * error

@@ -1,7 +1,7 @@
-"""A world of your own: laws of rewards and of means that you write, and rewards that were seen.
+"""Your own distributions of rewards and of means, and rewards that were recorded.
 
-In a shop few visitors buy, and those who do spend more or less. A law is a tuple of numbers and
-one function, which the simulator compiles. Run it: `python examples/own_world.py`.
+In a shop, few visitors buy, and those who buy spend different amounts. A distribution is a tuple of
+numbers and one function, which the simulator compiles. Run it: `python examples/own_rewards.py`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Baskets(NamedTuple):  # the name must be unique
 
 @reward.register(Baskets)
 def basket(law: Baskets, arm: int, mean: float, word: int) -> float:
-    share = mean / (0.5 * (law.least + law.most))  # of those who buy, so that the mean is right
+    share = mean / (0.5 * (law.least + law.most))  # of visitors who buy, for this mean
     if unit(word) >= share:
         return 0.0
     return law.least + (law.most - law.least) * unit(draw(word, 1))
@@ -53,14 +53,14 @@ def main() -> None:
     policies = [ma.MOSS(), ma.Prospector()]  # sigma is set to 15/2
     print(ma.simulate(policies, shop, horizon=20_000, replications=20, checkpoints=1).summary())
 
-    for tail in (1.0, 3.0):  # the larger, the rarer are arms near the best mean
+    for tail in (1.0, 3.0):  # with a larger tail, arms near the best mean are rarer
         endless = ma.instances.reservoir(PowerMeans(tail))
         policy = ma.MOSSPlusPlus()
         result = ma.simulate(policy, endless, horizon=5_000, replications=20, checkpoints=1)
         print(f"\n{result.summary().table()}")
 
     seen = {"umbrella": [0, 0, 12], "coat": [0, 0, 0, 80], "hat": [5, 6, 4], "scarf": [0, 9]}
-    past = ma.instances.from_rewards(seen)  # a pull draws one of the rewards that an arm had
+    past = ma.instances.from_rewards(seen)  # a pull draws one of the arm's recorded rewards
     result = ma.simulate(ma.MOSS(), past, horizon=5_000, replications=20, checkpoints=1)
     best = list(seen)[int(result.recommended[0, 0])]
     print(f"\nbest in the past: {best}, {past.best_mean:.2f} a visitor")
