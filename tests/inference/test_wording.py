@@ -118,6 +118,17 @@ def test_the_text_of_a_verdict(
     assert said in str(live.verdict(**question))
 
 
+def test_it_is_too_early_while_the_mean_could_be_one_sigma_lower() -> None:
+    """Without bounds, half of the mean has no meaning."""
+    live = ma.MOSS(sigma=2.0).live(n_arms=2, horizon=1000, seed=1, reward_range=None)
+    outcomes = []
+    for count in (4, 40):
+        live.observe(0, [1.0] * count)
+        verdict = live.verdict(epsilon=0.5)
+        outcomes.append((verdict.outcome, bool(1.0 - verdict.lower_bound > 2.0)))
+    assert outcomes == [("too early to say", True), ("go on", False)]
+
+
 def test_advice_of_a_handle_is_valid_code() -> None:
     for text in HANDLE[:-1]:
         advice = text.format(pulls=1000, mean=0.5, epsilon="'10%'", quantile=0.05)
