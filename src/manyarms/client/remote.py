@@ -63,8 +63,8 @@ class Remote(Client):
     retry_for
         How long a failed request is retried, at the same or the next address (seconds; default: 10;
         1 for an ask with a `fallback`). The time is counted from the first failure. When it is
-        over, no new attempt begins, so a request takes at most `retry_for` + 2 `timeout`. With 0
-        there is one attempt.
+        over, no new attempt begins; the last one may take up to `timeout` to connect, and as long
+        again for the answer. With 0 there is one attempt.
 
     Notes
     -----
@@ -307,7 +307,8 @@ class Remote(Client):
             return pulls[0] if k is None else pulls
         self._fallback.answered()
         if instead is True and self._fallback.stale:
-            self._fallback.remember(None)  # if the next request fails, it is repeated in a minute
+            # keep the arm, and wait a minute before the next request, even if this one fails
+            self._fallback.remember(None)
             with contextlib.suppress(ManyarmsError, LookupError, TypeError):  # the ask succeeded
                 self._fallback.remember((yield from self._calls.leaders(1, **soon))[0].arm)
         return pulls[0] if k is None else pulls

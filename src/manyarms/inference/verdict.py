@@ -18,16 +18,18 @@ the error delta is spent on confidence intervals, and the rest on the sample.
 bound of x, and c = L + epsilon, or L / (1 - epsilon). If x is not good enough, c is below c_q.
 
 *The sample.* Fresh arms are drawn at random. Of the initial arms, u could not be drawn at random:
-they were retired before they had a reward, or they were observed first. If U of the m best were
-drawn before, the next draw is one of the m best with probability (m - u - U)/N or more.
+they were retired before they had a reward, or they were observed first.
 
 An arm is *open* at c until the e-value of its own rewards against a mean of c or more
 (`evidence_below`) reaches 1/a, for a fixed a. With probability 1 - a or more, an arm of mean c_q or
-more is open at c_q at all times, whatever the policy does. So, for every U, the probability that at
-most U of the first k arms are open at c_q is at most the probability of at most U successes in k
-trials with the success probability (1 - a) (m - u - U)/N. An arm that is open at c_q is open at
-every c below c_q. So if x is not good enough, it is unlikely that few arms are open. If few arms
-are open, the verdict is "stop".
+more is open at c_q at all times, whatever the policy does. A draw is a success if it is one of the
+m best arms and this arm is open at c_q at all times. Draws without success are one of the m best
+less often than other draws. So after V successes, the next draw is a success with probability
+(1 - a) (m - u - V)/N or more. So, for every U, the probability that at most U of the first k arms
+are open at c_q is at most the probability of at most U successes in k independent trials with the
+success probability (1 - a) (m - u - U)/N. An arm that is open at c_q is open at every c below c_q.
+So if x is not good enough, it is unlikely that few arms are open. If few arms are open, the verdict
+is "stop".
 
 The error is split between two values of a: 1/2, for policies that pull an arm until it is clear
 whether it is good, and 3/4, for policies that drop most arms early. An arm that was drawn and has
@@ -35,14 +37,14 @@ no reward is open. It stays in the sample, also in later seasons, because the re
 arms may be the ones that come late.
 
 *Arms that were added later* are never in the sample. For a statement about the arms in play, each
-added arm counts as better than x unless its upper bound is at most c. For each that counts as
-better, one initial arm fewer may be better, so u grows by 1. The growth of floor(q n) since the
-start is subtracted from u. If too many arms are open for this u, the statement is about the initial
-arms.
+added arm counts as better than x unless its upper bound is at most c. At most floor(q n) arms in
+play may be better than x. An added arm that counts as better takes one of these places from the
+initial arms, which has the same effect as raising u by 1. The growth of floor(q n) since the start
+lowers u. If too many arms are open for this u, the statement is about the initial arms.
 
 *Any time.* Intervals and evidence hold at all times at once. The sample is tested at the sizes k_0,
-1.5 k_0, … only. Its error is divided among these sizes, and among the
-values of u, which is first rounded up to 0, 1, 3, 7, ….
+1.5 k_0, … only. Its error is divided among these sizes, and among the values of u, which is first
+rounded up to 0, 1, 3, 7, ….
 
 *Without a sample.* If all but floor(q n) of the arms in play have an upper bound of at most c, then
 x is good enough, however the arms were chosen. The upper bounds are those that hold for all arms at

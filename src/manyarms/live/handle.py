@@ -101,8 +101,9 @@ class Live:
     -----
     The same policy, seed and sequence of calls give the same arms. Rewards may come late, in any
     order, or never (`abandon`). If ten or more pulls are usually pending, pass `count_late=True` to
-    the policy. A call takes microseconds and needs no compiler. Memory grows with the number of
-    arms tried, not with `n_arms`. Threads may share a handle: each call is atomic.
+    the policy (not needed by Prospector and Scout). An ask or a tell takes microseconds, and no
+    compiler is needed. Memory grows with the number of arms tried, not with `n_arms`. Threads may
+    share a handle: each call is atomic.
 
     If a call is interrupted, by Ctrl-C or an error of the policy, the handle refuses all later
     calls. If a write to the store fails, the call raises `StoreError`, and so do all later calls

@@ -78,7 +78,7 @@ class ProspectClock(Record):
     looks: int  # fresh arms that may still get a trial after the best arm was retired
     on_trial: int  # arms on trial
     turn: int  # the one whose turn is next
-    paid: float  # pulls that the trial pulls so far have used up, 1 / `trials` each
+    paid: float  # pulls charged for trials: 1 / `trials` for each trial pull used or lapsed
 
 
 class ProspectState(NamedTuple):

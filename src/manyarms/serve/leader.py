@@ -271,7 +271,7 @@ class Leader:
         one.drop(LostError(why))
 
     def broke(self, one: ServedExperiment, error: BrokenError) -> RefusedError:
-        """Drop an experiment whose policy failed in a change; return the error for the answer."""
+        """Drop an experiment whose policy raised an error; return the error for the answer."""
         _logger.error("%s", error, exc_info=error.__cause__)
         self.drop(one, "the policy failed in another request")
         return RefusedError(Failure("policy", str(error), 500))

@@ -48,8 +48,8 @@ class Result(Tabular):
     parameters, policy_parameters
         The parameters of the cell in its sweep; by policy, the parameters shown in tables.
     n_best, is_stand_in
-        The number of best arms (None if means are drawn); whether synthetic data replace a missing
-        file.
+        The number of best arms (None if means are drawn); whether the instance has synthetic data
+        because its data file is missing.
     largest_gap
         The largest possible regret of a pull: the best mean minus the lowest one.
     good_mean

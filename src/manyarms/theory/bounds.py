@@ -1,4 +1,6 @@
-"""Proved bounds on the regret of the paper's policies, with constants and conditions.
+"""Bounds on the regret of the paper's policies, with constants and conditions.
+
+They are proved, unless the notes say otherwise.
 
 Upper bounds hold for the expected pseudo-regret with rewards in [0, 1]. `moss_bound` and
 `subroutine_bound` also hold for sub-Gaussian rewards with sigma = 1/2 and gaps of at most 1.
@@ -328,14 +330,14 @@ def share_of_horizon(bound: Numbers, horizon: Numbers) -> Any:
 
 
 def informative_from(bound: Callable[[int], float], *, at_most: int = 1 << 500) -> int | None:
-    """Return the least horizon T from which a bound stays below T, or None if there is none.
+    """Return the least horizon T from which a bound stays below T, or None if none is found.
 
     Parameters
     ----------
     bound
         A function of the horizon T; bound(T) / T must decrease from some T on.
     at_most
-        The largest horizon tried.
+        The largest horizon tried, rounded down to a power of two.
 
     Examples
     --------
