@@ -8,6 +8,9 @@ import numpy as np
 import pytest
 
 from manyarms.inference.confidence_sequences import (
+    evidence_below,
+    log_evidence,
+    shown_below,
     spent_error,
     uniform_half_width,
     uniform_interval,
@@ -48,6 +51,67 @@ def test_intervals_of_extreme_counts() -> None:
     assert high[3] - low[3] < 1e-4
     # sums that rounding moved out of the range count as its ends
     assert uniform_interval(10, 10 + 1e-9)[1] == 1.0
+
+
+RANGES = [(0.0, 1.0), (-1.0, 3.0), None]
+
+
+@pytest.mark.parametrize("bounds", RANGES)
+def test_evidence_against_the_ends_of_an_interval_is_one_over_the_error(
+    bounds: tuple[float, float] | None,
+) -> None:
+    low, high = uniform_interval(40, 20.0, bounds=bounds, sigma=0.7, error=0.02)
+    evidence = log_evidence(40, 20.0, [low, high], bounds=bounds, sigma=0.7)
+    assert evidence == pytest.approx(math.log(50))
+    if bounds is not None:
+        outside = log_evidence(40, 20.0, [bounds[0], bounds[1]], bounds=bounds)
+        assert outside.tolist() == [math.inf, math.inf]
+
+
+@pytest.mark.parametrize("bounds", RANGES)
+def test_shown_below_agrees_with_the_upper_bounds(bounds: tuple[float, float] | None) -> None:
+    low, high = bounds or (-2.0, 2.0)
+    counts = np.repeat([0.0, 1.0, 7.0, 60.0, 4000.0], 6)
+    totals = counts * (low + (high - low) * np.tile([0.0, 0.01, 0.2, 0.5, 0.9, 1.0], 5))
+    errors = np.resize([0.05, 1e-6], counts.shape)
+    tried = counts > 0
+    upper = uniform_interval(
+        counts[tried], totals[tried], bounds=bounds, sigma=0.7, error=errors[tried]
+    )[1]
+    for bar in (low - 0.1, low, *np.linspace(low, high, 9)[1:-1], high, high + 0.1):
+        below = shown_below(counts, totals, bar, bounds=bounds, sigma=0.7, error=errors)
+        assert below[tried].tolist() == (upper <= bar).tolist()
+        assert not below[~tried].any()
+
+
+@pytest.mark.parametrize("bounds", RANGES)
+def test_evidence_is_the_mean_of_five_likelihood_ratios(
+    bounds: tuple[float, float] | None,
+) -> None:
+    parts, bar, sigma = (1 / 4, 1 / 2, 3 / 4, 7 / 8, 15 / 16), 0.4, 0.7
+    for count, total in ((0, 0.0), (1, 0.3), (20, 5.0), (20, -3.0), (300, 250.0), (5000, -4990.0)):
+        if bounds is None:  # normal values of standard deviation sigma
+            logs = [
+                ((total - count * bar) ** 2 - (total - count * (bar - (1 - f) * sigma)) ** 2)
+                / (2 * count * sigma**2)
+                if count
+                else 0.0
+                for f in parts
+            ]
+        else:
+            width = bounds[1] - bounds[0]
+            ones = min(max((total - bounds[0] * count) / width, 0.0), count)
+            mean = (bar - bounds[0]) / width
+            logs = [
+                ones * math.log(f) + (count - ones) * math.log((1 - f * mean) / (1 - mean))
+                for f in parts
+            ]
+        expected = sum(math.exp(min(log, 700.0)) for log in logs) / 5
+        evidence = evidence_below(count, total, bar, bounds=bounds, sigma=sigma)
+        assert float(evidence) == pytest.approx(expected)
+    if bounds is not None:
+        ends = [evidence_below([9], [9.0], end, bounds=bounds)[0] for end in bounds]
+        assert ends == [1.0, math.inf]
 
 
 def test_the_spent_errors_add_up_to_the_error() -> None:

@@ -400,3 +400,24 @@ def test_the_number_of_open_arms_is_binomial(few: int, size: int) -> None:
     chance = (1 - LEVELS[0]) * (sample.top - few) / 1000
     terms = (math.comb(size, k) * chance**k * (1 - chance) ** (size - k) for k in range(few + 1))
     assert sample.likely(few, size) == pytest.approx(sum(terms), rel=1e-9)
+
+
+def test_a_sample_needs_enough_draws_and_few_open_arms() -> None:
+    facts = ma.MOSS().live(n_arms=1000, horizon=10, seed=1)._tried_arms().facts
+
+    def sample(drawn: int, opened: int = 0, others: int = 0) -> Sample:
+        return Sample(facts, np.arange(drawn) < opened, 0.2, 0.05, LEVELS[0], others)
+
+    least = sample(0).least()
+    assert sample(least - 1).draws_missing() == 1
+    assert sample(least + 5).draws_missing() == 0
+    assert not sample(least - 1).small_enough()
+    assert sample(least).small_enough()
+    # if more than a fifth of the arms cannot be drawn, no sample is large enough
+    assert sample(least, others=300).draws_missing() == math.inf
+    assert not sample(900, others=300).small_enough()
+    size, error = list(sample(300).sizes())[-1]
+    allowed = sample(300).allowed(size, error)
+    assert sample(300).likely(allowed, size) <= error < sample(300).likely(allowed + 1, size)
+    assert sample(300, opened=allowed).small_enough()
+    assert sample(300, opened=allowed + 9).excess(size, error) == 9 / size

@@ -150,7 +150,7 @@ def test_few_arms_are_compared_with_each_other() -> None:
     assert live.verdict(epsilon=0.2, quantile=0.0).arm in (1, 2)
     assert replace(verdict, quantile=0.1, at_first=True).headline == (
         "Stop and deploy arm 0: its mean is at most 20 percentage points below that of the best of "
-        "all 3 initial arms (95 % confidence)."
+        "the 3 initial arms (95 % confidence)."
     )
 
 
@@ -193,7 +193,7 @@ def test_after_the_horizon_the_verdict_does_not_say_go_on() -> None:
     assert verdict.outcome == "out of pulls"
     assert verdict.headline == (
         f"Out of pulls. Best so far: arm {verdict.arm}, but it could still be more than 10 % worse "
-        f"than the best of all 3 arms."
+        f"than the best of the 3 arms."
     )
     assert verdict.advice.startswith("First report the 1 pending reward. To continue ")
 
@@ -274,7 +274,7 @@ def test_the_verdict_prints_and_its_arguments_are_checked() -> None:
     verdict = live.verdict(epsilon=0.3)
     assert str(verdict).startswith(
         "Stop and deploy arm '<b>': its mean is at most 30 percentage points below that of the "
-        "best of all 2 arms (95 % confidence).\n"
+        "best of the 2 arms (95 % confidence).\n"
     )
     assert "&lt;b&gt;" in verdict._repr_html_()
     ET.fromstring(verdict._repr_html_())

@@ -58,12 +58,12 @@ SAID: list[tuple[Callable[[], ma.Live], dict[str, Any], str]] = [
     (lambda: settled(101), {}, "Say which mean is good enough, for example "),
     (early, {"target": 0.2}, "is arm 'a'.\nThe mean of arm 'a' is 50 % so far, after 2 rewards"),
     (close, {}, "Go on: arm 'a' is the best so far, but it could still be more than 10 % worse "
-                "than the best of all 2 arms.\n"),
+                "than the best of the 2 arms.\n"),
     (close, {"epsilon": 0.1}, "Go on: arm 'a' is the best so far, but its mean could still be more "
-                              "than 10 percentage points below that of the best of all 2 arms.\n"),
+                              "than 10 percentage points below that of the best of the 2 arms.\n"),
     (close, {"epsilon": "40%"}, "Stop and deploy arm 'a': it is at most 40 % worse than the best "
-                                "of all 2 arms (95 % confidence).\nNone of the 2 arms tried can be "
-                                "better by more than that. The mean of arm 'a' is at least "),
+                                "of the 2 arms (95 % confidence).\nOf the 2 arms tried, none can "
+                                "be better by more than that. The mean of arm 'a' is at least "),
     (close, {"target": 0.3}, "Stop and deploy arm 'a': its mean is above 30 % (95 % "
                              "confidence).\nThe mean of arm 'a' is at least "),
     (close, {"target": 0.6}, "Go on: arm 'a' is the best so far, but its mean is not shown to be "
@@ -73,10 +73,10 @@ SAID: list[tuple[Callable[[], ma.Live], dict[str, Any], str]] = [
     (close, {"target": "b", "margin": 0.05}, "its mean is not shown to be more than 5 percentage "
                                              "points above that of 'b'.\n"),
     (settled, {}, "Settled on arm 3 without a guarantee: it could still be more than 10 % worse "
-                  "than the best of all 9 arms.\nThe policy, fixed(arm=3), gave it 100 % of the "
+                  "than the best of the 9 arms.\nThe policy, fixed(arm=3), gave it 100 % of the "
                   "last 300 pulls. If this continues, more pulls will not lead to “stop”."),
     (over, {}, "Out of pulls. Best so far: arm 1, but it could still be more than 10 % worse than "
-               "the best of all 2 arms.\n"),
+               "the best of the 2 arms.\n"),
     # the target itself
     (close, {"target": "a"}, "Go on: arm 'a' is the best so far, and it is itself the target.\nNo "
                              "other arm is ahead of the target so far. To compare it with the best "
@@ -116,6 +116,17 @@ def test_the_text_of_a_verdict(
 ) -> None:
     live = known() if known is not new else new(n_arms=3)
     assert said in str(live.verdict(**question))
+
+
+def test_it_is_too_early_while_the_mean_could_be_one_sigma_lower() -> None:
+    """Without bounds, half of the mean has no meaning."""
+    live = ma.MOSS(sigma=2.0).live(n_arms=2, horizon=1000, seed=1, reward_range=None)
+    outcomes = []
+    for count in (4, 40):
+        live.observe(0, [1.0] * count)
+        verdict = live.verdict(epsilon=0.5)
+        outcomes.append((verdict.outcome, bool(1.0 - verdict.lower_bound > 2.0)))
+    assert outcomes == [("too early to say", True), ("go on", False)]
 
 
 def test_advice_of_a_handle_is_valid_code() -> None:

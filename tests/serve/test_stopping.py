@@ -35,7 +35,7 @@ def test_epsilon_is_changed_and_stored(store: str) -> None:
         assert call(port, "POST", f"{path}/verdict")[1]["epsilon"] == "5%"
         status, changed = call(port, "PATCH", path, {"epsilon": 0.2})
         assert (status, changed["spec"]["epsilon"]) == (200, 0.2)
-        assert "20 percentage points below that of the best of all 3 arms" in changed["headline"]
+        assert "20 percentage points below that of the best of the 3 arms" in changed["headline"]
         assert call(port, "PUT", path, spec)[0] == 200, "still the same experiment"
         for wrong in ("0%", "lots", -1, {"a": 1}):
             assert call(port, "PATCH", path, {"epsilon": wrong})[0] == 422

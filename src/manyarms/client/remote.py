@@ -45,7 +45,7 @@ _SOON = {"timeout": 1.0, "retry_for": 1.0}  # for an ask with a fallback (second
 
 
 class Remote(Client):
-    """An experiment of a service, with most methods of `Live`, and its errors.
+    """An experiment of a service, with most methods of `Live` and the same errors.
 
     Parameters
     ----------
@@ -62,8 +62,9 @@ class Remote(Client):
         for calls that send names of arms or start a season; 1 for an ask with a `fallback`).
     retry_for
         How long a failed request is retried, at the same or the next address (seconds; default: 10;
-        1 for an ask with a `fallback`). It begins with the first failure, and no attempt begins
-        after it, so a request takes at most `retry_for` + 2 `timeout`. With 0 there is one attempt.
+        1 for an ask with a `fallback`). The time is counted from the first failure. When it is
+        over, no new attempt begins, so a request takes at most `retry_for` + 2 `timeout`. With 0
+        there is one attempt.
 
     Notes
     -----
@@ -235,9 +236,9 @@ class Remote(Client):
         timeout, retry_for
             As for the class.
         settings
-            `epsilon`: the default of `epsilon` in `verdict`, a number or a share such as "20%";
-            None restores its default. `target`: the default of `target` in `verdict`, a mean or
-            "control"; None for no target.
+            `epsilon`: the value that `verdict` uses by default, a number or a share such as "20%";
+            None restores the original one. `target`: the target that `verdict` uses by default, a
+            mean or "control"; None for no target.
         """
         yield self._calls.send("PATCH", "", settings)
 

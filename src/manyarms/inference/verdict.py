@@ -21,26 +21,28 @@ bound of x, and c = L + epsilon, or L / (1 - epsilon). If x is not good enough, 
 they were retired before they had a reward, or they were observed first. If U of the m best were
 drawn before, the next draw is one of the m best with probability (m - u - U)/N or more.
 
-An arm is *open* at c until its own rewards are evidence against a mean of c by a factor of 1/a
-(`evidence_below`), for a fixed a. An arm of mean c_q or more is always open at c_q with probability
-1 - a or more, whatever the policy does. So the probability that U or fewer of the first k arms are
-open at c_q is at most that of U successes or fewer in k trials of probability
-(1 - a) (m - u - U)/N. An arm that is open at c_q is open at every c below c_q. So if x is not good
-enough, it is unlikely that few arms are open. If few arms are open, the verdict is "stop".
+An arm is *open* at c until the e-value of its own rewards against a mean of c or more
+(`evidence_below`) reaches 1/a, for a fixed a. With probability 1 - a or more, an arm of mean c_q or
+more is open at c_q at all times, whatever the policy does. So, for every U, the probability that at
+most U of the first k arms are open at c_q is at most the probability of at most U successes in k
+trials with the success probability (1 - a) (m - u - U)/N. An arm that is open at c_q is open at
+every c below c_q. So if x is not good enough, it is unlikely that few arms are open. If few arms
+are open, the verdict is "stop".
 
-Two values of a share the error: 1/2, for policies that pull an arm until it is clear whether it is
-good, and 3/4, for policies that drop most arms early. An arm that was drawn and has no reward is
-open. It stays in the sample, also in later seasons, because the rewards of the best arms may be the
-ones that come late.
+The error is split between two values of a: 1/2, for policies that pull an arm until it is clear
+whether it is good, and 3/4, for policies that drop most arms early. An arm that was drawn and has
+no reward is open. It stays in the sample, also in later seasons, because the rewards of the best
+arms may be the ones that come late.
 
 *Arms that were added later* are never in the sample. For a statement about the arms in play, each
-added arm counts as better than x unless its upper bound is at most c. Each that counts as better
-reduces the number of initial arms that may be better by one, so it is added to u; the increase of
-floor(q n) is subtracted. If too many arms are open for this u, the statement is about the initial
+added arm counts as better than x unless its upper bound is at most c. For each that counts as
+better, one initial arm fewer may be better, so u grows by 1. The growth of floor(q n) since the
+start is subtracted from u. If too many arms are open for this u, the statement is about the initial
 arms.
 
 *Any time.* Intervals and evidence hold at all times at once. The sample is tested at the sizes k_0,
-1.5 k_0, … only. Its error is spent over these sizes, and over u, rounded up to 0, 1, 3, 7, ….
+1.5 k_0, … only. Its error is divided among these sizes, and among the
+values of u, which is first rounded up to 0, 1, 3, 7, ….
 
 *Without a sample.* If all but floor(q n) of the arms in play have an upper bound of at most c, then
 x is good enough, however the arms were chosen. The upper bounds are those that hold for all arms at
@@ -86,10 +88,10 @@ class StopVerdict:
     arm
         The arm that `recommend()` returned.
     stop
-        Whether it is good enough. If this is True, it is right with probability `confidence`,
-        however often you ask. Without a `target`, an arm is good enough if it is at most `epsilon`
-        worse than the best arm, leaving aside the top `quantile` of the arms. If `quantile` is less
-        than one arm, it is compared with the best of all arms.
+        Whether it is good enough. The probability that this is ever True wrongly is at most 1 -
+        `confidence`, however often you ask. Without a `target`, an arm is good enough if it is at
+        most `epsilon` worse than the best arm, leaving aside the top `quantile` of the arms. If
+        these are less than one arm, it is compared with the best of all arms.
     outcome
         "stop": the arm is good enough.
         "go on": this is not shown yet.
@@ -106,8 +108,8 @@ class StopVerdict:
         The lower bound of the arm's mean. It holds with probability `confidence`, for all arms at
         once and at any time. At 95 % it is the one that `recommend()` shows.
     tried, beaten
-        The number of arms with a reward; and how many arms, including this one, are shown to be at
-        most `epsilon` better.
+        The number of arms with a reward; and how many arms are shown to be at most `epsilon` better
+        than the recommended arm (which is counted, too).
     met, unsettled
         The number of arms that the policy drew at random; and how many of these could still be more
         than `epsilon` better.
@@ -138,9 +140,9 @@ class StopVerdict:
     >>> verdict.stop
     True
     >>> print(verdict)
-    Stop and deploy arm 'blue': it is at most 10 % worse than the best of all 2 arms (95 %
+    Stop and deploy arm 'blue': it is at most 10 % worse than the best of the 2 arms (95 %
     confidence).
-    None of the 2 arms tried can be better by more than that. The mean of arm 'blue' is at least
+    Of the 2 arms tried, none can be better by more than that. The mean of arm 'blue' is at least
     92.5 % (95 % confidence, valid for all arms at once and at any time).
     >>> print(live.verdict(target=0.7).headline)
     Stop and deploy arm 'blue': its mean is above 70 % (95 % confidence).
@@ -249,7 +251,7 @@ class StopVerdict:
                 return (
                     f"Only {rest} of the {self.tried} arms tried could be better by more than that."
                 )
-            more = f"None of the {self.tried} arms tried can be better by more than that."
+            more = f"Of the {self.tried} arms tried, none can be better by more than that."
             return more if self.tried > 1 else ""
         all_but = f"all but {self.unsettled}" if self.unsettled else "each"
         it_is = "they are" if self.unsettled else "it is"
@@ -260,7 +262,7 @@ class StopVerdict:
 
     @property
     def _all_arms(self) -> bool:
-        """Whether `quantile` is less than one arm."""
+        """Whether the top `quantile` of the arms is less than one arm."""
         return math.floor(self.quantile * self.n_arms) == 0
 
     @property
@@ -270,7 +272,7 @@ class StopVerdict:
             return "the only arm"
         arms = f"{self.n_arms} {'initial ' if self.at_first else ''}arms"
         if self._all_arms:
-            return f"the best of all {arms}"
+            return f"the best of the {arms}"
         return f"the best arm, leaving aside the top {100 * self.quantile:g} % of the {arms}"
 
     def _repr_html_(self) -> str:

@@ -43,7 +43,7 @@ from manyarms.live.synced import SyncedArms
 from manyarms.protocol.policy import Policy
 from manyarms.store import Event
 
-_CHECK_EVERY = 256  # pulls between two checks whether only the best rewards are told
+_CHECK_EVERY = 256  # pulls between checks for whether only the best rewards are told
 
 
 class Live:
@@ -92,8 +92,8 @@ class Live:
     name
         The experiment's name in the store (default: "experiment").
     durable
-        Which failures recorded events survive: the end of the process at any moment ("process", the
-        default), or also a power failure ("power").
+        The failures that a recorded event survives: the end of the process at any moment
+        ("process", the default), or also a power failure ("power").
     now
         A function that returns the time (seconds since 1970; default: `time.time`).
 
@@ -161,8 +161,7 @@ class Live:
         if store is None:
             if name is not None:
                 raise ParameterError(
-                    f"`name` needs `store`, because it names an experiment in a store, got "
-                    f"{name!r}. Pass `store`, too."
+                    f"`name` needs `store`, got name={name!r} without a store. Pass `store`, too."
                 )
             self._set_up(Context(Experiment(settings, now), all_arms))
             return
@@ -330,8 +329,9 @@ class Live:
         """Make one or several retired arms available again.
 
         If one of them is refused, none is restored. The estimates keep the earlier rewards of an
-        arm. The policy treats it as a fresh arm, and takes it first when it next draws one
-        (Prospector: for a trial). It does not learn from pulls made before the arm was restored.
+        arm. The policy treats such an arm as a fresh one, and takes it when it next
+        draws a fresh arm (Prospector: for a trial). The policy does not learn from pulls made
+        before the arm was restored.
 
         Parameters
         ----------
@@ -460,13 +460,13 @@ class Live:
         ----------
         epsilon
             How much worse the arm may be: a difference (0.02), or a share of the best mean ("20%").
-            The default is the `epsilon` of the experiment. If none was given, it is "10%", or, if
-            rewards may be negative, a tenth of the width of `reward_range` (of 2 `sigma` if that is
-            None).
+            The default is the `epsilon` of the experiment. If none was given, it is "10%". If
+            rewards may be negative, it is a tenth of the width of `reward_range` instead, or
+            0.2 `sigma` if `reward_range` is None.
         quantile
-            The share of the arms that may be better by more than `epsilon` (default: 0.05). With 0,
-            or if it is less than one arm, the arm is compared with every arm, so all must have been
-            tried. Choose it before you see results.
+            The share of the arms that may be better by more than `epsilon` (default: 0.05). If it
+            is 0, or amounts to less than one arm, the recommended arm is compared with every arm,
+            so all arms must have been tried. Choose it before you see results.
         confidence
             The probability (default: 0.95). Choose it before you see results.
         target
@@ -494,8 +494,8 @@ class Live:
     def uplift(self, *, confidence: float = CONFIDENCE) -> Uplift:
         """Return how much better the recommended arm is than the control.
 
-        `print` it for "+12.4 % over current, with 95 % confidence from +8.1 % to +16.9 % (valid at
-        any time; current: 3.1 % after 5210 rewards)".
+        `print` the result to see a line such as "+12.4 % over current, with 95 % confidence from
+        +8.1 % to +16.9 % (valid at any time; current: 3.1 % after 5210 rewards)".
 
         Parameters
         ----------

@@ -100,8 +100,8 @@ def _check_control(control: Any, share: Any) -> tuple[str | int, float] | None:
     if control is None:
         if share != SHARE:
             raise ParameterError(
-                f"`share` needs `control`, because it is the control's share of the pulls, got "
-                f"{shown(share)}. Also pass `control`."
+                f"`share` needs `control`, got share={shown(share)} without a control. Pass "
+                f"`control`, too."
             )
         return None
     name = check_name(control, "control", "a string or an integer")

@@ -119,7 +119,7 @@ def set_target(state: ProspectState) -> None:
 
     .. math:: C = \max(0, t M - \text{all rewards}), \qquad \zeta = 1 - C/T
         \text{ if } C < c_1 T^\beta, \text{ else }
-        \min(1, M + \kappa (M - \bar a), 2M) - \Big(\frac{C}{c_2 T^\beta \log T}\Big)^{1/e}
+        \min(1, M + \kappa (M - \bar a)^+, 2M) - \Big(\frac{C}{c_2 T^\beta \log T}\Big)^{1/e}
 
     for means in [0, 1]; otherwise in units of `top` - `bottom`. The term 2M is for `bound="kl"`
     only. `reaches` compares powers, which is cheaper than computing a root.
@@ -378,14 +378,15 @@ class Prospector(GuardPolicy):
     :math:`C = \max(0, t M - \text{sum of all rewards})` so far, and the target is
 
     .. math:: \zeta = 1 - C/T \;\text{ if } C < \tfrac12 T^\beta, \text{ else }\;
-        \min(1, M + \tfrac52 (M - \bar a), 2M) - \Big(\frac{C}{\frac32 T^\beta \log T}\Big)^{2/3}
+        \min(1, M + \tfrac52 (M - \bar a)^+, 2M) - \Big(\frac{C}{\frac32 T^\beta \log T}\Big)^{2/3}
 
     (the term 2M is for `bound="kl"` only). The arm of largest :math:`\bar x` is pulled if this is
     at least :math:`\zeta`; among equal ones, the current arm is kept. Otherwise a fresh arm is
-    pulled. When no fresh arm is left, the next arm is that of largest upper bound, with level
-    :math:`\max(\tfrac12 \log^+(T/(nN)), \log^+(T/(n^2 N)))`, if :math:`\zeta > M`, and else that of
-    largest mean. (The second term is larger only if :math:`T > n^3 N`.) The rule runs under the
-    guard of `Guarded`, and also uses the rewards of the guard's pulls.
+    pulled. When no fresh arm is left, the arm of largest upper bound is pulled if
+    :math:`\zeta > M`, and otherwise the arm of largest mean. The level of the upper bound is
+    :math:`\max(\tfrac12 \log^+(T/(nN)), \log^+(T/(n^2 N)))`. (The second term is larger only if
+    :math:`T > n^3 N`.) The rule runs under the guard of `Guarded`, and also uses the rewards of the
+    guard's pulls.
 
     Parameters
     ----------
@@ -422,18 +423,19 @@ class Prospector(GuardPolicy):
     regret of the rule alone if best arms never fail.
 
     While rewards are late, an arm is not pulled again before its first reward if there are others.
-    Once :math:`C \ge \tfrac12 T^\beta` and :math:`M \ge \zeta`, while an arm rests, the arm of
-    largest shrunk mean is pulled instead of a fresh one. Cost per pull: O(log(arms opened)), O(1)
+    If :math:`C \ge \tfrac12 T^\beta`, :math:`M \ge \zeta` and some arm rests, the arm of largest
+    shrunk mean is pulled instead of a fresh one. Cost per pull: O(log(arms opened)), O(1)
     while one arm leads.
 
     Arms may be added and retired; no guarantee is proved for that. At most every second pull is a
     trial pull, and on average at most the share `trials`; up to :math:`T^\beta` unused trial pulls
     are saved. A trial pull goes to a new arm that was never pulled, drawn at random; if there is
-    none, the new arms on trial take turns. A trial ends when the sum of the arm's rewards is at
-    least `top` - `bottom` below M times its pulls, or when it is the current arm. If more than
+    none, the new arms on trial take turns. A trial ends when :math:`N M` minus the sum of the arm's
+    N rewards is at least `top` - `bottom`, or when the arm becomes the current one. If more than
     :math:`T^\beta` new arms would wait for a trial, those added earlier lose theirs. Trials do not
-    count in C. When the best arm is retired, C does not change, and :math:`T^\beta` fresh arms, old
-    or new, may have trials. docs/changing_catalogue.md has measurements.
+    count in C. When the best arm is retired, C does not change, and :math:`T^\beta` fresh arms may
+    have trials, whether they were there from the start or added later. docs/changing_catalogue.md
+    has measurements.
 
     Its page is docs/policies/prospector.md.
 

@@ -97,8 +97,8 @@ def unknown(why: str) -> RefusedError:
     """Return the error for a request that may have been carried out."""
     return unavailable(
         f"{why}. The request may have been carried out. Send it again, an ask with the same "
-        "Idempotency-Key. But check first if it adds a number of arms, observes rewards or begins "
-        "a season: these would count twice.",
+        "Idempotency-Key. But if it adds a number of arms, observes rewards or begins a "
+        "season, first check whether it took effect: repeated, it would count twice.",
         code="unknown",
     )
 

@@ -207,13 +207,16 @@ class Leader:
             raise unreachable(error) from error
 
     async def write(self, function: Callable[..., T], *given: Any) -> T:
-        """Call a method that writes to the store (not events); refuse the request if it fails."""
+        """Call a method that writes something other than events to the store.
+
+        If it fails, the request is refused.
+        """
         self.check_leads()
         try:
             return await asyncio.to_thread(function, *given)
         except StoreError as error:
             self.lose(error)
-            raise unknown(f"The store did not confirm it ({error})") from error
+            raise unknown(f"The store did not confirm the change ({error})") from error
 
     async def _tidy(self) -> None:
         """Delete rows of deleted experiments and old idempotency keys, some at a time.
@@ -268,7 +271,7 @@ class Leader:
         one.drop(LostError(why))
 
     def broke(self, one: ServedExperiment, error: BrokenError) -> RefusedError:
-        """Drop an experiment whose policy failed during a change; return the error to answer."""
+        """Drop an experiment whose policy failed in a change; return the error for the answer."""
         _logger.error("%s", error, exc_info=error.__cause__)
         self.drop(one, "the policy failed in another request")
         return RefusedError(Failure("policy", str(error), 500))

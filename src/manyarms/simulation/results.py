@@ -53,7 +53,7 @@ class Result(Tabular):
     largest_gap
         The largest possible regret of a pull: the best mean minus the lowest one.
     good_mean
-        The threshold of a best arm: its mean is at least this.
+        An arm is best if its mean is at least this.
     objective
         The loss that summaries compare: "earn" (regret) or "find" (simple regret).
     """
@@ -199,7 +199,7 @@ class Result(Tabular):
     ) -> Interval:
         """Return the mean loss of `first` minus that of `second`, with Gaffke's interval.
 
-        It is over the replications that both have. The parameters are as for `interval`.
+        Only replications that both policies have are used. The parameters are as for `interval`.
         """
         a, b, most = self._paired(first, second, time)
         return mean_interval(a - b, bounds=(-most, most), confidence=confidence)
@@ -214,7 +214,7 @@ class Result(Tabular):
     ) -> Interval:
         """Return the mean loss of `over` divided by that of `under`, with Gaffke's interval.
 
-        It is over the replications that both have. The parameters are as for `interval`.
+        Only replications that both policies have are used. The parameters are as for `interval`.
         """
         a, b, most = self._paired(over, under, time)
         return ratio_interval(a, b, at_most=(most, most), confidence=confidence)

@@ -125,7 +125,7 @@ def cell(
     Parameters
     ----------
     policies
-        One policy or several. A `Player` is not changed.
+        One policy or several. A `Player` keeps its label, parameters and number of replications.
     instance, horizon, replications, first_replication, checkpoints, delay, batch
         As for `simulate`.
     parameters
@@ -236,7 +236,7 @@ class Sweep:
             if text in seen:
                 raise ParameterError(
                     f"`cells` must differ in their parameters, got {each.label!r} twice. Give "
-                    f"each cell other `parameters`."
+                    f"each cell different `parameters`."
                 )
             seen.add(text)
 

@@ -1,8 +1,8 @@
 """Proved bounds on the regret of the paper's policies, with constants and conditions.
 
-Upper bounds hold for the expected pseudo-regret with rewards in [0, 1]. Those without mixture-arms,
-`moss_bound` and `subroutine_bound`, also hold for sub-Gaussian rewards with sigma = 1/2 and gaps of
-at most 1. Numbers and arrays are broadcast; if all inputs are numbers, so is the result.
+Upper bounds hold for the expected pseudo-regret with rewards in [0, 1]. `moss_bound` and
+`subroutine_bound` also hold for sub-Gaussian rewards with sigma = 1/2 and gaps of at most 1.
+Numbers and arrays are broadcast; if all inputs are numbers, so is the result.
 """
 
 from __future__ import annotations
@@ -204,8 +204,8 @@ def anytime_moss_plus_plus_bound(alpha: Numbers, horizon: Numbers, *, beta: floa
 
     Notes
     -----
-    The constant is the paper's. Its proof uses the hardness at T also for the shorter phases of
-    `Doubling`, where the same problem is harder. The rate is correct.
+    The constant is the paper's, but only the rate is proved: the paper uses the hardness at T also
+    for the shorter phases of `Doubling`, where the same problem is harder.
 
     Examples
     --------
@@ -328,7 +328,7 @@ def share_of_horizon(bound: Numbers, horizon: Numbers) -> Any:
 
 
 def informative_from(bound: Callable[[int], float], *, at_most: int = 1 << 500) -> int | None:
-    """Return the horizon T from which on a bound is below T, or None if there is none.
+    """Return the least horizon T from which a bound stays below T, or None if there is none.
 
     Parameters
     ----------
