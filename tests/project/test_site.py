@@ -18,7 +18,7 @@ pytestmark = pytest.mark.compiled  # no kernels to cover, so once is enough
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
-API = [page for room in ("api", "policies") for page in (DOCS / room).glob("*.md")]
+API = [page for folder in ("api", "policies") for page in (DOCS / folder).glob("*.md")]
 
 
 @pytest.mark.parametrize("module", ["", ".instances", ".theory", ".report", ".kit"])

@@ -23,11 +23,11 @@ def _equal(one: Columns, other: Columns) -> bool:
 
 def _played(policy: ma.Policy, horizon: int | None) -> ma.Live:
     live = policy.live(n_arms=50, horizon=horizon, seed=3)
-    flying = []
+    pending = []
     for k in range(300):
-        flying.append(live.ask())
+        pending.append(live.ask())
         if k % 3 > 0:
-            live.tell(flying.pop(k * 7 % len(flying)), float(k % 5 == 0))
+            live.tell(pending.pop(k * 7 % len(pending)), float(k % 5 == 0))
     return live
 
 

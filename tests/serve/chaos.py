@@ -146,7 +146,7 @@ class Chaos:
                     if one is not but and call(one.port, "GET", "/readyz", timeout=10)[0] == 200:
                         return one
             time.sleep(0.01)
-        raise TimeoutError("nobody leads")
+        raise TimeoutError("no process leads")
 
     def _until_led(self, what: str, begun: float, *, but: Node | None = None) -> None:
         self.leader(but=but)

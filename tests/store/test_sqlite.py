@@ -187,17 +187,17 @@ def test_a_full_disk(store: EventStore) -> None:
     assert [(one.events, one.trouble) for one in check(store)] == [(last + 1, "")]
 
 
-@pytest.mark.parametrize("harm", ["removed", "moved", "replaced", "wal removed"])
+@pytest.mark.parametrize("change", ["removed", "moved", "replaced", "wal removed"])
 def test_nothing_is_acknowledged_in_a_removed_file(
-    store: EventStore, path: Path, harm: str
+    store: EventStore, path: Path, change: str
 ) -> None:
     store.create("shop", {})
     store.commit([event(1)])
-    if harm == "removed":
+    if change == "removed":
         path.unlink()
-    elif harm == "moved":
+    elif change == "moved":
         path.rename(path.with_name("moved.db"))
-    elif harm == "replaced":
+    elif change == "replaced":
         data = path.read_bytes()
         path.unlink()
         path.write_bytes(data)
