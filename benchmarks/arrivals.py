@@ -178,9 +178,9 @@ def play(name: str, policy: ma.Policy, restarted: bool, run: int, states: dict[s
     rates = np.concatenate([first, *(change.added for change in changes.values())])
     state = states.get(name)
     if state is None:
-        room = len(rates) + BATCH * DAYS
-        memory = changing(room - FIRST)
-        state = states[name] = policy.new_state(memory, n_arms=room, pulls=DAY * DAYS)
+        size = len(rates) + BATCH * DAYS
+        memory = changing(size - FIRST)
+        state = states[name] = policy.new_state(memory, n_arms=size, pulls=DAY * DAYS)
     state.guard.sampler.n[0] = FIRST
     loop, key = compiled(stretch, *classes_in(state)), np.array([draw(3, run)], np.uint64)
     pulls, there = np.zeros(len(rates), np.int64), np.arange(len(rates)) < FIRST

@@ -39,7 +39,7 @@ def _swap_folder(file: Path) -> None:
     file.parent.mkdir()
 
 
-HARMS: dict[str, Callable[[Path], object]] = {
+CHANGES: dict[str, Callable[[Path], object]] = {
     "its file is removed": Path.unlink,
     "its file is moved": lambda file: file.rename(file.with_name("moved.db")),
     "its file is replaced by a copy": _replace,
@@ -54,13 +54,13 @@ HARMS: dict[str, Callable[[Path], object]] = {
 @attack("service: its file is removed")
 def removed_files(workspace: Workspace) -> Iterator[Attempt]:
     """Check that later acknowledged pulls are in the file that the next start reads."""
-    for what, harm in HARMS.items():
+    for what, change in CHANGES.items():
         folder = workspace.new() / "data"
         folder.mkdir()
         with served(folder) as one:
             before = _acknowledged(one, 5)
             yield f"before {what}: {len(before)} asks are acknowledged", len(before) == 5
-            harm(folder / "serve.db")
+            change(folder / "serve.db")
             after = _acknowledged(one, 20)
             one.kill()
             found = _pulls(folder)

@@ -163,7 +163,7 @@ def test_compiled_code_and_cpython_draw_the_same_means() -> None:
         lost = np.cumsum([2.0 - means[arm] for arm in pulled])
         assert (result.regret[0, replication] == lost[result.times - 1]).all()
         assert result.recommended_mean[0, replication] == means[result.recommended[0, replication]]
-    assert len({float(total) for total in result.regret[0, :, -1]}) == 3  # drawn anew each time
+    assert len({float(total) for total in result.regret[0, :, -1]}) == 3  # drawn again each time
 
 
 class Wide(NamedTuple):

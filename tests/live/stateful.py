@@ -168,9 +168,9 @@ class ExperimentMachine(RuleBasedStateMachine):
     @rule(k=st.sampled_from([None, 1, 2, 4]))
     def ask(self, k: int | None) -> None:
         left = self.twin._experiment.left
-        room = left is None or (k or 1) <= left
-        pulls = self.both(lambda handle: handle.ask(k) if k else handle.ask(), refused=not room)
-        if room:
+        possible = left is None or (k or 1) <= left
+        pulls = self.both(lambda handle: handle.ask(k) if k else handle.ask(), refused=not possible)
+        if possible:
             self.model.asked(pulls if k else [pulls], self.time)
 
     @precondition(lambda self: self.model.open)

@@ -56,20 +56,20 @@ def test_a_season_begins_with_known_rewards() -> None:
     assert {arm: len(some) for arm, some in rewards.items()} == {
         arm: one.told for arm, one in known_before.items()
     }
-    anew = ma.Prospector().live(n_arms=40, horizon=400, seed=5)
+    other = ma.Prospector().live(n_arms=40, horizon=400, seed=5)
     for arm in rewards:  # the same order of arms without rewards, so it must pull them all
-        anew._experiment.drawn_next[arm] = None
+        other._experiment.drawn_next[arm] = None
     used = {arm: iter(some) for arm, some in rewards.items()}
     for _ in range(100):
         pull = live.ask()
-        while (theirs := anew.ask().arm) in used and (
+        while (theirs := other.ask().arm) in used and (
             known := next(used[theirs], None)
         ) is not None:
-            anew.tell(anew.pulls - 1, known)
+            other.tell(other.pulls - 1, known)
         assert theirs == pull.arm
         reward = tape(theirs, pull.id)
         live.tell(pull, reward)
-        anew.tell(anew.pulls - 1, reward)
+        other.tell(other.pulls - 1, reward)
 
 
 def test_a_season_keeps_known_and_pending_rewards() -> None:

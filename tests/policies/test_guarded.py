@@ -32,25 +32,25 @@ FEW = 8  # arms that a bad rule opens
 RULES = ("never searches", "always the worst", "alternates")
 
 
-class HarmArm(Record):
+class BadRuleArm(Record):
     pulls: int
     total: float
 
 
-class HarmClock(Record):
+class BadRuleClock(Record):
     asked: int
 
 
-class HarmState(NamedTuple):
+class BadRuleState(NamedTuple):
     """The rewards of a few arms."""
 
     rule: int
     few: int
-    arm: Records[HarmArm]
-    clock: Records[HarmClock]
+    arm: Records[BadRuleArm]
+    clock: Records[BadRuleClock]
 
 
-def harm_reset(state: HarmState, key: int, horizon: int) -> None:
+def bad_reset(state: BadRuleState, key: int, horizon: int) -> None:
     state.clock[0].asked = 0
     for arm in range(state.few):
         state.arm[arm].pulls = 0
@@ -58,7 +58,7 @@ def harm_reset(state: HarmState, key: int, horizon: int) -> None:
 
 
 @kernel
-def extreme(state: HarmState, sign: float) -> int:
+def extreme(state: BadRuleState, sign: float) -> int:
     """Return the arm with the largest mean so far, or with the smallest for -1."""
     found, best = 0, -math.inf
     for arm in range(state.few):
@@ -68,7 +68,7 @@ def extreme(state: HarmState, sign: float) -> int:
     return found
 
 
-def harm_ask(state: HarmState) -> tuple[int, int]:
+def bad_ask(state: BadRuleState) -> tuple[int, int]:
     clock = state.clock[0]
     clock.asked += 1
     arm = 0
@@ -81,27 +81,27 @@ def harm_ask(state: HarmState) -> tuple[int, int]:
     return arm, arm
 
 
-def harm_tell(state: HarmState, slot: int, reward: float) -> None:
+def bad_tell(state: BadRuleState, slot: int, reward: float) -> None:
     state.arm[slot].pulls += 1
     state.arm[slot].total += reward
 
 
-plays(HarmState, reset=harm_reset, ask=harm_ask, tell=harm_tell)
+plays(BadRuleState, reset=bad_reset, ask=bad_ask, tell=bad_tell)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Harm(ma.Policy):
+class BadRule(ma.Policy):
     """A bad rule: always the same arm, the worst so far, or the best and the worst in turn."""
 
-    name = "harm"
+    name = "bad-rule"
     anytime = True
 
     rule: Annotated[str, choice(*RULES)]
 
-    def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> HarmState:
+    def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> BadRuleState:
         few = min(FEW, n_arms)
-        arms = memory.records(few, HarmArm)
-        return HarmState(RULES.index(self.rule), few, arms, memory.records(1, HarmClock))
+        arms = memory.records(few, BadRuleArm)
+        return BadRuleState(RULES.index(self.rule), few, arms, memory.records(1, BadRuleClock))
 
 
 def regrets(policy: ma.Policy, instance: Any, horizon: int, runs: int) -> Any:
@@ -118,8 +118,8 @@ def test_regret_of_bad_rules_is_below_the_bound_of_the_proof(rule: str) -> None:
     horizon = 2**19
     instance = ma.instances.from_means([0.05, 0.95])
     bound = guarded_steps_bound(Problem(2, 1, horizon), beta=0.5)
-    alone = regrets(Harm(rule=rule), instance, horizon, 8)
-    held = regrets(ma.Guarded(Harm(rule=rule)), instance, horizon, 8)
+    alone = regrets(BadRule(rule=rule), instance, horizon, 8)
+    held = regrets(ma.Guarded(BadRule(rule=rule)), instance, horizon, 8)
     assert held.mean() <= bound / 2
     assert held.max() < alone.max() / 2  # the first rule may begin with the best arm
     assert alone.max() > 0.4 * horizon
@@ -132,8 +132,8 @@ def test_regret_of_bad_rules_is_below_the_bound_of_the_proof(rule: str) -> None:
 def test_the_guard_reduces_regret_in_a_long_run(rule: str) -> None:
     horizon = 5_000_000
     instance = ma.instances.from_means([0.1, 0.2, 0.3] * 80 + [0.9] * 160)
-    stepper = Stepper(ma.Guarded(Harm(rule=rule)), instance, horizon=horizon, seed=5)
-    alone = Stepper(Harm(rule=rule), instance, horizon=horizon, seed=5)
+    stepper = Stepper(ma.Guarded(BadRule(rule=rule)), instance, horizon=horizon, seed=5)
+    alone = Stepper(BadRule(rule=rule), instance, horizon=horizon, seed=5)
     dropped = 0
     for run in range(4):
         held, free = stepper.play(run, 0, horizon), alone.play(run, 0, horizon)
@@ -185,7 +185,7 @@ def test_runs_long_enough_for_stages(pair: Pair, n: int, horizon: int, problem: 
 
 @pytest.mark.slow
 def test_these_runs_have_stages_and_a_dropped_rule() -> None:
-    live = ma.Guarded(Harm(rule="always the worst")).live(n_arms=2, horizon=60_000, seed=1)
+    live = ma.Guarded(BadRule(rule="always the worst")).live(n_arms=2, horizon=60_000, seed=1)
     stages = set()
     for _ in range(60_000):
         pull = live.ask()
@@ -207,13 +207,13 @@ def test_the_inner_policy_plays_as_alone_also_with_late_rewards() -> None:
         guard = live._experiment.state.guard
         pending: Any = SPARSE.records(horizon, PendingRecord)
         arm_of: dict[int, int] = {}  # label -> arm
-        flying: dict[int, ma.Pull] = {}
+        waiting: dict[int, ma.Pull] = {}
         owners: dict[int, int] = {}  # pull -> its number among the inner policy's pulls
         last, own, guards = -1, 0, 0
         while live.pulls < 6000:
-            if not flying or (len(flying) < 5 and chance.random() < 0.55):
+            if not waiting or (len(waiting) < 5 and chance.random() < 0.55):
                 pull = live.ask()
-                flying[pull.id] = pull
+                waiting[pull.id] = pull
                 if guard.pending[live._experiment.pending[pull.id].slot].by_rule == 0:
                     guards += 1
                     continue
@@ -222,7 +222,7 @@ def test_the_inner_policy_plays_as_alone_also_with_late_rewards() -> None:
                 owners[pull.id] = last = own
                 own += 1
                 continue
-            pull = flying.pop(chance.choice(list(flying)))
+            pull = waiting.pop(chance.choice(list(waiting)))
             number = owners.get(pull.id, -1)
             last = -1 if number == last else last
             if chance.random() < 0.1:
@@ -239,7 +239,9 @@ def test_the_inner_policy_plays_as_alone_also_with_late_rewards() -> None:
 
 
 def test_a_policy_that_uses_arm_numbers_gets_random_arms() -> None:
-    firsts = {ma.Guarded(Harm(rule=RULES[0])).live(n_arms=50, seed=s).ask().arm for s in range(30)}
+    firsts = {
+        ma.Guarded(BadRule(rule=RULES[0])).live(n_arms=50, seed=s).ask().arm for s in range(30)
+    }
     assert len(firsts) > 15
 
 

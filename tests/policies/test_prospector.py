@@ -106,10 +106,10 @@ def test_guess_horizon_ignores_the_horizon() -> None:
     ],
 )
 def test_runs_with_late_rewards_are_independent(horizon: int, runs: int) -> None:
-    game: dict[str, Any] = {"horizon": horizon, "seed": 1, "workers": 1, "delay": 50}
+    options: dict[str, Any] = {"horizon": horizon, "seed": 1, "workers": 1, "delay": 50}
     policy, instance = ma.Prospector(beta=0.7), planted(n=2000, m=20)
-    together = ma.simulate(policy, instance, replications=runs, **game)
-    alone = ma.simulate(policy, instance, first_replication=runs - 1, replications=1, **game)
+    together = ma.simulate(policy, instance, replications=runs, **options)
+    alone = ma.simulate(policy, instance, first_replication=runs - 1, replications=1, **options)
     np.testing.assert_array_equal(alone.regret[0, 0], together.regret[0, -1])
 
 

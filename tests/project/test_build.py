@@ -1,4 +1,4 @@
-"""What is published: what the sdist and the wheel hold, and what they say of themselves."""
+"""The sdist and the wheel: contents and metadata."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 
 import manyarms as ma
 
-pytestmark = pytest.mark.compiled  # no kernels to cover: once is enough
+pytestmark = pytest.mark.compiled  # no kernels to cover, so once is enough
 
 for package in ("build", "hatchling"):
     pytest.importorskip(package, reason="it builds: pip install --group dev")
@@ -25,7 +25,7 @@ UNWANTED = ("__pycache__", ".pyc", "_cache/", ".venv", ".git/", "/out/", "/dist/
 
 @pytest.fixture(scope="module")
 def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Build both, with the packages that are installed; `make build` does the same."""
+    """Build both with the installed packages, as `make build` does."""
     folder = tmp_path_factory.mktemp("dist")
     command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder), str(ROOT)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -56,7 +56,7 @@ def metadata(dist: Path) -> Message:
 
 
 @pytest.mark.slow
-def test_twine_has_nothing_to_say(dist: Path) -> None:
+def test_twine_accepts_both(dist: Path) -> None:
     pytest.importorskip("twine", reason="twine is not installed; see `make build`")
     command = [sys.executable, "-m", "twine", "check", "--strict", *map(str, dist.iterdir())]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -64,7 +64,7 @@ def test_twine_has_nothing_to_say(dist: Path) -> None:
     assert done.stdout.count("PASSED") == 2
 
 
-def test_the_wheel_holds_the_package_and_nothing_else(wheel: list[str]) -> None:
+def test_the_wheel_contains_only_the_package(wheel: list[str]) -> None:
     sources = {path.relative_to(ROOT / "src") for path in (ROOT / "src").rglob("*.py")}
     assert {path.as_posix() for path in sources} <= set(wheel)
     assert "manyarms/py.typed" in wheel
@@ -73,22 +73,22 @@ def test_the_wheel_holds_the_package_and_nothing_else(wheel: list[str]) -> None:
     assert all(name.startswith(("manyarms/", information)) for name in wheel)
 
 
-def test_the_sdist_holds_what_a_packager_needs(sdist: list[str]) -> None:
+def test_the_sdist_contains_what_a_packager_needs(sdist: list[str]) -> None:
     needed = ["pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md", "CITATION.cff", "Makefile"]
     needed += ["CONTRIBUTING.md", "PKG-INFO", "src/manyarms/py.typed", "docs/design.md"]
     needed += ["tests/conftest.py", "tests/golden/runs.json", "examples/own_policy.py"]
     assert set(needed) <= set(sdist)
 
 
-def test_no_data_and_no_leavings(wheel: list[str], sdist: list[str]) -> None:
+def test_no_data_and_no_caches(wheel: list[str], sdist: list[str]) -> None:
     for name in [*wheel, *sdist]:
         assert not any(part in f"/{name}" for part in UNWANTED), name
-        ours = name.endswith("docs/leaderboard.csv")  # our own numbers
+        ours = name.endswith("docs/leaderboard.csv")  # results of the project
         data = name.endswith((".csv", ".parquet", ".chunk", ".whl", ".zip"))
         assert ours or not data, name
 
 
-def test_what_the_package_says_of_itself(metadata: Message) -> None:
+def test_the_metadata(metadata: Message) -> None:
     assert metadata["Version"] == ma.__version__
     assert metadata["License-Expression"] == "BSD-3-Clause"
     assert metadata.get_all("License-File") == ["LICENSE"]

@@ -1,4 +1,4 @@
-"""How we say the service is run: with no more rights than it needs."""
+"""The documented deployments give the service no more rights than it needs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 COMPOSE = (ROOT / "compose.yaml").read_text()
-# by container: its lines, without comments
+# container: its lines, without comments
 _CONTAINERS = {
     name: [line.partition(" #")[0].strip() for line in block.splitlines()]
     for name, block in re.findall(
@@ -26,8 +26,8 @@ def test_only_the_service_reaches_the_database() -> None:
     assert '- "127.0.0.1:8765:8765"' in _CONTAINERS["manyarms"]
 
 
-def test_files_of_secrets_are_made_with_their_mode() -> None:
-    """A file that others can read until its mode is set was read."""
+def test_files_of_secrets_are_created_with_their_mode() -> None:
+    """Others could read the file before its mode is changed."""
     text = (ROOT / "docs" / "operating.md").read_text()
     made = [line for line in text.splitlines() if "> /etc/manyarms.env" in line]
     assert made

@@ -1,7 +1,7 @@
-"""The docs say what is so: code runs, commands exist, links lead somewhere.
+"""Code in the docs runs, and commands, options, links and anchors exist.
 
-Doctests run with the others. Here is what doctest does not see: that every block of Python is one,
-or is taken from an example; that commands and options exist; and that links and anchors do.
+Doctests run elsewhere. These tests check that every block of Python is a doctest or is taken from
+an example.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.compiled  # no kernels to cover: once is enough
+pytestmark = pytest.mark.compiled  # no kernels to cover, so once is enough
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md")])
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
-SIZE = 200_000  # bytes of a figure, at most
+SIZE = 200_000  # most bytes of a figure
 
 by_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 
@@ -39,19 +39,19 @@ def _anchors(page: Path) -> set[str]:
 
 
 @by_page
-def test_python_is_run(page: Path) -> None:
-    """Each block is a doctest, or stands word for word in an example, which other tests run."""
+def test_python_blocks_are_run(page: Path) -> None:
+    """Each block is a doctest, or a literal part of an example, which other tests run."""
     files = [*(ROOT / "examples").glob("*.py"), *(DOCS / "learn").glob("*.py")]
     examples = [path.read_text(encoding="utf-8") for path in files]
     for block in _blocks(page, "python"):
         assert block.startswith(">>> ") or any(block in text for text in examples), block
-        if block.startswith(">>> "):  # pytest collects these pages only
+        if block.startswith(">>> "):  # pytest collects only these pages
             assert DOCS in page.parents or page.name == "README.md", page
 
 
 @by_page
 def test_blocks_name_their_language(page: Path) -> None:
-    """A block in a language that no test knows would not be checked."""
+    """A block in an unknown language would not be checked."""
     known = {"python", "sh", "toml", "text", "bibtex", "math"}
     kinds = {kind for kind, _ in BLOCK.findall(page.read_text(encoding="utf-8"))}
     assert kinds <= known
@@ -96,7 +96,7 @@ def _check_command(words: list[str]) -> None:
 
 
 def _check_curl(words: list[str]) -> None:
-    """Check that the service has this request, and would read its body."""
+    """Check that the service has this request and can read its body."""
     msgspec = pytest.importorskip("msgspec", reason='the service needs pip install ".[serve]"')
     from manyarms.serve.importing import NewArms
     from manyarms.serve.routes import ROUTES
@@ -120,7 +120,7 @@ def _check_extras(requirement: str) -> None:
 
 
 def _check_manyarms(words: list[str]) -> None:
-    """Parse a command as click would, without running it."""
+    """Parse a command with click, without running it."""
     click = pytest.importorskip("click", reason='the command line needs pip install ".[sim]"')
     from manyarms.cli.app import app
 
@@ -137,7 +137,7 @@ def _check_manyarms(words: list[str]) -> None:
             assert value in parameter.type.choices, words
 
 
-def test_a_wrong_option_would_be_seen() -> None:
+def test_a_wrong_option_is_detected() -> None:
     import click
 
     with pytest.raises(click.UsageError, match="No such option"):
@@ -151,7 +151,7 @@ def test_a_wrong_option_would_be_seen() -> None:
 
 
 @by_page
-def test_links_lead_somewhere(page: Path) -> None:
+def test_links_exist(page: Path) -> None:
     text = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
     for link in LINK.findall(text):
         if link.startswith(("http://", "https://")):
@@ -167,10 +167,10 @@ def test_links_lead_somewhere(page: Path) -> None:
 @by_page
 def test_files_that_pages_name_exist(page: Path) -> None:
     if page.name == "CHANGELOG.md":
-        return  # which tells of the past
-    rooms = [ROOT, *(ROOT / name for name in ("src/manyarms", "src/manyarms/policies", "tests"))]
+        return  # it describes earlier versions
+    folders = [ROOT, *(ROOT / name for name in ("src/manyarms", "src/manyarms/policies", "tests"))]
     for name in re.findall(r"`([a-z_.]\w*/[a-z_/]+\.(?:py|sql|js|css))`", page.read_text("utf-8")):
-        assert any((room / name).is_file() for room in rooms), name
+        assert any((folder / name).is_file() for folder in folders), name
 
 
 @by_page

@@ -1,4 +1,4 @@
-"""The examples run, say what they found, and say the same every time."""
+"""The examples run, and their output is reproducible."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_captions_from_the_stand_in(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     output = run("captions_live")
     assert output.startswith("stand-in for contest 652")
-    assert "nothing about the real captions" in output
+    assert "not on the real captions" in output
     in_turn, late = _row(output, "votes at once"), _row(output, "votes 200 readers late")
     assert 0.8 < late[0] < _row(output, "… and count_late=True")[0] < in_turn[0] < 1.0
     assert late[2] == in_turn[2] == 1
@@ -132,7 +132,7 @@ def test_served_captions(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     output = run("served_captions")
     assert "2 processes with 150 visitors each" in output
     assert "300 of 300 pulls (100 %)" in output
-    assert "300 rewards told, 0 pending, 0 abandoned" in output, "each has ended with its window"
+    assert "300 rewards told, 0 pending, 0 abandoned" in output, "all windows have ended"
     assert "\narm 'caption " in output
 
 

@@ -1,4 +1,4 @@
-"""The documented examples of a user's own policies: live and simulated alike."""
+"""The documented examples of own policies, live and in simulations."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _own(module: str, name: str, **parameters: Any) -> ma.Policy:
 )
 def test_live_and_simulated_runs_pick_the_same_arms(module: str, name: str) -> None:
     policy = SubSampled(_own(module, name), exponent=0.5)
-    # rewards that depend on the arm alone, so that live rewards are known without a tape
+    # rewards depend only on the arm, so live rewards are known without a tape
     means = np.random.default_rng(1).integers(0, 2, 500).astype(float)
     instance = ma.instances.from_means(means)
     result = ma.simulate(policy, instance, horizon=100, replications=1, seed=4, record_arms=True)
@@ -81,7 +81,7 @@ def test_the_example_runs(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.slow
 @pytest.mark.compiled
 def test_the_example_runs_as_a_script() -> None:
-    """Code in a script is compiled in every process."""
+    """Code in a script is compiled again in every process."""
     script = ROOT / "examples" / "own_policy.py"
     done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True)
     assert _is_its_output(done.stdout)

@@ -1,4 +1,4 @@
-"""`manyarms policies`, and the page "The policies": both show the catalogue."""
+"""`manyarms policies` and the page "The policies" show the catalogue."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_the_page_is_up_to_date() -> None:
     assert with_table(text) == text, MAKE
 
 
-def test_policies_of_users_are_listed_too(
+def test_own_policies_are_also_listed(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def make() -> ma.Policy:

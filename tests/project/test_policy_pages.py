@@ -1,4 +1,4 @@
-"""The pages of docs/policies: algorithm, guarantee, cost and picture of every policy."""
+"""The pages of docs/policies have the algorithm, guarantee, cost and picture of every policy."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_a_page_has_all_parts_and_names_its_policies(page: str) -> None:
         assert (f"| `{name}` |" in cost) == (about.page == page), name
 
 
-def test_every_class_is_shown_on_one_of_them() -> None:
+def test_every_class_is_on_a_page() -> None:
     text = "\n".join(path.read_text(encoding="utf-8") for path in PAGES.glob("*.md"))
     for name in CATALOGUE:
         kind = type(ma.policy(name, **run.KNOWN.get(name, {}))).__name__
@@ -64,12 +64,12 @@ def test_every_class_is_shown_on_one_of_them() -> None:
 
 
 @by_page
-def test_its_table_is_up_to_date(page: str) -> None:
+def test_the_tables_are_up_to_date(page: str) -> None:
     text = (ROOT / page).read_text(encoding="utf-8")
     assert costs.with_table(text, page) == text, "Run `python benchmarks/costs.py pages`."
 
 
-def test_memory_and_random_words_are_as_counted() -> None:
+def test_memory_and_random_words_are_as_recorded() -> None:
     kept = json.loads(costs.COSTS.read_text(encoding="utf-8"))
     policies = costs.policies()
     assert kept.keys() == policies.keys()
@@ -92,7 +92,7 @@ def test_docstrings_name_the_page_and_the_plain_file(make: type) -> None:
 
 
 @by_page
-def test_its_picture_is_there_and_follows_the_page(page: str, pictures: ModuleType) -> None:
+def test_the_pictures_exist_and_use_the_pages_colours(page: str, pictures: ModuleType) -> None:
     name = Path(page).stem
     assert name in pictures.pictures()
     svg = (pictures.FOLDER / f"{name}.svg").read_text(encoding="utf-8")
@@ -101,4 +101,4 @@ def test_its_picture_is_there_and_follows_the_page(page: str, pictures: ModuleTy
     day, night = re.findall(r"{ (--c0: [^}]*) }", svg)
     assert LIGHT["ink"] in day
     assert DARK["ink"] in night
-    assert not re.search(r"(fill|stroke): #", svg)  # all colours are of the one or the other
+    assert not re.search(r"(fill|stroke): #", svg)  # all colours come from the theme

@@ -1,4 +1,4 @@
-"""The page on Prospector: the run that it tells step by step is the one that its picture shows."""
+"""The run that the page on Prospector describes is the one in its picture."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def pictures() -> ModuleType:
     return importlib.import_module("prospector")
 
 
-def test_the_run_is_as_told(pictures: ModuleType) -> None:
+def test_the_run_is_as_described(pictures: ModuleType) -> None:
     best = ma.theory.best_arms(pictures.N_ARMS, pictures.HORIZON, pictures.ALPHA)
     assert f"of which {best} have mean 0.9" in PAGE
     means = pictures.paper_means(pictures.N_ARMS, best)

@@ -1,4 +1,4 @@
-"""What is public is listed, documented, and documented truly."""
+"""Public names are listed and documented, and docstrings name their parameters."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CALLABLES = [
 ]
 
 
-def test_all_is_what_can_be_had() -> None:
+def test_all_lists_the_public_names() -> None:
     assert set(ma._MODULES) < set(ma.__all__)
     for name in ma.__all__:
         assert getattr(ma, name) is not None
@@ -31,7 +31,7 @@ def test_all_is_what_can_be_had() -> None:
 
 
 @pytest.mark.parametrize(("name", "thing"), CALLABLES, ids=[name for name, _ in CALLABLES])
-def test_docstrings_name_the_parameters_there_are(name: str, thing: Any) -> None:
+def test_docstrings_name_all_parameters(name: str, thing: Any) -> None:
     text = inspect.getdoc(thing) or ""
     assert text, f"{name} has no docstring"
     assert text.split("\n")[0].endswith((".", ":")), f"{name}: the first line is no sentence"
@@ -54,7 +54,7 @@ def test_public_functions_have_examples() -> None:
         if name.startswith("manyarms.instances.") and short[0].isupper():
             continue  # shown with the functions that take them
         if short in {"read_contest", "find_contest", "local_contests", "captions"}:
-            continue  # they need files that are not ours to ship
+            continue  # they need files that we may not ship
         assert ">>>" in doc, f"{name} has no example"
 
 
@@ -82,7 +82,7 @@ def test_no_class_name_is_used_twice() -> None:
     assert {name: paths for name, paths in found.items() if len(paths) > 1} == {}
 
 
-def test_errors_are_caught_by_their_root_and_by_the_builtin() -> None:
+def test_errors_have_a_common_base_and_a_builtin_base() -> None:
     for error, builtin in (
         (ma.ParameterError, ValueError),
         (ma.UnknownNameError, KeyError),

@@ -1,4 +1,4 @@
-"""What carries the project on: the lock file, the workflows and the notes of a release."""
+"""The lock file, the classifiers and the release notes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.compiled  # no kernels to cover: once is enough
+pytestmark = pytest.mark.compiled  # no kernels to cover, so once is enough
 
 ROOT = Path(__file__).parents[2]
 LOCK = (ROOT / "requirements" / "dev.lock").read_text(encoding="utf-8")
@@ -23,7 +23,7 @@ def _notes(tag: str, root: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
-def test_the_lock_pins_all_that_is_asked_for_and_names_no_index() -> None:
+def test_the_lock_file_pins_all_requirements_and_names_no_index() -> None:
     extras = PROJECT["project"]["optional-dependencies"].values()
     groups = PROJECT["dependency-groups"].values()
     wanted = [PROJECT["project"]["dependencies"], *groups, *extras]
@@ -35,7 +35,7 @@ def test_the_lock_pins_all_that_is_asked_for_and_names_no_index() -> None:
     assert "://" not in LOCK
 
 
-def test_the_notes_are_the_changelog_s(tmp_path: Path) -> None:
+def test_the_notes_come_from_the_changelog(tmp_path: Path) -> None:
     for name in (".ci/release_notes.py", "src/manyarms/__init__.py", "CITATION.cff"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         text = (ROOT / name).read_text(encoding="utf-8")
@@ -48,7 +48,7 @@ def test_the_notes_are_the_changelog_s(tmp_path: Path) -> None:
     assert "version of the tag, 7.9.0" in _notes("v7.9.0", tmp_path).stderr
 
 
-def test_what_the_classifiers_promise_must_pass() -> None:
+def test_platforms_of_the_classifiers_must_pass() -> None:
     said = {line.rpartition(" :: ")[2] for line in PROJECT["project"]["classifiers"]}
     text = (ROOT / ".github" / "workflows" / "tests.yml").read_text(encoding="utf-8")
     tried = text.partition("python: [")[2].partition("]")[0]

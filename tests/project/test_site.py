@@ -1,6 +1,6 @@
-"""The site: the API pages have every public name, and the hooks do what they say.
+"""The API pages have every public name, and the hooks work.
 
-`make docs` builds it, and fails on any warning.
+`make docs` builds the site, and fails on any warning.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ import pytest
 
 import manyarms as ma
 
-pytestmark = pytest.mark.compiled  # no kernels to cover: once is enough
+pytestmark = pytest.mark.compiled  # no kernels to cover, so once is enough
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
-API = [page for room in ("api", "policies") for page in (DOCS / room).glob("*.md")]
+API = [page for folder in ("api", "policies") for page in (DOCS / folder).glob("*.md")]
 
 
 @pytest.mark.parametrize("module", ["", ".instances", ".theory", ".report", ".kit"])
@@ -30,12 +30,12 @@ def test_the_api_has_every_public_name_once(module: str) -> None:
     shown_things = [_named(name) for name in shown]
     for name in package.__all__:
         thing = getattr(package, name)
-        if isinstance(thing, ModuleType):  # has a page of its own, or its names have
+        if isinstance(thing, ModuleType):  # it or its names have another page
             continue
         assert any(thing is other for other in shown_things), f"{package.__name__}.{name}"
 
 
-def test_the_api_shows_no_module_for_a_function_of_its_name() -> None:
+def test_the_api_shows_functions_that_have_the_name_of_their_module() -> None:
     griffe = pytest.importorskip("griffe", reason='the site needs pip install ".[docs]"')
     package = griffe.load("manyarms", search_paths=[ROOT / "src"], resolve_aliases=True)
     for page in API:
@@ -77,7 +77,7 @@ def hook() -> ModuleType:
         ('<a href="https://example.org/">a link is no request</a><script src="a.js">', []),
     ],
 )
-def test_what_a_page_would_fetch_is_found(hook: ModuleType, text: str, found: list[str]) -> None:
+def test_requests_of_a_page_are_found(hook: ModuleType, text: str, found: list[str]) -> None:
     assert list(hook.fetched(text)) == found
 
 
@@ -93,4 +93,4 @@ def test_docstrings_have_formulas_that_convert() -> None:
     assert len(found) > 30
     for formula in found:
         drawn = formulas.mathml(formula, display="inline")
-        assert "\\" not in drawn, formula  # a command that was not understood
+        assert "\\" not in drawn, formula  # an unknown command

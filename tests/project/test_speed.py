@@ -1,4 +1,4 @@
-"""Benchmarks as data: what counts as worse, and that the page has what is kept."""
+"""Speed measurements: what counts as worse, and the table of the page."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ def run_of(machine: str = "a", **ratios: float) -> dict[str, Any]:
         ([5.0, 5.0], []),
     ],
 )
-def test_worse_is_worse_in_all_of_two_runs(new: list[float], worse: list[str]) -> None:
+def test_worse_means_worse_in_all_of_two_runs(new: list[float], worse: list[str]) -> None:
     lines, found = speed.compare(run_of(moss=10.0), [run_of(moss=ratio) for ratio in new])
     assert found == worse
     assert ("WORSE" in lines[0]) == bool(worse)
 
 
-def test_machines_are_not_compared_with_each_other() -> None:
+def test_different_machines_are_not_compared() -> None:
     with pytest.raises(ValueError, match="different machines"):
         speed.compare(run_of(moss=1.0), [run_of("b", moss=1.0)])
 
@@ -55,7 +55,7 @@ def test_the_command_fails_if_something_is_worse(tmp_path: Path) -> None:
     assert compare(*files[:2]).returncode == 0
 
 
-def test_the_page_has_what_is_kept() -> None:
+def test_the_page_shows_the_history() -> None:
     page = speed.PAGE.read_text(encoding="utf-8")
     kept = speed.history()
     assert kept

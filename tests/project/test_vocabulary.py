@@ -1,7 +1,4 @@
-"""Retired words stay out of the source, the docs and the other pages of the repository.
-
-CONTRIBUTING.md has the vocabulary: one word per thing.
-"""
+"""Retired words are not used in the source and the docs; CONTRIBUTING.md has the vocabulary."""
 
 from __future__ import annotations
 
@@ -12,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.compiled  # no kernels to cover: once is enough
+pytestmark = pytest.mark.compiled  # no kernels to cover, so once is enough
 
 ROOT = Path(__file__).parents[2]
 CHECKED = (
@@ -51,7 +48,7 @@ RETIRED = {
     r"^\*For .* minutes\.\*": "After reading this page you can ...",
 }
 
-# What stays, with the reason: a file, and what a match is part of there.
+# Exceptions: a file and a pattern that contains the match, with the reason.
 ALLOWED = {
     ("docs/learn/index.md", r"\[game\.py\]"): "the name of a file",
     ("src/manyarms/store/sqlite.py", r"-journal"): "the ending that SQLite gives a file",
@@ -59,14 +56,14 @@ ALLOWED = {
 
 
 def _prose(text: str) -> str:
-    """Return a page without its code, the targets of its links and its HTML."""
+    """Return a page without code, link targets and HTML."""
     for pattern in (r"^```.*?^```$", r"<[^>]+>", r"`[^`]+`", r"(?<=\])\([^)]*\)"):
         text = re.sub(pattern, "", text, flags=re.MULTILINE | re.DOTALL)
     return text
 
 
 def retired_words(*folders: str) -> Iterator[str]:
-    """Yield what should be replaced in some files or folders, a line for each occurrence."""
+    """Yield a line for each retired word in some files or folders."""
     for folder in folders:
         found = [ROOT / folder, *(ROOT / folder).rglob("*")]
         for path in sorted(path for path in found if path.suffix in (".md", ".py", ".ipynb")):
@@ -92,7 +89,7 @@ def test_retired_words_are_not_used(folder: str) -> None:
     assert list(retired_words(folder)) == []
 
 
-def test_a_retired_word_would_be_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_retired_words_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "page.md").write_text("A game.\n\n```\na flight\n```\n\nPulls\nin\nflight.\n")
     (tmp_path / "a.py").write_text("tally = 1\n")
     monkeypatch.setitem(globals(), "ROOT", tmp_path)

@@ -1,4 +1,4 @@
-"""What the workflows run is pinned, and may do no more than it needs."""
+"""Workflows run pinned actions with minimal permissions."""
 
 import re
 from pathlib import Path
@@ -9,18 +9,18 @@ WORKFLOWS = sorted((Path(__file__).parents[2] / ".github" / "workflows").glob("*
 
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
-def test_actions_are_pinned_by_hash_with_their_version_beside_it(path: Path) -> None:
+def test_actions_are_pinned_by_hash_with_their_version(path: Path) -> None:
     for action in re.findall(r"uses: (.+)", path.read_text()):
         pinned = re.fullmatch(r"[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", action)
         assert pinned or action.startswith("./"), action
 
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
-def test_a_workflow_may_only_read_unless_a_job_says_otherwise(path: Path) -> None:
+def test_workflows_may_only_read_by_default(path: Path) -> None:
     assert "\npermissions:\n  contents: read\n" in path.read_text()
 
 
-def test_the_job_that_publishes_runs_nothing_of_ours_and_may_do_nothing_else() -> None:
+def test_the_publishing_job_runs_no_project_code_and_has_one_permission() -> None:
     text = (WORKFLOWS[0].parent / "release.yml").read_text()
     job = re.split(r"^  \w+:\n", text[text.index("\n  publish:\n") + 1 :], flags=re.M)[1]
     rights = job[job.index("permissions:") : job.index("steps:")]

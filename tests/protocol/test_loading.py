@@ -1,4 +1,4 @@
-"""Policies by "module:Class" and by entry points: on the command line, never saved."""
+"""Policies by "module:Class" and by entry points, which are not stored."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "own_module.py").write_text(MODULE)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [p for p in sys.path if p])
-    assert ma.policy_names()  # ours are there
+    assert ma.policy_names()  # loads the package's policies
     monkeypatch.setattr(registry, "_makers", dict(registry._makers))
     monkeypatch.delitem(sys.modules, "own_module", raising=False)
     return tmp_path
@@ -68,12 +68,12 @@ def test_on_the_command_line(folder: Path, capsys: pytest.CaptureFixture[str]) -
         (":Mine", "must be a class that can be imported"),
     ],
 )
-def test_nothing_else_is_called(folder: Path, name: str, message: str) -> None:
+def test_only_policies_are_called(folder: Path, name: str, message: str) -> None:
     with pytest.raises(ma.ParameterError, match=message):
         loading.load_policy(name)
 
 
-def test_a_file_here_does_not_take_the_place_of_a_package(folder: Path) -> None:
+def test_a_file_in_the_folder_does_not_shadow_a_package(folder: Path) -> None:
     (folder / "pyarrow.py").write_text("raise SystemExit")
     loading.load_policy("own_module:Mine")
     assert sys.path[-1] == str(folder)

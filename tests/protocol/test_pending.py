@@ -1,4 +1,4 @@
-"""What late rewards do, rule by rule. The rules in words: docs/late_rewards.md."""
+"""The rules for late rewards, as described in docs/late_rewards.md."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ def tell_in_turn(live: Live, pulls: int, reward: float = 0.0) -> None:
 
 
 def next_arms(live: Live, pulls: int) -> list[int]:
-    """Ask on, telling no reward, and return the arms."""
+    """Ask without telling rewards; return the arms."""
     return [pull.arm for pull in live.ask(pulls)]
 
 
 @pytest.mark.parametrize(
     "policy", [p for p in ALL_POLICIES if not isinstance(p, ma.Patience)], ids=label
-)  # Patience has one arm in play
+)  # Patience pulls one arm at a time
 def test_a_batch_asks_for_different_fresh_arms(policy: ma.Policy) -> None:
     live = policy.live(n_arms=1000, horizon=HORIZON, seed=1)
     expected = policy.live(n_arms=1000, horizon=HORIZON, seed=1)
     batch = live.ask(2)
     assert batch[0].arm != batch[1].arm
     tell_in_turn(expected, 1)
-    assert batch[1].arm == expected.ask().arm  # fresh arms come as if the rewards were there
+    assert batch[1].arm == expected.ask().arm  # fresh arms come in the same order as with rewards
 
 
 def test_counting_late_pulls_spreads_a_batch() -> None:
@@ -43,8 +43,8 @@ def test_counting_late_pulls_spreads_a_batch() -> None:
 
 
 @pytest.mark.parametrize("policy", ALL_POLICIES, ids=label)
-def test_a_reward_is_late_only_once_the_next_pull_was_asked_for(policy: ma.Policy) -> None:
-    """However long a reward takes, it is in turn if nobody asked in the meantime."""
+def test_a_reward_is_late_only_after_the_next_ask(policy: ma.Policy) -> None:
+    """However long a reward takes, it is not late without another ask in the meantime."""
     one_by_one = policy.live(n_arms=30, horizon=HORIZON, seed=3)
     by_id = policy.live(n_arms=30, horizon=HORIZON, seed=3)
     for step in range(200):
@@ -55,7 +55,7 @@ def test_a_reward_is_late_only_once_the_next_pull_was_asked_for(policy: ma.Polic
 
 
 def test_an_abandoned_pull_counts_in_the_clock() -> None:
-    """MOSS++ with 100 pulls: p = 4, and the first iteration lasts 2^5 of them."""
+    """With 100 pulls of MOSS++, p = 4, and the first iteration has 2^5 pulls."""
     live = ma.MOSSPlusPlus().live(n_arms=1000, horizon=100, seed=2)
     for _ in range(32):
         live.abandon(live.ask())
@@ -70,7 +70,7 @@ def test_an_abandoned_pull_counts_in_the_clock() -> None:
 
 
 def late_twins(policy: ma.Policy) -> tuple[list[Live], list[ma.Pull]]:
-    """Play 40 pulls of the first iteration's 64, then into the second; those 24 are not told."""
+    """Play the first iteration's 64 pulls and more, without telling 24 of the 64."""
     twins = [policy.live(n_arms=60, horizon=HORIZON, seed=5) for _ in range(2)]
     late: list[ma.Pull] = []
     for live in twins:
@@ -82,8 +82,8 @@ def late_twins(policy: ma.Policy) -> tuple[list[Live], list[ma.Pull]]:
     return twins, late
 
 
-def test_emp_moss_plus_plus_keeps_them() -> None:
-    """Only the late rewards are successes: the next sets are made of these arms."""
+def test_emp_moss_plus_plus_keeps_late_rewards() -> None:
+    """Only late rewards are successes, and the next sets contain these arms."""
     (told, not_told), late = late_twins(ma.EmpMOSSPlusPlus())
     told.tell_many([(pull, 1.0) for pull in late])
     good = {pull.arm for pull in late}
@@ -100,7 +100,7 @@ def test_emp_moss_plus_plus_keeps_them() -> None:
 
 
 def test_parallel_credits_the_subroutine_that_asked() -> None:
-    """The first epoch's rewards come while another subroutine runs, and decide the third."""
+    """Late rewards of the first epoch come in the second epoch and decide the third."""
     epoch = 32  # ceil(sqrt(1000))
     third = []
     for reward in (1.0, 0.0):

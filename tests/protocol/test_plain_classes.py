@@ -1,4 +1,4 @@
-"""Policies as plain Python classes: on the same luck, in the same tables, live and late."""
+"""Plain Python classes as policies: the same rewards and tables, live and with late rewards."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.fixed import Fixed
 
 
 class Stay:
-    """Pulls arm 3 for ever, or what it is told to."""
+    """Always pulls arm 3, or another given arm."""
 
     heard: ClassVar[list[Any]] = []
 
@@ -40,8 +40,8 @@ class First:
         pass
 
 
-class Told:
-    """Keeps what its constructor was told."""
+class Constructed:
+    """Stores the arguments of its constructor."""
 
     seeds: ClassVar[set[int]] = set()
 
@@ -58,22 +58,22 @@ class Told:
 ARMS = ma.instances.planted(n=20, m=5)
 
 
-def test_it_has_the_same_luck_as_compiled_policies() -> None:
+def test_plain_classes_get_the_same_rewards_as_compiled_policies() -> None:
     best = Fixed(arm=3)
     result = ma.simulate([Stay, best], ARMS, horizon=30, replications=4, seed=9)
     assert result.policies == ("Stay", "fixed")
     assert (result.regret[0] == result.regret[1]).all()
     rewards = [reward for _, reward in Stay.heard]
-    assert 0.7 < np.mean(rewards) < 1.0  # of mean 0.9
+    assert 0.7 < np.mean(rewards) < 1.0  # the mean is 0.9
     other = ma.simulate(Stay, ARMS, horizon=30, replications=4, seed=9, workers=2)
     assert (other.regret[0] == result.regret[0]).all()
 
 
-def test_it_is_told_what_it_asks_for() -> None:
-    ma.simulate([Told], ARMS, horizon=30, replications=4, workers=1)
-    assert len(Told.seeds) == 4
+def test_the_constructor_gets_the_parameters_that_it_has() -> None:
+    ma.simulate([Constructed], ARMS, horizon=30, replications=4, workers=1)
+    assert len(Constructed.seeds) == 4
     with pytest.raises(ma.ParameterError, match="`horizon`"):
-        ma.plain_policy(Told).live(n_arms=20)
+        ma.plain_policy(Constructed).live(n_arms=20)
     assert ma.plain_policy(Stay).anytime
 
 
@@ -84,13 +84,13 @@ def test_rewards_may_be_late(late: dict[str, Any], waiting: int) -> None:
     assert max(count for count, _ in Stay.heard) == waiting
 
 
-def test_wrappers_take_it() -> None:
+def test_wrappers_accept_plain_classes() -> None:
     policies = [ma.Guarded(ma.plain_policy(Stay)), ma.Guarded(ma.plain_policy(Stay, arm=1))]
     result = ma.simulate(policies, ARMS, horizon=30, replications=2, workers=1)
     assert result.policies == ("guarded-Stay", "guarded-Stay(arm=1)")
 
 
-def test_it_is_live_and_cannot_be_saved(tmp_path: Path) -> None:
+def test_a_plain_class_is_live_and_cannot_be_saved(tmp_path: Path) -> None:
     live = ma.plain_policy(Stay, arm=2).live(n_arms=5)
     live.tell(live.ask(), 1.0)
     assert live.recommend().arm == 2
@@ -101,16 +101,16 @@ def test_it_is_live_and_cannot_be_saved(tmp_path: Path) -> None:
         live.retire(4)
 
 
-def test_what_it_does_wrong_is_said() -> None:
+def test_errors_of_plain_classes() -> None:
     for arm in (20, -1, "a", None, 1.5):
         with pytest.raises(ma.ParameterError, match=r"must return an arm from 0 to 19, got"):
             ma.simulate(ma.plain_policy(Stay, arm=arm), ARMS, horizon=3, replications=1)
     with pytest.raises(ma.ParameterError, match="`make` must be a class with `ask"):
         ma.plain_policy(ma.MOSS)
     with pytest.raises(
-        ma.UnknownNameError, match="Unknown parameter of Told: 'sead'. Did you mean"
+        ma.UnknownNameError, match="Unknown parameter of Constructed: 'sead'. Did you mean"
     ):
-        ma.plain_policy(Told, sead=3)  # now, and not when it plays
+        ma.plain_policy(Constructed, sead=3)  # now, not when it plays
     with pytest.raises(ma.ParameterError, match="`x` must be left out: First takes no parameters"):
         ma.plain_policy(First, x=1)
 

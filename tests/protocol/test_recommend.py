@@ -1,4 +1,4 @@
-"""The recommended arm: one rule, live and in simulation."""
+"""The recommended arm, live and in simulations."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MEANS = [0.02, 0.3, 0.5, 0.6, 0.65, 0.1] * 20
 
 
 @pytest.mark.parametrize("count", [1, 2, 7, 100, 10_000])
-def test_the_limit_is_that_of_all_intervals(count: int) -> None:
+def test_the_lower_bound_is_that_of_the_intervals(count: int) -> None:
     unit, wide, open_ended = Scale(0.0, 1.0, 0.5), Scale(-1.0, 4.0, 0.5), Scale(0.0, 0.0, 2.0)
     for share in (0.0, 0.01, 0.4, 1.0):
         total = share * count
@@ -31,7 +31,7 @@ def test_the_limit_is_that_of_all_intervals(count: int) -> None:
         assert lower_confidence_bound(count, total, open_ended, -math.inf) == pytest.approx(
             share - half
         )
-        if expected > 0.0:  # what is not above a bound need not be computed
+        if expected > 0.0:  # values below a bound are not computed
             assert lower_confidence_bound(count, total, unit, expected - 1e-6) == pytest.approx(
                 expected
             )
@@ -40,7 +40,7 @@ def test_the_limit_is_that_of_all_intervals(count: int) -> None:
 
 @pytest.mark.parametrize("policy", [ma.MOSS(), ma.EmpMOSSPlusPlus(), ma.Prospector()])
 @pytest.mark.parametrize("batch", [1, 16])
-def test_live_and_simulated_games_recommend_the_same_arm(policy: ma.Policy, batch: int) -> None:
+def test_handles_and_simulations_recommend_the_same_arm(policy: ma.Policy, batch: int) -> None:
     seeds = range(6)
     for seed in seeds:
         result = ma.simulate(
@@ -56,9 +56,9 @@ def test_live_and_simulated_games_recommend_the_same_arm(policy: ma.Policy, batc
         assert result.recommended_mean[0, 0] == MEANS[kept]
 
 
-def test_rare_successes_do_not_win() -> None:
+def test_arms_with_one_success_are_not_recommended() -> None:
     live = ma.MOSS().live(n_arms=40, horizon=10_000)
-    # arm 0 pays 3 % of 4000 pulls; every other arm had one pull, and some were lucky
+    # arm 0 pays in 3 % of 4000 pulls; other arms had one pull, some with a reward of 1
     play_live(live, 10_000, lambda arm, k: float(k % 33 == 0) if arm == 0 else float(k == arm % 3))
     assert live.recommend().arm == 0
     assert live.top(1) == [live.recommend()]

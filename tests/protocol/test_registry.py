@@ -10,7 +10,7 @@ from tests.policies.pairs import PAIRS
 
 
 @pytest.mark.parametrize("policy", [pair.policy for pair in PAIRS], ids=str)
-def test_every_policy_is_made_again_from_its_name(policy: ma.Policy) -> None:
+def test_every_policy_can_be_created_from_its_name(policy: ma.Policy) -> None:
     assert ma.policy(str(policy)) == policy
 
 
@@ -22,7 +22,7 @@ def test_every_policy_is_made_again_from_its_name(policy: ma.Policy) -> None:
         "prospector(bold=True, trials=0.0)",
     ],
 )
-def test_names_of_layers_and_parameters(text: str) -> None:
+def test_names_of_wrappers_with_parameters(text: str) -> None:
     assert str(ma.policy(text)) == text
 
 
@@ -37,7 +37,7 @@ def test_names_of_layers_and_parameters(text: str) -> None:
         ("ss-" * 10 + "moss", "Unknown policy"),  # nested too deeply
     ],
 )
-def test_texts_that_are_no_names(text: str, message: str) -> None:
+def test_invalid_names(text: str, message: str) -> None:
     with pytest.raises(ma.ManyarmsError, match=message):
         ma.policy(text)
 
@@ -45,24 +45,24 @@ def test_texts_that_are_no_names(text: str, message: str) -> None:
 def test_every_class_is_in_policies() -> None:
     for name in ma.policy_names():
         for make in makers_of(name):
-            kind = getattr(make, "func", make)  # a KL form is MOSS with an index
+            kind = getattr(make, "func", make)  # a KL variant is MOSS with an index
             if kind.__module__.startswith("manyarms."):
                 assert getattr(ma.policies, kind.__name__) is kind
     assert ma.policies.UCB1() == ma.policy("ucb1")
 
 
-def test_a_name_is_given_once() -> None:
+def test_a_name_cannot_be_registered_twice() -> None:
     with pytest.raises(ma.DuplicateNameError, match="'moss' exists already"):
         ma.register("moss", ma.MOSSPlusPlus)
-    assert ma.register("moss", ma.MOSS) is ma.MOSS  # the same again is no conflict
+    assert ma.register("moss", ma.MOSS) is ma.MOSS  # registering the same again is allowed
 
 
-def test_only_makers_are_registered() -> None:
+def test_only_classes_and_functions_are_registered() -> None:
     with pytest.raises(ma.ParameterError, match="`make` must be a policy's class or a function"):
         ma.register("tests-nothing", 3)  # type: ignore[type-var]
 
 
-def test_a_maker_that_wants_more_says_so() -> None:
+def test_missing_parameters_of_a_function_are_named() -> None:
     def make(*, size: int) -> ma.Policy:
         return ma.MOSSOracle(m=size)
 

@@ -1,4 +1,4 @@
-"""States become columns and states again, and lose nothing on the way."""
+"""States are converted to columns and back without loss."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ def _equal(one: Columns, other: Columns) -> bool:
 
 def _played(policy: ma.Policy, horizon: int | None) -> ma.Live:
     live = policy.live(n_arms=50, horizon=horizon, seed=3)
-    flying = []
+    pending = []
     for k in range(300):
-        flying.append(live.ask())
+        pending.append(live.ask())
         if k % 3 > 0:
-            live.tell(flying.pop(k * 7 % len(flying)), float(k % 5 == 0))
+            live.tell(pending.pop(k * 7 % len(pending)), float(k % 5 == 0))
     return live
 
 
@@ -41,7 +41,7 @@ def test_to_columns_and_back(policy: ma.Policy) -> None:
         assert _equal(dump_state(back), dumped)
 
 
-def test_what_was_there_before_is_gone() -> None:
+def test_loading_overwrites_the_previous_state() -> None:
     policy = ma.EmpMOSSPlusPlus()
     used, new = _played(policy, 400), policy.live(n_arms=50, horizon=400, seed=3)
     restore_state(used._experiment.state, dump_state(new._experiment.state))
@@ -68,7 +68,7 @@ def test_a_number_beyond_64_bits_is_refused() -> None:
 
 
 def test_a_restored_tournament_has_the_same_leaders() -> None:
-    """Its tree is not kept: whatever happens next, it chooses as the one that kept it."""
+    """The tree is not stored, and later choices are the same as with the tree."""
     words = [stream(SPARSE), stream(SPARSE)]
     for one in words:
         restart(one, 7)

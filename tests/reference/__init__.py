@@ -1,4 +1,4 @@
-"""Slow, obvious references for the policies, written from the paper and randomness.md.
+"""Slow and simple references for the policies, written from the paper and randomness.md.
 
-They share no code with the package: every step looks at every slot, every arm lies in an array.
+They share no code with the package: every step scans all slots, and all arms are in an array.
 """

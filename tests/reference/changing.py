@@ -1,6 +1,6 @@
-"""Prospector on arms that come and go, with late rewards: everything is looked up in full lists.
+"""Prospector with changing arms and late rewards, in full scans of lists.
 
-The guard is the box of docs/guard.md, the rule that of `Prospector`, and trials are those of
+The guard is the algorithm in docs/guard.md, the rule that of `Prospector`, and trials are those of
 docs/changing_catalogue.md. Rewards are in [0, 1].
 """
 
@@ -19,12 +19,12 @@ from tests.reference.words import FRESH, TIES, below, stream
 
 @dataclass(eq=False)
 class Pulled:
-    """A pull that was asked for."""
+    """A pull."""
 
     slot: Opened
     who: str  # "guard", "keeper", "rule" or "trial"
     period: int
-    floor: float  # -inf while no stage was over
+    floor: float  # -inf before the end of the first stage
     reward: float | None = None
     pending: bool = True
     late: bool = False
@@ -32,14 +32,14 @@ class Pulled:
 
 @dataclass(eq=False)
 class Opened:
-    """An arm that has a place in the order."""
+    """An arm with a place in the order."""
 
     place: int
     arm: int
     made: list[Pulled] = field(default_factory=list)
     pulls: int = 0  # rewards told
     total: float = 0.0
-    out: int = 0  # the period in which the guard gave it up
+    out: int = 0  # the period in which the guard dropped it
     retired: bool = False
 
     @property
@@ -59,7 +59,7 @@ class Opened:
 
 
 class ChangingProspector:
-    """Asks, tells and abandons in any order, by the number of the pull; arms come and go."""
+    """Prospector with asks, tells and abandons in any order, and changing arms."""
 
     def __init__(
         self, n: int, horizon: int | None, key: int, *, trials: float = 0.02, beta: float = 0.5
@@ -84,7 +84,7 @@ class ChangingProspector:
 
     @property
     def arms(self) -> int:
-        """The number of arms that have a place in the order, or can get one."""
+        """The number of arms that have or can get a place in the order."""
         return len(self.slots) + len(self.unopened())
 
     def unopened(self) -> set[int]:
@@ -177,7 +177,7 @@ class ChangingProspector:
         ]
 
     def most_shrunk(self) -> int:
-        """Return a slot of the largest shrunk mean, -1 if nothing is known."""
+        """Return a slot with the largest shrunk mean, -1 without rewards."""
         shrunk = self.shrunk()
         best = max(shrunk, default=-math.inf)
         if best == -math.inf:
@@ -290,7 +290,7 @@ class ChangingProspector:
         self.turn += 1
         return None if slot.late else slot
 
-    # What happens
+    # Calls
 
     def ask(self) -> int:
         if self.made and self.made[-1].pending:
@@ -335,7 +335,7 @@ class ChangingProspector:
         self.set_target()
 
     def told_now(self, pull: Pulled) -> None:
-        """Rank with the pull still counted as late, then without: the package does both."""
+        """Rank with the pull still late, then without it, as the package does."""
         self.rank(pull.slot)
         pull.pending = False
         if pull.late:

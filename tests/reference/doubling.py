@@ -1,4 +1,4 @@
-"""Doubling: any policy afresh with horizon 1, 2, 4, ..."""
+"""Doubling: a policy restarted with horizon 1, 2, 4, ..."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.reference.words import PHASES, draw
 
 @dataclass(frozen=True)
 class Doubling:
-    """Phase i plays 2^i pulls, with a key of its own."""
+    """Phase i plays 2^i pulls, with its own key."""
 
     player: Player
 

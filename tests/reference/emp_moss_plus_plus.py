@@ -12,7 +12,7 @@ from tests.reference.words import RANKING, SplitMix64, below, stream
 
 
 def best_of(leaders: Leaders[Slot], slots: list[Slot], count: int) -> list[Slot]:
-    """Return so many slots of largest value, one after the other; each goes behind all others."""
+    """Return `count` slots with the largest values, in order."""
     chosen: list[Slot] = []
     for _ in range(count):
         chosen.append(leaders.choose(slots))
@@ -47,7 +47,7 @@ def choose_arms(
 
 @dataclass
 class RankingWords(MixtureWords):
-    """Words that also choose the arms of largest mean."""
+    """Words that also choose the arms with the largest means."""
 
     rank: str = "all"
 
@@ -64,7 +64,7 @@ class RankingWords(MixtureWords):
 
 @dataclass(frozen=True)
 class EmpMossPlusPlus:
-    """One slot for each arm and mixture-arm, for the whole play."""
+    """One slot for each arm and mixture-arm, for all iterations."""
 
     index: Index = PAPER
     beta: str = "0.5"

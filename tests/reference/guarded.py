@@ -1,4 +1,4 @@
-"""The guard around any rule, as the box in docs/guard.md has it; rewards in [0, 1], told in turn.
+"""The guard around any rule, as in docs/guard.md; rewards in [0, 1], without delay.
 
 Arms are slots here: slot j is the j-th arm of the guard's random order, which the caller draws.
 `GuardedPlayer` is the caller for a rule that is a policy.
@@ -52,10 +52,10 @@ def stages(horizon: int, beta: float, n: float) -> list[Stage]:
 
 @dataclass
 class Guarded:
-    """Say whose turn it is and which slot is pulled, and learn the reward.
+    """Decide whether the guard or the rule pulls, and which slot, and learn the reward.
 
-    `rule` names an open slot, or the next fresh one; it may look at everything. `refresh` names
-    the open slots whose lower bounds the floor is raised by when a stage begins, at least one.
+    `rule` returns an open slot, or the next fresh one; it may use everything. `refresh` returns
+    the open slots, at least one, whose lower bounds raise the floor when a stage begins.
     """
 
     rule: Callable[[Guarded], int]
@@ -70,9 +70,9 @@ class Guarded:
     current: int = 0  # the slot of the rule's last pull
     made: int = 0
     lost: float = 0.0  # D, what the rule lost against the floor
-    ends: list[int] = field(default_factory=list)  # pulls made when the stages were over
+    ends: list[int] = field(default_factory=list)  # pulls made at the ends of the stages
     floors: list[float] = field(default_factory=list)  # and the floors then
-    testing: int = -1  # the slot that a stage in progress is at
+    testing: int = -1  # the present slot of a stage in progress
 
     def __post_init__(self) -> None:
         self.plan()
@@ -83,7 +83,7 @@ class Guarded:
         self.allowance: float = 4 * self.horizon**self.beta * max(1.0, math.log(self.horizon))
 
     def next_guess(self) -> None:
-        """Double the horizon if four times the pulls made reach it; only order and slots stay."""
+        """Double the horizon if four times the pulls reach it; only order and slots are kept."""
         if 4 * self.made >= self.horizon:
             self.horizon *= 2
             self.plan()
@@ -95,7 +95,7 @@ class Guarded:
         return self.lost > self.allowance
 
     def ask(self) -> tuple[str, int]:
-        """Return who pulls next ("guard", "rule" or "keeper"), and the slot."""
+        """Return what pulls next ("guard", "rule" or "keeper"), and the slot."""
         while len(self.ends) < len(self.stages):
             stage = self.stages[len(self.ends)]
             if self.made < stage.start:
@@ -142,7 +142,7 @@ class Guarded:
         return None
 
     def too_low(self, slot: Slot, level: float) -> bool:
-        """Say whether the upper bound of the slot is below the floor."""
+        """Return whether the upper bound of the slot is below the floor."""
         below = slot.mean < self.floor
         return below and slot.pulls * divergence(slot.mean, self.floor) > level
 
@@ -155,7 +155,7 @@ class Guarded:
 
 
 def play_guarded(guard: Guarded, order: Shuffle, guess: bool, before: Callable[[], None]) -> Play:
-    """Play whatever the guard's rule does; `before` is called before each turn."""
+    """Play the guard and its rule; `before` is called before each pull."""
     arms: list[int] = []
     while True:
         if guess:
@@ -169,7 +169,7 @@ def play_guarded(guard: Guarded, order: Shuffle, guess: bool, before: Callable[[
 
 @dataclass(frozen=True)
 class GuardedPlayer:
-    """A policy that learns from its own pulls only; the r-th arm it names is slot r."""
+    """A policy that learns only from its own pulls; the r-th arm that it names is slot r."""
 
     player: Player
     beta: float = 0.5

@@ -1,4 +1,4 @@
-"""The policies with rewards that come late, or never. Every ask looks at every slot."""
+"""The policies with late or missing rewards. Every ask scans all slots."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ from tests.reference.words import (
 
 @dataclass(eq=False)
 class LateSlot(Slot):
-    """`pulls` and `total` count rewards that were told; what is asked for is counted apart."""
+    """`pulls` and `total` count told rewards, `asked` counts pulls."""
 
-    late: int = 0  # pulls in flight, but for the newest of all pulls
+    late: int = 0  # pending pulls, except the newest of all pulls
     asked: int = 0
     owner: int = 0  # Parallel: the subroutine
 
@@ -45,21 +45,21 @@ class LateSlot(Slot):
 
 
 @dataclass
-class InFlight:
+class PendingPull:
     slot: LateSlot
-    late: bool = False  # once the next pull was asked for
+    late: bool = False  # True after the next ask
 
 
 class LateReference:
-    """Asks, tells and abandons in any order, by the number of the pull."""
+    """A policy with asks, tells and abandons in any order, by the number of the pull."""
 
-    keeps_statistics = False  # of slots that may not be chosen for now
+    keeps_statistics = False  # of slots that cannot be chosen at present
 
     def __init__(self, key: int, *, count_late: bool) -> None:
         self.count_late = count_late
         self.leaders: Leaders[LateSlot] = Leaders(stream(key, TIES))
         self.slots: list[LateSlot] = []  # those that may be chosen
-        self.flight: dict[int, InFlight] = {}
+        self.pending: dict[int, PendingPull] = {}
         self.made = 0
 
     def choose(self) -> tuple[LateSlot, int]:
@@ -71,25 +71,25 @@ class LateReference:
         raise NotImplementedError
 
     def leaders_of(self, slot: LateSlot) -> Leaders[LateSlot]:
-        """Return those that the slot is compared with."""
+        """Return the leaders among the slots that this slot is compared with."""
         return self.leaders
 
     def ask(self) -> int:
-        before = self.flight.get(self.made - 1)
+        before = self.pending.get(self.made - 1)
         if before is not None:
             before.late = True
             self.late_changed(before.slot, 1)
         slot, arm = self.choose()
         slot.asked += 1
-        self.flight[self.made] = InFlight(slot)
+        self.pending[self.made] = PendingPull(slot)
         self.made += 1
         return arm
 
     def tell(self, number: int, reward: float) -> None:
-        pull = self.flight.pop(number)
+        pull = self.pending.pop(number)
         slot = pull.slot
         if slot not in self.slots and not self.keeps_statistics:
-            return  # its MOSS run has ended: the reward is of no use
+            return  # its MOSS run has ended
         slot.pulls += 1
         slot.total += reward
         if slot in self.slots:
@@ -98,17 +98,17 @@ class LateReference:
             self.late_changed(slot, -1)
 
     def abandon(self, number: int) -> None:
-        pull = self.flight.pop(number)
+        pull = self.pending.pop(number)
         self.late_changed(pull.slot, -int(pull.late))
 
     def late_changed(self, slot: LateSlot, change: int) -> None:
-        """Count late pulls, where the index depends on them."""
+        """Count late pulls if the index depends on them."""
         slot.late += change
         if slot in self.slots and (slot.pulls == 0 or self.count_late):
             self.leaders_of(slot).changed(slot, self.value(slot))
 
     def value(self, slot: LateSlot) -> float:
-        if slot.pulls == 0:  # never observed: above all others, fewest in flight first
+        if slot.pulls == 0:  # without rewards: above all others, fewest pending first
             return 1e300 / slot.late if slot.late > 0 else math.inf
         horizon, size = self.horizon_and_size(slot)
         n = slot.pulls + (slot.late if self.count_late else 0)
@@ -139,7 +139,7 @@ class LateMoss(LateReference):
 
 
 class LateMossPlusPlus(LateReference):
-    """A new MOSS in each iteration; mixture-arms are made of pulls, whatever became of them."""
+    """A new MOSS in each iteration; mixture-arms count pulls, told or not."""
 
     def __init__(
         self, n: int, horizon: int, key: int, *, count_late: bool, beta: str = "0.5"
@@ -208,7 +208,7 @@ class LateQuantile(LateReference):
 
 
 class LateParallel(LateReference):
-    """Subroutines are judged, as arms are, by the rewards that were told."""
+    """Subroutines are compared, like arms, by told rewards."""
 
     def __init__(
         self, n: int, horizon: int, key: int, *, count_late: bool, best_mean: float = 0.0
@@ -226,7 +226,7 @@ class LateParallel(LateReference):
         self.rewards = [0.0] * len(self.sizes)
 
     def tell(self, number: int, reward: float) -> None:
-        owner = self.flight[number].slot.owner
+        owner = self.pending[number].slot.owner
         self.told[owner] += 1
         self.rewards[owner] += reward
         super().tell(number, reward)
@@ -259,7 +259,7 @@ class LateParallel(LateReference):
 
 
 class LateEmpMossPlusPlus(LateReference):
-    """Rewards count whenever they come; an arm never observed has mean 0."""
+    """Rewards count whenever they come; an arm without rewards has mean 0."""
 
     keeps_statistics = True
 

@@ -1,4 +1,4 @@
-"""Ties: uniformly at random among the slots of largest value, at every step."""
+"""Choose uniformly at random among the slots with the largest value, at every step."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.reference.words import SplitMix64, below
 
 
 class Valued(Protocol):
-    """What is ranked by its value, as far as it has one."""
+    """An object that is ranked by its value, if it has one."""
 
     value: float
 
@@ -19,10 +19,10 @@ V = TypeVar("V", bound=Valued)
 
 
 class Leaders(Generic[V]):
-    """The list of those that tie, which says what a word means.
+    """The list of ties, whose order determines the meaning of a random word.
 
-    Every choice looks at all slots, and checks that the list holds those of largest value. Who is
-    in it follows from the values; the order follows from what happened.
+    Every choice scans all slots, and checks that the list contains those with the largest value.
+    The values determine the members, and the history determines their order.
     """
 
     def __init__(self, words: SplitMix64) -> None:
@@ -30,13 +30,13 @@ class Leaders(Generic[V]):
         self.forget()
 
     def forget(self) -> None:
-        """Let the next choice make a new list."""
+        """Make the next choice create a new list."""
         self.tied: list[V] = []
-        self.top: V | None = None  # one whose value is above that of the list
-        self.level = math.inf  # no value but the top's is larger
+        self.top: V | None = None  # a slot with a value above that of the list
+        self.level = math.inf  # only the top's value is larger
 
     def changed(self, slot: V, value: float) -> None:
-        """Give a slot a new value."""
+        """Set the value of a slot."""
         slot.value = value
         if slot is self.top:
             if value > self.level:
@@ -57,12 +57,12 @@ class Leaders(Generic[V]):
             self.level = math.inf
 
     def highest(self, slots: Sequence[V]) -> float:
-        """Return the largest value, and know from now on who has it."""
+        """Return the largest value, and update the list."""
         self.find(slots)
         return max((slot.value for slot in slots), default=-math.inf)
 
     def choose(self, slots: Sequence[V]) -> V:
-        """Return one of largest value; the slots come in the order they were opened."""
+        """Return a slot with the largest value; `slots` are in the order of opening."""
         leaders = self.find(slots)
         if len(leaders) == 1:
             return leaders[0]

@@ -1,6 +1,6 @@
 """MOSS, its index, and MOSS on a random set (MOSS Oracle, the subroutine SR).
 
-The play itself is docs/learn/moss.py. `Words` is the luck that it is given here.
+The algorithm is docs/learn/moss.py. `Words` provides its random numbers.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ Play: TypeAlias = Generator[int, float, None]  # yields arms, is sent their rewa
 
 
 class Player(Protocol):
-    """A policy: makes plays."""
+    """A reference policy."""
 
     def play(self, n: int, horizon: int | None, key: int) -> Play: ...
 
 
 @dataclass(eq=False)
 class Slot:
-    """What is known of an arm, or of mixture-arm number `mixture`."""
+    """The statistics of an arm, or of mixture-arm number `mixture`."""
 
     arm: int = -1
     mixture: int = 0  # 0 for real arms
@@ -85,7 +85,7 @@ class Shuffle:
 
 @dataclass(eq=False)
 class Dealt:
-    """One of the arms of a sample; which one, its first pull decides."""
+    """One of the arms of a sample; its number is decided at its first pull."""
 
     shuffle: Shuffle
     arm: int = -1
@@ -96,7 +96,7 @@ class Dealt:
         return self.arm
 
 
-Member: TypeAlias = Any  # an arm that was dealt, or a mixture-arm of docs/learn/moss_plus_plus.py
+Member: TypeAlias = Any  # a dealt arm, or a mixture-arm of docs/learn/moss_plus_plus.py
 
 
 @dataclass(eq=False)
@@ -108,7 +108,7 @@ class Ranked:
 
 
 class Run:
-    """One MOSS of docs/learn: its indices, who leads, and whom it chose."""
+    """One MOSS run of docs/learn: its indices, leaders and last choice."""
 
     def __init__(self, values: dict[Member, float], ties: SplitMix64) -> None:
         self.values = values
@@ -124,7 +124,7 @@ class Run:
 
 @dataclass
 class Words:
-    """What the files of docs/learn leave to chance, read from the package's words."""
+    """The random choices of the files of docs/learn, read from the package's words."""
 
     key: int
     opened: dict[Member, None] = field(default_factory=dict)  # in this order
@@ -149,7 +149,7 @@ class Words:
         return member
 
     def _open(self, run: Run) -> Member:
-        """Open a member that was never pulled: while a mixture-arm waits, a word says which."""
+        """Open a member that was never pulled; with an unopened mixture-arm, a word decides."""
         waiting = run.waiting
         at = below(self.order.next(), len(waiting) + len(run.fresh)) if waiting else 0
         if at < len(waiting):
@@ -178,7 +178,7 @@ def learned(name: str) -> Any:
 
 
 def options(index: Index) -> dict[str, Any]:
-    """Return the options that give a policy of docs/learn another index than its own."""
+    """Return the options that give a policy of docs/learn another index."""
     if index == PAPER:
         return {}
     return {"index": lambda total, N, H, K: index.value(Slot(pulls=N, total=total), H, K)}  # noqa: N803
@@ -193,7 +193,7 @@ def numbered(policy: Generator[Member, float | None, None]) -> Play:
 
 
 def moss_run(index: Index, n: int, size: int, horizon: int, luck: Words) -> Any:
-    """Begin MOSS on `size` random arms, to be resumed at will."""
+    """Begin MOSS on `size` random arms, which can be resumed."""
     return learned("moss").Moss(luck.sample(n, size), horizon, luck, **options(index))
 
 
@@ -229,7 +229,7 @@ def power(base: int, exponent: Fraction) -> Decimal:
 
 @dataclass(frozen=True)
 class MossOracle:
-    """MOSS on as many random arms as α, or m, tells, or on `size`."""
+    """MOSS on a random set of arms, whose size follows from α or m, or is `size`."""
 
     index: Index = PAPER
     alpha: str | None = None  # as text: 0.4 means 4/10

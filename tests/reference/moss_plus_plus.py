@@ -29,7 +29,7 @@ def smallest_power(horizon: int, beta: str) -> int:
 
 
 def iterations(p: int) -> range:
-    """Return 1, ..., p; if T = 1, p is 0 and an only iteration makes the only pull."""
+    """Return 1, ..., p; if T = 1, p is 0 and a single iteration makes the only pull."""
     return range(1, max(p, 1) + 1)
 
 
@@ -39,13 +39,13 @@ def arms_in(p: int, i: int, n: int) -> int:
 
 
 def pulls_in(p: int, i: int, horizon: int) -> int:
-    """Return the length of iteration i, if nothing cuts it."""
+    """Return the length of iteration i, if the horizon does not end it."""
     return min(1 << (p + i), horizon)
 
 
 @dataclass
 class Mixtures:
-    """What each mixture-arm 1, 2, ... draws from."""
+    """The members of each mixture-arm 1, 2, ..."""
 
     words: SplitMix64
     shares: list[list[tuple[Slot, int]]] = field(default_factory=list)
@@ -54,7 +54,7 @@ class Mixtures:
         self.shares.append(list(members))
 
     def real_arm(self, slot: Slot) -> int:
-        """Return the arm of a slot, after as many draws as it takes to come to a real one."""
+        """Return the arm of a slot, drawing from mixture-arms until a real arm is reached."""
         while slot.mixture:
             shares = self.shares[slot.mixture - 1]
             target = below(self.words.next(), sum(pulls for _, pulls in shares))
@@ -68,7 +68,7 @@ class Mixtures:
 
 
 def next_mixture(waiting: list[int], unopened: int, order: SplitMix64) -> int:
-    """Return the mixture-arm that is opened next, taken from those that wait; 0 for a real arm."""
+    """Remove and return the next mixture-arm to open from those waiting; 0 for a real arm."""
     at = below(order.next(), unopened) if waiting else 0
     if at >= len(waiting):
         return 0
@@ -85,7 +85,7 @@ class MixtureWords(Words):
         self.mixtures = stream(self.key, MIXTURES)
 
     def one_of(self, choices: list[Member]) -> Member:
-        """Count shares in the order of the set's members, and take the one that a word hits."""
+        """Add up shares in the order of the set's members, and return the one that a word hits."""
         run = next(run for run in self.runs if run.chosen == choices)
         pulls = Counter(choices)
         until = accumulate(pulls[member] for member in run.members)

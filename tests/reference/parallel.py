@@ -42,7 +42,7 @@ class EpochWords(Words):
 
 @dataclass(frozen=True)
 class Parallel:
-    """Epochs go to the subroutine of lowest empirical regret."""
+    """Epochs go to the subroutine with the lowest empirical regret."""
 
     best_mean: float
     index: Index = PAPER

@@ -1,4 +1,4 @@
-"""Patience: one arm at a time, as long as it may be a best one."""
+"""Patience: pull one arm at a time, as long as it may be a best arm."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.reference.words import FRESH, stream
 
 @dataclass(frozen=True)
 class Patience:
-    """Arms in random order, each until its confidence bound is below the best mean."""
+    """Pull arms in random order, each until its confidence bound is below the best mean."""
 
     best_mean: float
     sigma: float = 0.5

@@ -1,4 +1,4 @@
-"""Prospector: its rule, looking at every arm at every turn, under the plain guard."""
+"""Prospector: its rule, with a scan of all arms at every pull, inside the reference guard."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Ranking:
 
 
 class Rule(Guarded):
-    """The rule inside its guard, from whose pulls it learns, too."""
+    """The rule inside its guard; it also learns from the guard's pulls."""
 
     def __init__(self, player: Prospector, n: int, horizon: int, key: int) -> None:
         super().__init__(lambda _: self.choose(), horizon, player.beta, n, lambda _: self.hints())
@@ -53,7 +53,7 @@ class Rule(Guarded):
         self.hint = self.rules_last = -1
         self.ceiling, self.spent, self.best = 1.0, 0.0, -math.inf
         self.total = self.firsts = 0.0
-        self.ranked = 0  # the horizon for which upper bounds are known
+        self.ranked = 0  # the horizon of the stored upper bounds
 
     def look_ahead(self) -> None:
         """Find a good arm for the floor if a stage begins."""
@@ -62,12 +62,12 @@ class Rule(Guarded):
             self.hint = self.most_shrunk()
 
     def shrunk(self) -> list[float]:
-        """Return the shrunk means of all slots: all of them move with the average."""
+        """Return the shrunk means of all slots; all of them change with the average."""
         average = self.firsts / len(self.slots)
         return [(slot.total + average) / (slot.pulls + 1) for slot in self.slots]
 
     def most_shrunk(self) -> int:
-        """Return a slot of the largest shrunk mean."""
+        """Return a slot with the largest shrunk mean."""
         shrunk = self.shrunk()
         tied = [j for j, value in enumerate(shrunk) if value == max(shrunk)]
         return tied[0] if len(tied) == 1 else tied[below(self.words.next(), len(tied))]
@@ -124,7 +124,7 @@ class Rule(Guarded):
 
 @dataclass(frozen=True)
 class Prospector:
-    """Rewards in [0, 1], told in turn."""
+    """Prospector on rewards in [0, 1], without delay."""
 
     beta: float = 0.5
     bold: bool = False

@@ -45,12 +45,12 @@ def _number(*what: int) -> int:
 
 
 def eighths(salt: int) -> Rewards:
-    """Return rewards 0, 1/8, ..., 1: sums are exact, ties are many, some arms are better."""
+    """Return rewards 0, 1/8, ..., 1, with exact sums and many ties; some arms are better."""
     return lambda arm, k: max(_number(salt, arm) % 9, _number(salt, arm, k) % 9) / 8
 
 
 def signed_halves(salt: int) -> Rewards:
-    """Return rewards -1, -1/2, ..., 1: means of every sign, often exactly 0."""
+    """Return rewards -1, -1/2, ..., 1, with means of every sign, often exactly 0."""
 
     def reward(arm: int, k: int) -> float:
         kind = _number(salt, arm) % 4
@@ -68,7 +68,7 @@ def floats(salt: int) -> Rewards:
 
 
 def counted(rewards: Rewards) -> Callable[[int], float]:
-    """Give each arm its rewards one after the other."""
+    """Return a function that returns the next reward of an arm."""
     pulls: Counter[int] = Counter()
 
     def pull(arm: int) -> float:

@@ -1,4 +1,4 @@
-"""SplitMix64 (Steele, Lea & Flood 2014), and what words are turned into."""
+"""SplitMix64 (Steele, Lea & Flood 2014), and functions of its words."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class SplitMix64:
 
 def draw(key: int, counter: int) -> int:
     """Return output number `counter` (from 0) of the generator seeded with `key`."""
-    # all that the skipped outputs would have done is to step the state
+    # the skipped outputs only advance the state
     return SplitMix64(key + counter * 0x9E3779B97F4A7C15).next()
 
 
@@ -37,12 +37,12 @@ def unit(word: int) -> float:
 
 
 def upper(word: int) -> int:
-    """Return the upper 60 bits, which decide between equal values."""
+    """Return the upper 60 bits, which break ties."""
     return word // 2**4
 
 
 def stream(key: int, purpose: int) -> SplitMix64:
-    """Return the stream of a purpose for the policy of this key."""
+    """Return the stream of a purpose, given a policy's key."""
     return SplitMix64(draw(key, purpose))
 
 

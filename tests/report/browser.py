@@ -1,4 +1,4 @@
-"""A real Chromium, driven by Playwright: Debian's, or any other on the PATH."""
+"""Chromium from the PATH, driven by Playwright."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ import pytest
 from playwright.sync_api import Page, Request, expect, sync_playwright
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
-# Playwright itself starts it without a sandbox (root cannot use one), extensions, updates and
-# background requests.
+# Playwright starts it without a sandbox (root cannot use one), extensions, updates and background
+# requests.
 _OPTIONS = (
     "--disable-gpu",
     "--disable-sync",
-    # no name leads anywhere, but to what tests serve here
+    # only 127.0.0.1 is resolved
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 )
-# However busy the machine is; what waits for this long has failed.
+# generous, because the machine may be busy
 _DEADLINE = 120_000  # milliseconds
 expect.set_options(timeout=_DEADLINE)
 
 
 def find_browser() -> str:
-    """Return the browser's path; without one, the test is skipped, or fails if it must run."""
+    """Return the browser's path; without one, skip the test, or fail if it must run."""
     found = next((path for name in _NAMES if (path := shutil.which(name))), None)
     if found is None:
         how = (
@@ -53,7 +53,7 @@ def open_page() -> Iterator[Page]:
 
 
 class PageLog:
-    """What a page has requested, and written to the console, since it was opened."""
+    """The requests and console messages of a page since it was opened."""
 
     def __init__(self, page: Page) -> None:
         self.requests: list[str] = []
@@ -70,6 +70,6 @@ class PageLog:
 
 
 def resize(page: Page, width: int) -> None:
-    """Give the page a width, and wait until it is drawn for it."""
+    """Set the page's width, and wait until it is redrawn."""
     page.set_viewport_size({"width": width, "height": 900})
     page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")

@@ -1,4 +1,4 @@
-"""Results with numbers chosen by hand."""
+"""Results with given numbers."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ def made_result(
     told: Mapping[str, Mapping[str, Any]] | None = None,
     **others: Any,
 ) -> Result:
-    """Return what policies lost, run by run, at each time; `missed` of them met no best arm.
+    """Return a result with regrets by policy, run and time; `missed` runs met no best arm.
 
-    The other runs pulled nothing else.
+    The other runs pulled only best arms.
     """
     rows = []
     for policy, regret in regrets.items():

@@ -1,4 +1,4 @@
-"""Figures: what is drawn, that it looks the same each time, and that files are whole."""
+"""Figures: contents, reproducibility, and complete files."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ NAMED = (*PAPER, "anytime-moss++", "anytime-parallel")
 
 
 def tiny(times: float = 1) -> Result:
-    # moss: mean 10 and 22, deviations 2 and 4 (from 8, 10, 12 and 18, 22, 26); moss++: none
+    # moss: means 10 and 22, deviations 2 and 4 (of 8, 10, 12 and 18, 22, 26); moss++: no deviation
     regret = {"moss": [[8, 18], [10, 22], [12, 26]], "moss++": [[5, 6], [5, 6], [5, 6]]}
     scaled = {policy: times * np.array(runs) for policy, runs in regret.items()}
     return made_result(scaled, (1000, 50_000))
@@ -95,7 +95,7 @@ def mine(alpha: NDArray[np.float64]) -> NDArray[np.float64]:
     return 0.8 + 0.2 * alpha
 
 
-def test_further_rates_have_lines_of_their_own() -> None:
+def test_further_rates_have_their_own_lines() -> None:
     points = np.array([0.0, 0.4, 0.9]), np.array([0.3, 0.7, 0.95])
     figure = figures.figure_1(betas=(0.5, 0.7), others={"mine": mine, "measured": points})
     axes = figure.axes[0]
@@ -108,7 +108,7 @@ def test_further_rates_have_lines_of_their_own() -> None:
     assert [text.get_text() for text in legend.get_texts()][-2:] == ["mine", "measured"]
     styles = {(line.get_color(), str(line.get_marker())) for line in axes.lines}
     assert len(styles) == len(axes.lines)
-    assert axes.get_ylim()[0] == pytest.approx(0.25)  # room for a rate of 0.3
+    assert axes.get_ylim()[0] == pytest.approx(0.25)  # includes a rate of 0.3
 
 
 def test_against_hardness() -> None:
@@ -195,20 +195,22 @@ def test_over_time() -> None:
     assert axes.xaxis.get_major_formatter()(20_000) == "20,000"
 
 
-def test_no_two_lines_of_a_figure_look_alike() -> None:
+def test_all_lines_of_a_figure_look_different() -> None:
     betas = tuple(f"moss++(beta={b})" for b in (0.55, 0.6, 0.75, 0.9))
     labels = (*NAMED, *betas, *(f"mine-{k}" for k in range(40)))
     styles = list(policy_styles(labels).values())
     assert len(set(styles)) == len(labels)
-    # in grey, too: dashes and marker are enough among the named ones and the first others
+    # also in grey: dashes and markers distinguish the named policies and the first others
     grey = [(style.dashes, style.marker, style.filled) for style in styles]
     assert len(set(grey[:36])) == 36
     assert len({style.colour for style in styles[:16]}) == 16
 
 
-def test_names_that_look_like_formulas_are_drawn_as_they_are() -> None:
+def test_names_that_look_like_formulas_are_drawn_literally() -> None:
     name = r"$\frac{ and $ \nonsense"
-    figure = figures.regret_over_time(many((name,)), title=name, note=name)  # lays out all texts
+    figure = figures.regret_over_time(
+        many((name,)), title=name, note=name
+    )  # this lays out all texts
     assert figure.axes[0].get_title() == name
     assert words(figure)[0] == name
 
@@ -225,7 +227,7 @@ def _lines_behind_the_legend(figure: Figure) -> list[str]:
 
 @pytest.mark.parametrize("width", [None, "column", "page", 4.6])
 @pytest.mark.parametrize("draw", ["figure_1", "against", "over"])
-def test_nothing_is_cut_off_and_no_text_overlaps(draw: str, width: Any) -> None:
+def test_nothing_is_clipped_and_no_text_overlaps(draw: str, width: Any) -> None:
     labels = (*NAMED, "empmoss++(beta=0.75)")
     both = {0.1: many(labels), 0.9: many(labels)}
     title = "A title that is too long for a column of a journal, but not for its page"
@@ -280,7 +282,7 @@ def test_the_band_is_the_standard_error_unless_another_is_chosen() -> None:
         assert heights(bands(against)[0], 0.2) == pytest.approx((least, most))
 
 
-def test_axes_of_ones_own() -> None:
+def test_given_axes() -> None:
     own = Figure(figsize=(7, 3))
     left, right = own.subplots(1, 2)
     assert figures.regret_over_time(many(PAPER), ax=left, title="left") is own
@@ -293,7 +295,7 @@ def test_axes_of_ones_own() -> None:
 
 
 @pytest.mark.patient
-def test_files_are_whole_and_the_same_each_time(tmp_path: Path) -> None:
+def test_files_are_complete_and_reproducible(tmp_path: Path) -> None:
     first = save_figure(figures.regret_over_time(tiny()), tmp_path / "new" / "fig2.b")
     assert [path.name for path in first] == ["fig2.b.pdf", "fig2.b.svg", "fig2.b.png"]
     before = [path.read_bytes() for path in first]
@@ -327,7 +329,7 @@ def test_a_failed_write_leaves_the_old_file(
 
 
 @pytest.mark.patient
-def test_settings_of_the_user_neither_change_nor_matter(tmp_path: Path) -> None:
+def test_matplotlib_settings_are_neither_changed_nor_used(tmp_path: Path) -> None:
     plain = save_figure(figures.figure_1(), tmp_path / "plain")
     with matplotlib.rc_context({"font.size": 30, "lines.linewidth": 9, "axes.facecolor": "red"}):
         before = dict(matplotlib.rcParams)
@@ -367,7 +369,7 @@ def test_bad_input(call: Callable[[], object], message: str) -> None:
 
 
 @pytest.mark.patient
-def test_no_pyplot_no_numba_and_without_matplotlib_an_error_that_helps() -> None:
+def test_figures_import_no_pyplot_and_need_matplotlib() -> None:
     done = run_python(
         """
 import sys

@@ -1,4 +1,4 @@
-"""The static page: figures and tables in one file that fetches nothing, and hostile names."""
+"""The static page: figures and tables in one file without requests, and hostile names."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_a_report_has_figures_and_tables(tmp_path: Path) -> None:
     assert 'alert("taken")' in read.text  # as text
     assert "2 policies on 2 problems, up to 4 runs of each, seed 0." in read.text
     assert "MOSS++" in read.text
-    assert not re.search(r'(src|href)="(?!data:)', text)  # nothing is fetched
+    assert not re.search(r'(src|href)="(?!data:)', text)  # no requests
     first = page.read_bytes()
     assert write_report(tmp_path).read_bytes() == first
 
@@ -78,6 +78,6 @@ def test_cells_with_several_lines_and_hostile_text(tmp_path: Path) -> None:
     assert {"b", "i", "script"}.isdisjoint(Tags(page).seen)
 
 
-def test_what_is_no_folder_of_results(tmp_path: Path) -> None:
+def test_a_folder_without_results_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ResultsError, match="must contain results of manyarms"):
         write_report(tmp_path)

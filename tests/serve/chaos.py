@@ -1,7 +1,7 @@
-"""Leaders are killed and frozen, the database crashes, and clients retry: is anything lost?
+"""Kill and freeze leaders and crash the database while clients retry; nothing may be lost.
 
-`python -m tests.serve.chaos sqlite --kills 50 --freezes 20 --crashes 15` prints what happened, and
-ends with an error if an acknowledged event was lost or doubled, or a log does not play again.
+`python -m tests.serve.chaos sqlite --kills 50 --freezes 20 --crashes 15` prints a summary, and
+fails if an acknowledged event was lost or repeated, or if a log cannot be replayed.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ ARMS = 5000
 
 
 @dataclass
-class Heard:
-    """What clients were told: this must be true for ever."""
+class Acknowledged:
+    """The answers that clients got, which must stay true."""
 
     asks: dict[str, list[tuple[int, Any]]] = field(default_factory=dict)
     tells: dict[int, float] = field(default_factory=dict)
@@ -46,11 +46,13 @@ class Heard:
 
 
 class Client(threading.Thread):
-    """Asks and tells until it is stopped; retries whatever is not answered."""
+    """A client that asks and tells until it is stopped, and retries unanswered requests."""
 
-    def __init__(self, ports: list[int], heard: Heard, stop: threading.Event, number: int) -> None:
+    def __init__(
+        self, ports: list[int], acknowledged: Acknowledged, stop: threading.Event, number: int
+    ) -> None:
         super().__init__(daemon=True)
-        self._ports, self._heard, self._stop_event = ports, heard, stop
+        self._ports, self._acknowledged, self._stop_event = ports, acknowledged, stop
         self._chance = random.Random(number)
         self._link: http.client.HTTPConnection | None = None
 
@@ -59,7 +61,7 @@ class Client(threading.Thread):
             while not self._stop_event.is_set():
                 self._turn()
         except Exception as error:
-            self._heard.wrong.append(f"a client failed: {error!r}")
+            self._acknowledged.wrong.append(f"a client failed: {error!r}")
         finally:
             self._close()
 
@@ -70,17 +72,19 @@ class Client(threading.Thread):
         if answer is None:
             return
         pulls = [(one["pull"], one["arm"]) for one in answer["pulls"]]
-        self._heard.asks[key] = pulls
-        if self._chance.random() < 0.05:  # the answer was lost, and comes again
+        self._acknowledged.asks[key] = pulls
+        if self._chance.random() < 0.05:  # as if the answer was lost, so it is requested again
             repeated = self._insist("asks", {"k": k}, key)
             if repeated is not None and repeated["pulls"] != answer["pulls"]:
-                self._heard.wrong.append(f"{key} was given {pulls} and then {repeated['pulls']}")
+                self._acknowledged.wrong.append(
+                    f"{key} was given {pulls} and then {repeated['pulls']}"
+                )
         tells = [{"pull": pull, "reward": reward_of(pull, arm)} for pull, arm in pulls]
         told = self._insist("tells", {"tells": tells}, None)
         for one, result in zip(tells, told["results"] if told else (), strict=bool(told)):
             if result.get("status", 200) != 200:
-                self._heard.wrong.append(f"{one} was answered {result}")
-            self._heard.tells[one["pull"]] = one["reward"]
+                self._acknowledged.wrong.append(f"{one} was answered {result}")
+            self._acknowledged.tells[one["pull"]] = one["reward"]
 
     def _insist(self, what: str, body: Any, key: str | None) -> Any:
         headers = {"Authorization": f"Bearer {TOKEN}"}
@@ -97,16 +101,18 @@ class Client(threading.Thread):
                 reply = self._link.getresponse()
                 answer = json.loads(reply.read())
             except (OSError, http.client.HTTPException, ValueError) as error:
-                self._heard.answers[type(error).__name__] += 1
+                self._acknowledged.answers[type(error).__name__] += 1
                 self._close()
                 time.sleep(0.05)
                 continue
-            self._heard.answers[f"{reply.status} {answer.get('code', '')}"] += 1
+            self._acknowledged.answers[f"{reply.status} {answer.get('code', '')}"] += 1
             if reply.status == 200:
-                self._heard.slowest = max(self._heard.slowest, time.monotonic() - begun)
+                self._acknowledged.slowest = max(
+                    self._acknowledged.slowest, time.monotonic() - begun
+                )
                 return answer
             if reply.status != 503:
-                self._heard.wrong.append(f"{what} was answered {reply.status} {answer}")
+                self._acknowledged.wrong.append(f"{what} was answered {reply.status} {answer}")
                 return None
             self._close()
             time.sleep(0.05)
@@ -123,7 +129,7 @@ def reward_of(pull: int, arm: int) -> float:
 
 
 class Chaos:
-    """A leader and a standby on one database, and what befalls them."""
+    """A leader and a standby on one database, and their failures."""
 
     def __init__(self, store: str, server: Postgres | None) -> None:
         self._store, self._server = store, server
@@ -132,7 +138,7 @@ class Chaos:
         self.gaps: dict[str, list[float]] = {}
 
     def leader(self, seconds: float = 120.0, *, but: Node | None = None) -> Node:
-        """Return who leads, as soon as somebody does."""
+        """Wait until a process leads, and return it."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             for one in self.nodes:
@@ -140,14 +146,14 @@ class Chaos:
                     if one is not but and call(one.port, "GET", "/readyz", timeout=10)[0] == 200:
                         return one
             time.sleep(0.01)
-        raise TimeoutError("nobody leads")
+        raise TimeoutError("no process leads")
 
     def _until_led(self, what: str, begun: float, *, but: Node | None = None) -> None:
         self.leader(but=but)
         self.gaps.setdefault(what, []).append(time.monotonic() - begun)
 
     def _stands_by(self, one: Node) -> bool:
-        """Whether a process has started; it may take a second or more on a busy machine."""
+        """Return whether a process has started, which may take seconds on a busy machine."""
         with contextlib.suppress(OSError, http.client.HTTPException):
             return call(one.port, "GET", "/healthz", timeout=10)[0] == 200
         return False
@@ -163,7 +169,7 @@ class Chaos:
         time.sleep(self._chance.uniform(0.1, 0.8))
 
     def freeze(self) -> None:
-        """On PostgreSQL the standby ends a leader's session; on SQLite only its operator can."""
+        """On PostgreSQL the standby ends the leader's session; on SQLite only an operator can."""
         one = self.leader()
         one.signal(signal.SIGSTOP)
         begun = time.monotonic()
@@ -180,7 +186,7 @@ class Chaos:
 
     def crash(self) -> None:
         begun = time.monotonic()
-        if self._server is None:  # the database lives in the processes: all of them die
+        if self._server is None:  # the database is in the processes, so all are killed
             for one in self.nodes:
                 one.kill()
             for one in self.nodes:
@@ -205,13 +211,13 @@ class Chaos:
             one.stop()
 
 
-def check(store: str, heard: Heard) -> tuple[list[str], int]:
-    """Return everything that is wrong, and the number of events."""
-    wrong = list(heard.wrong)
+def check(store: str, acknowledged: Acknowledged) -> tuple[list[str], int]:
+    """Return all errors, and the number of events."""
+    wrong = list(acknowledged.wrong)
     with open_store(store) as opened:
         record = opened.find(EXPERIMENT)
         assert record is not None
-        rows = list(opened.events(record.id))  # which verifies that there is no gap
+        rows = list(opened.events(record.id))  # this verifies that there is no gap
         wrong += different(opened)
     asked = {one.pull: one.arm for one in rows if one.kind == ASKED}
     told = [one for one in rows if one.kind == TOLD]
@@ -219,19 +225,19 @@ def check(store: str, heard: Heard) -> tuple[list[str], int]:
     if len(rewards) != len(told):
         wrong.append(f"{len(told) - len(rewards)} tells are doubled")
     owners: dict[int, set[str]] = {}
-    for key, pulls in heard.asks.items():
+    for key, pulls in acknowledged.asks.items():
         for pull, arm in pulls:
             owners.setdefault(pull, set()).add(key)
             if asked.get(pull) != arm:
                 wrong.append(f"ask {key} of pull {pull} and arm {arm} was lost")
-    for pull, reward in heard.tells.items():
+    for pull, reward in acknowledged.tells.items():
         if rewards.get(pull) != reward:
             wrong.append(f"the tell of pull {pull} was lost: {reward} became {rewards.get(pull)}")
     return wrong, len(rows)
 
 
 def different(store: EventStore, name: str = EXPERIMENT) -> Iterator[str]:
-    """Yield what differs between a replay of the whole log and that of a snapshot with its tail."""
+    """Yield differences between a replay of the whole log and one from a snapshot."""
     if trouble := replayed(store, name):
         yield trouble
     loaded, _ = continue_experiment(store, name, None)
@@ -254,15 +260,15 @@ def run(
     clients: int = 24,
     say: Callable[[str], None] = lambda line: None,
 ) -> list[str]:
-    """Play; return everything that is wrong."""
+    """Play; return all errors."""
     chaos = Chaos(store, server)
-    heard, stop = Heard(), threading.Event()
+    acknowledged, stop = Acknowledged(), threading.Event()
     try:
         spec = {"policy": "moss++", "n_arms": ARMS, "horizon": 1_000_000, "seed": 3}
         status, answer = call(chaos.leader().port, "PUT", f"/v1/experiments/{EXPERIMENT}", spec)
         assert status == 201, answer
         ports = [one.port for one in chaos.nodes]
-        threads = [Client(ports, heard, stop, k) for k in range(clients)]
+        threads = [Client(ports, acknowledged, stop, k) for k in range(clients)]
         for thread in threads:
             thread.start()
         time.sleep(0.5)
@@ -275,20 +281,20 @@ def run(
     finally:
         stop.set()
         chaos.end()
-    wrong, events = check(store, heard)
-    if not heard.tells:
+    wrong, events = check(store, acknowledged)
+    if not acknowledged.tells:
         wrong.append("nothing was told")
     say(
         f"{kills} kills, {freezes} freezes, {crashes} crashes of the database under {clients} "
-        f"clients: {len(heard.asks)} asks and {len(heard.tells)} tells acknowledged, {events} "
-        f"events, slowest answer {heard.slowest:.1f} s, {len(wrong)} wrong"
+        f"clients: {len(acknowledged.asks)} asks and {len(acknowledged.tells)} tells, {events} "
+        f"events, slowest answer {acknowledged.slowest:.1f} s, {len(wrong)} wrong"
     )
     for what, gaps in chaos.gaps.items():
         middle = statistics.median(gaps)
         say(
             f"a leader after a {what} ({len(gaps)}): median {middle:.2f} s, worst {max(gaps):.2f} s"
         )
-    say(f"answers: {dict(heard.answers)}")
+    say(f"answers: {dict(acknowledged.answers)}")
     return wrong
 
 
@@ -298,7 +304,7 @@ def say(line: str) -> None:
 
 
 def main() -> int:
-    """Run it by hand."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("store", choices=("sqlite", "postgres"))
     for name, default in (("kills", 50), ("freezes", 20), ("crashes", 15), ("clients", 24)):

@@ -1,4 +1,4 @@
-"""One node for the tests of a module, on each kind of store where that matters."""
+"""A node for the tests of a module, and stores of both kinds."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.serve.machines import InThread, in_thread, shared_postgres
 
 @pytest.fixture(scope="session", autouse=True)
 def _quickly() -> Iterator[None]:
-    """Let servers in threads end at once: they look ten times a second whether they are to."""
+    """Make servers in threads end at once; normally they check ten times a second."""
     sooner = vars(asyncio) | {"sleep": lambda seconds: asyncio.sleep(seconds / 10)}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(uvicorn.server, "asyncio", SimpleNamespace(**sooner))
@@ -26,7 +26,7 @@ def _quickly() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def _patiently() -> Iterator[None]:
-    """Let no server in a thread give up because the machine is busy, and all see moved clocks."""
+    """Prevent timeouts of servers in threads on a busy machine, and let tests move the clock."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(postgres, "SILENCE", 300.0)
         patch.setattr(service, "_SETTLING", 60.0)
@@ -37,14 +37,14 @@ def _patiently() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InThread]:
-    """A node on SQLite."""
+    """Run a node on SQLite."""
     with in_thread(f"sqlite:///{tmp_path_factory.mktemp('serve')}/serve.db") as one:
         yield one
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """The address of an empty SQLite, or of the one PostgreSQL of this run."""
+    """Return the address of an empty SQLite file, or of the shared PostgreSQL server."""
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path}/serve.db"
     return shared_postgres()

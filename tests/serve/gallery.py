@@ -1,4 +1,4 @@
-"""Experiments with a past, made in a moment: what the dashboard is looked at with."""
+"""Experiments with a history, for tests and screenshots of the dashboard."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ def play(
     every: float = 1.0,
     **settings: Any,
 ) -> None:
-    """Record an experiment that was played until now, with one pull every so many seconds."""
+    """Record an experiment with one pull every `every` seconds until now."""
     begun = at = time.time() - pulls * every
     numbers = {arm: k for k, arm in enumerate(settings.get("arms", ()))}
     dice = random.Random(name)
-    rewards: list[tuple[float, int, float]] = []  # (when, pull, reward), the earliest first
+    rewards: list[tuple[float, int, float]] = []  # (when, pull, reward), earliest first
     with policy.live(store=path, name=name, now=lambda: at, **settings) as live:
         for k in range(pulls):
             at = begun + k * every
@@ -54,7 +54,7 @@ def play(
 
 
 def fill(path: Path, *, arms: int = 20_000, pulls: int = 20_000) -> str:
-    """Make a gallery; return the store's address."""
+    """Record the experiments; return the store's address."""
 
     def good(arm: int) -> float:
         return 0.62 if arm % 97 == 0 else 0.1 + 0.35 * (arm * 2654435761 % 1000) / 1000
@@ -72,7 +72,7 @@ def fill(path: Path, *, arms: int = 20_000, pulls: int = 20_000) -> str:
          pulls=3000, mean=good, delay=slow)  # fmt: skip
     play(path, "buttons", ma.MOSS(), n_arms=4, horizon=2000, seed=0, pulls=2000,
          mean=lambda arm: 0.1 + 0.25 * arm, every=20.0)  # fmt: skip
-    with open_store(path) as store:  # as the service creates it: without arms
+    with open_store(path) as store:  # without arms, as the service creates it
         empty = dict.fromkeys(("horizon", "control", "reward", "epsilon", "window", "missing"))
         given = empty | {"share": 0.05, "hold": False, "reward_range": (0.0, 1.0)}
         settings = check_settings(ma.Prospector(), n_arms=0, names="text", seed=0, **given)

@@ -1,4 +1,4 @@
-"""Processes to try the service on: nodes, and a PostgreSQL of our own, all on loopback."""
+"""Processes for tests of the service: nodes and a PostgreSQL server, on loopback."""
 
 from __future__ import annotations
 
@@ -57,17 +57,17 @@ _NEEDED = "MANYARMS_NEEDS_POSTGRES"
 
 
 def new_name() -> str:
-    """A name that no experiment of the shared PostgreSQL has."""
+    """Return an unused name of an experiment."""
     return f"x{uuid.uuid4().hex[:8]}"
 
 
 def path_of(name: str) -> str:
-    """The path of an experiment; its name may be any text."""
+    """Return the URL path of an experiment; its name may be any text."""
     return f"/v1/experiments/{quote(name, safe='')}"
 
 
 def wait(true: Callable[[], Any], seconds: float = 120) -> None:
-    """Wait until something is true."""
+    """Wait until a condition is true."""
     end = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < end, "it did not become true"
@@ -76,13 +76,13 @@ def wait(true: Callable[[], Any], seconds: float = 120) -> None:
 
 @contextlib.contextmanager
 def opened(store: str) -> Iterator[EventStore]:
-    """A store, opened."""
+    """Open a store."""
     with open_store(store) as one:
         yield one
 
 
 def made_token(store: str, name: str, role: str, *, expires: float | None = None) -> str:
-    """A new token of a service, which expires after some seconds."""
+    """Return a new token, which expires after `expires` seconds."""
     token, now = new_token(), clock.now()
     until = None if expires is None else now + expires
     with opened(store) as one:
@@ -97,14 +97,14 @@ def drop_token(store: str, name: str) -> None:
 
 
 def row_of(store: EventStore, name: str) -> ExperimentRecord:
-    """The record of an experiment that is there."""
+    """Return the record of an existing experiment."""
     found = store.find(name)
     assert found is not None
     return found
 
 
 def free_port() -> int:
-    """A port below those that systems give to outgoing connections, which could take it first."""
+    """Return a free port below those of outgoing connections, which could take it first."""
     while True:
         port = 20_000 + secrets.randbelow(12_000)
         with socket.socket() as probe, contextlib.suppress(OSError):
@@ -121,7 +121,7 @@ def request(
     *,
     timeout: float = 60,
 ) -> tuple[http.client.HTTPResponse, bytes]:
-    """Send one request; return the answer, and its body."""
+    """Send a request; return the answer and its body."""
     with contextlib.closing(http.client.HTTPConnection("127.0.0.1", port, timeout=timeout)) as link:
         link.request(method, path, body, headers or {})
         answer = link.getresponse()
@@ -138,7 +138,7 @@ def call(
     timeout: float = 60,
     **headers: Any,
 ) -> tuple[int, Any]:
-    """Send one request; return the status and the answer, read as JSON where it is JSON."""
+    """Send a request; return the status and the answer, decoded if it is JSON."""
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     if token is not None:
         named["Authorization"] = f"Bearer {token}"
@@ -149,7 +149,7 @@ def call(
 
 
 class Node:
-    """A node in a process of its own."""
+    """A node in a new process."""
 
     def __init__(self, store: str, *words: str) -> None:
         self.store, self.port, self._words = store, free_port(), words
@@ -207,7 +207,7 @@ class Node:
 
 
 class InThread:
-    """A node in a thread of this process: it starts at once, and coverage sees it."""
+    """A node in a thread of this process, which starts fast and is included in coverage."""
 
     def __init__(self, store: str, **settings: Any) -> None:
         self.store, self.port, self._settings = store, free_port(), settings
@@ -257,7 +257,7 @@ class InThread:
 
 @contextlib.contextmanager
 def in_thread(store: str, **settings: Any) -> Iterator[InThread]:
-    """A node in a thread that is ended in any case."""
+    """Run a node in a thread."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MANYARMS_TOKEN", TOKEN)
         one = InThread(store, **settings).start()
@@ -269,7 +269,7 @@ def in_thread(store: str, **settings: Any) -> Iterator[InThread]:
 
 @contextlib.contextmanager
 def node(store: str) -> Iterator[Node]:
-    """A node that is ended in any case."""
+    """Run a node."""
     one = Node(store).start()
     try:
         yield one
@@ -278,7 +278,7 @@ def node(store: str) -> Iterator[Node]:
 
 
 def postgres_folder() -> Path | None:
-    """Where the programs of PostgreSQL lie."""
+    """Return the folder of PostgreSQL's programs."""
     on_path = shutil.which("initdb")
     if on_path:
         return Path(on_path).parent
@@ -287,7 +287,7 @@ def postgres_folder() -> Path | None:
 
 
 class Postgres:
-    """A PostgreSQL on loopback, in a folder of its own, not as root."""
+    """A PostgreSQL server on loopback, in a new folder, not run as root."""
 
     def __init__(self, folder: Path, *, fsync: bool = False) -> None:
         programs = postgres_folder()
@@ -308,7 +308,7 @@ class Postgres:
 
     def make(self) -> Postgres:
         if self._user:
-            import pwd  # which Windows does not have
+            import pwd  # not on Windows
 
             who = pwd.getpwnam(self._user)
             os.chown(self._folder, who.pw_uid, who.pw_gid)
@@ -346,7 +346,7 @@ class Postgres:
         raise TimeoutError("PostgreSQL does not start")
 
     def crash(self) -> None:
-        """End it as a crash does: nothing is written, and the next start recovers."""
+        """Crash the server: nothing is written, and the next start recovers."""
         assert self.process is not None
         self.process.send_signal(signal.SIGQUIT)
         self.process.wait()
@@ -365,13 +365,13 @@ def _shared() -> str:
 
 
 def shared_postgres() -> str:
-    """The address of one PostgreSQL for all tests of a run; skips the test where there is none."""
+    """Return the address of a shared PostgreSQL server; skip the test if it is not installed."""
     check_postgres()
     return _shared()
 
 
 def check_postgres() -> None:
-    """Skip the test, or let it fail where it must not be skipped, if there is no PostgreSQL."""
+    """Without PostgreSQL, skip the test, or fail if it must run."""
     if postgres_folder() is None or not hasattr(os, "getuid"):
         reason = "PostgreSQL is not installed (apt-get install postgresql)"
         if os.environ.get(_NEEDED):
@@ -381,7 +381,7 @@ def check_postgres() -> None:
 
 @contextlib.contextmanager
 def postgres(*, fsync: bool = False) -> Iterator[Postgres]:
-    """A PostgreSQL that is ended in any case; skips the test where there is none."""
+    """Run a PostgreSQL server; skip the test if it is not installed."""
     check_postgres()
     folder = Path(tempfile.mkdtemp(prefix="manyarms-postgres-"))
     server = Postgres(folder, fsync=fsync).make()

@@ -1,4 +1,4 @@
-"""Who may do what: every role with every request, tokens, cookies, starting."""
+"""Access: every role with every request, tokens, cookies, and starting the service."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def tokens(served: InThread) -> dict[str, str]:
 def test_every_role_with_every_request(
     served: InThread, tokens: dict[str, str], route: Route
 ) -> None:
-    # of an experiment that there is not, so that nothing changes
+    # an unknown experiment, so that nothing changes
     path = route.path.format(experiment="ghost", name="k")
     for role, given in tokens.items():
         status, answer = call(served.port, route.method, path, b"no JSON", token=given)
@@ -64,7 +64,7 @@ def test_every_role_with_every_request(
 
 
 def later(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
-    """Let time have passed, for the node in a thread as well."""
+    """Advance the clock, also for the node in a thread."""
     now = clock.now
     monkeypatch.setattr(clock, "now", lambda: now() + seconds)
 
@@ -88,13 +88,13 @@ def test_tokens_expire_and_are_revoked(served: InThread, monkeypatch: pytest.Mon
     assert not cookie_header
 
 
-def test_tokens_lie_hashed(served: InThread) -> None:
+def test_tokens_are_stored_as_hashes(served: InThread) -> None:
     given = token(served, "viewer")
     folder = Path(served.store.removeprefix("sqlite:///").partition("?")[0]).parent
     assert all(given.encode() not in path.read_bytes() for path in folder.iterdir())
 
 
-def test_only_a_token_is_a_token(served: InThread) -> None:
+def test_wrong_tokens_are_refused(served: InThread) -> None:
     name = next(_names)
     given = made_token(served.store, name, "admin")
     assert call(served.port, "GET", ALL, token=given)[0] == 200
@@ -147,7 +147,7 @@ def test_cookies(served: InThread, tokens: dict[str, str]) -> None:
     assert "manyarms_token=; Path=/; Max-Age=0;" in answer.headers["set-cookie"]
 
 
-def test_a_page_elsewhere_cannot_sign_its_visitors_in(
+def test_other_sites_cannot_sign_their_visitors_in(
     served: InThread, tokens: dict[str, str]
 ) -> None:
     body, here = f"token={tokens['viewer']}".encode(), f"http://127.0.0.1:{served.port}"
@@ -199,18 +199,18 @@ def test_a_restart_keeps_the_local_token(tmp_path: Path, monkeypatch: pytest.Mon
     first = start()
     assert file.read_text() == f"{first}\n"
     assert os.name == "nt" or file.stat().st_mode & 0o777 == 0o600
-    assert start() == first  # on another port, too
-    monkeypatch.setenv("MANYARMS_TOKEN", first)  # exported in the terminal that starts it again
+    assert start() == first  # also on another port
+    monkeypatch.setenv("MANYARMS_TOKEN", first)  # exported in the terminal that restarts it
     assert start() == first
     monkeypatch.delenv("MANYARMS_TOKEN")
     file.chmod(0o644)
     second = start()
-    assert second != first  # others could have read it
+    assert second != first  # other users could have read it
     file.write_text("too short")
     third = start()
     assert len({first, second, third}) == 3
     assert main(["token", "add", "me", "--role", "admin", "--store", store]) == 0
-    assert start("0.0.0.0") == ""  # there it is good for nothing
+    assert start("0.0.0.0") == ""  # it is not valid there
     assert start() == third
 
 
@@ -239,7 +239,7 @@ _HINT = re.compile(r"(?:  |`)((?:manyarms|export) [^`\n]*)")
 
 
 def pasted(said: str, folder: Path) -> str:
-    """Run the one hint of a text in a shell, in another folder; return what it prints."""
+    """Run the printed command in a shell, in another folder; return its output."""
     (hint,) = _HINT.findall(said)
     folder.mkdir(exist_ok=True)
     words = hint.replace("manyarms ", f"{sys.executable} -m manyarms ", 1) + " && env"
@@ -249,8 +249,8 @@ def pasted(said: str, folder: Path) -> str:
 
 @pytest.mark.patient
 @pytest.mark.skipif(os.name == "nt", reason="the hints are for a shell")
-def test_hints_can_be_pasted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """They name the store of this service, from whatever folder they are run."""
+def test_printed_commands_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They name the store of this service, and work in any folder."""
     (tmp_path / "a folder").mkdir()
     monkeypatch.chdir(tmp_path / "a folder")
     monkeypatch.delenv("MANYARMS_TOKEN", raising=False)
@@ -280,7 +280,7 @@ def test_hints_can_be_pasted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.parametrize("given", ["", 4 * "s3cret"], ids=["none", "given"])
-def test_logs_get_no_secrets(tmp_path: Path, given: str) -> None:
+def test_logs_contain_no_secrets(tmp_path: Path, given: str) -> None:
     words = ["-m", "manyarms", "serve", "--port", "0", "--store", f"sqlite:///{tmp_path}/new.db"]
     with subprocess.Popen(
         [sys.executable, *words],
@@ -326,26 +326,26 @@ def _never(app: Any, *others: Any) -> Any:
 
 @pytest.mark.patient
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no modes of files")
-def test_others_on_the_machine_cannot_read_the_store(tmp_path: Path) -> None:
+def test_other_users_cannot_read_the_store(tmp_path: Path) -> None:
     with node(f"sqlite:///{tmp_path}/new.db"):
         modes = {path.name: path.stat().st_mode & 0o077 for path in tmp_path.iterdir()}
     assert modes.keys() >= {"new.db", "new.db-wal"}
     assert not any(modes.values())
 
 
-def test_a_port_that_is_taken(served: InThread) -> None:
+def test_a_port_in_use(served: InThread) -> None:
     with pytest.raises(ma.PathError, match="Address already in use. Choose another --port"):
         run(ServerSettings(store=served.store, port=served.port))
 
 
 @pytest.mark.patient
-def test_tokens_by_command(
+def test_commands_for_tokens(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "new.db"
     store = ["--store", f"sqlite:///{path}"]
     assert main(["token", "list", *store]) == 1
-    assert not path.exists()  # a wrong name makes no store
+    assert not path.exists()  # a wrong name creates no store
     before = os.umask(0o022)
     try:
         assert main(["token", "add", "me", "--role", "viewer", *store]) == 0
@@ -354,7 +354,7 @@ def test_tokens_by_command(
     assert os.name == "nt" or path.stat().st_mode & 0o077 == 0
     given = capsys.readouterr().out.strip()
     assert given.startswith("ma_")
-    monkeypatch.setenv("MANYARMS_TOKEN", given)  # one for an admin is expected there
+    monkeypatch.setenv("MANYARMS_TOKEN", given)  # a token with the role admin is required there
     with pytest.raises(ma.ParameterError, match="which has the role viewer. .* token drop me"):
         run(ServerSettings(store=store[1], port=0))
     assert main(["token", "add", "me", "--role", "viewer", *store]) == 1

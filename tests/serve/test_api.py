@@ -1,4 +1,4 @@
-"""Over HTTP: the experiment is that of `Live`, repeats change nothing, and refusals say why."""
+"""The HTTP API: the same pulls as a handle, repeated requests, and errors."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _names = (f"x{k}" for k in itertools.count())
 
 
 class HttpExperiment:
-    """An experiment, with the calls of tests."""
+    """An experiment over HTTP, with short calls for tests."""
 
     def __init__(self, served: InThread, **spec: Any) -> None:
         self.port, self.name = served.port, next(_names)
@@ -51,7 +51,7 @@ class HttpExperiment:
 
 @pytest.mark.patient
 @pytest.mark.parametrize("policy", ALL_POLICIES, ids=label)
-def test_the_game_is_that_of_live(served: InThread, policy: ma.Policy) -> None:
+def test_the_api_picks_the_arms_of_a_handle(served: InThread, policy: ma.Policy) -> None:
     live = policy.live(n_arms=300, horizon=400, seed=9)
     experiment = HttpExperiment(served, **spec_of(policy, n_arms=300, horizon=400, seed=9))
     waiting: list[int] = []
@@ -59,7 +59,7 @@ def test_the_game_is_that_of_live(served: InThread, policy: ma.Policy) -> None:
         ours, theirs = experiment.ask(1 + turn % 3), live.ask(1 + turn % 3)
         assert [(p["pull"], p["arm"]) for p in ours] == [(p.id, p.arm) for p in theirs]
         waiting += [p.id for p in theirs]
-        while len(waiting) > turn % 7:  # some rewards come late, and in another order
+        while len(waiting) > turn % 7:  # some rewards are late and out of order
             pull = waiting.pop(turn % len(waiting))
             if pull % 11 == 5:
                 live.abandon(pull)
@@ -77,13 +77,13 @@ def test_the_game_is_that_of_live(served: InThread, policy: ma.Policy) -> None:
     assert summary["recommended"]["low"] == best.interval[0]
 
 
-def test_asks_with_a_key_are_answered_once(served: InThread) -> None:
+def test_asks_with_a_key_are_applied_once(served: InThread) -> None:
     experiment = HttpExperiment(served)
     first = experiment.ask(3, key="a")
     assert experiment.ask(3, key="a") == first
     for one in first[:2]:
         experiment.tell(one["pull"], 1.0)
-    assert experiment.ask(3, key="a") == first  # also when they have ended
+    assert experiment.ask(3, key="a") == first  # also after they have ended
     assert [p["pull"] for p in experiment.ask(1, key="b")] == [3]
     status, answer = experiment("POST", "/asks", {"k": 2}, Idempotency_Key="a")
     assert (status, answer["code"]) == (422, "key_reused")
@@ -127,7 +127,7 @@ def test_pause_resume_stop(served: InThread) -> None:
 # Windows
 
 
-def test_a_window_abandons_or_tells_what_is_missing(served: InThread) -> None:
+def test_a_window_abandons_or_fills_in_missing_rewards(served: InThread) -> None:
     lost = HttpExperiment(served, window=0.3)
     zero = HttpExperiment(served, window=0.3, missing=0.25)
     pulls = [lost.ask()[0]["pull"], zero.ask()[0]["pull"]]
@@ -161,10 +161,10 @@ def test_held_rewards_count_at_the_end_of_the_window(
     assert call(served.port, "PUT", "/v1/experiments/no", {"hold": True, "n_arms": 2})[0] == 422
 
 
-# Arms come and go
+# Changing arms
 
 
-def test_keyed_arms_come_as_a_stream(served: InThread) -> None:
+def test_named_arms_are_added_as_a_stream(served: InThread) -> None:
     experiment = HttpExperiment(served, policy="prospector", n_arms=None, horizon=None, seed=0)
     assert experiment("POST", "/asks")[1]["code"] == "no_arms"
     lines = b"".join(json.dumps(f"arm {k}").encode() + b"\n" for k in range(3000))
@@ -202,7 +202,7 @@ def test_keyed_arms_come_as_a_stream(served: InThread) -> None:
         ),
     ],
 )
-def test_an_import_that_fails_leaves_nothing(
+def test_a_failed_import_adds_nothing(
     served: InThread, kind: str, body: bytes, message: str
 ) -> None:
     experiment = HttpExperiment(served, n_arms=None)
@@ -215,7 +215,7 @@ def test_an_import_that_fails_leaves_nothing(
     assert experiment("POST", "/arms", {"names": ["new"]})[1]["n_arms"] == 3
 
 
-def test_pages_of_arms_hold_all_of_them_once(served: InThread) -> None:
+def test_pages_of_arms_contain_each_arm_once(served: InThread) -> None:
     experiment = HttpExperiment(served, n_arms=None)
     experiment("POST", "/arms", {"names": [f"k{n:03}" for n in range(120)]})
     for one in experiment.ask(30):
@@ -256,7 +256,7 @@ def test_pages_of_events(served: InThread) -> None:
     assert call(served.port, "GET", "/v1/experiments/nobody/events")[0] == 404
 
 
-# What is refused
+# Errors
 
 
 @pytest.mark.parametrize(
@@ -272,14 +272,14 @@ def test_pages_of_events(served: InThread) -> None:
         ({"oops": 1}, "There is no field `oops`. Known: control, epsilon"),
     ],
 )
-def test_specs_that_cannot_be(served: InThread, spec: dict[str, Any], message: str) -> None:
+def test_impossible_specifications(served: InThread, spec: dict[str, Any], message: str) -> None:
     status, answer = call(served.port, "PUT", "/v1/experiments/no", {"n_arms": 9} | spec)
     assert (status, answer["code"]) == (422, "invalid")
     assert message in answer["message"]
 
 
-def test_first_arms_that_are_too_many_for_the_policy(served: InThread) -> None:
-    """What the first state costs is known when the arms are: they may have keys."""
+def test_too_many_first_arms_for_the_policy(served: InThread) -> None:
+    """The cost of the first state is known when the arms are added."""
     experiment = HttpExperiment(served, policy="sequential-halving", n_arms=None, horizon=1 << 40)
     lines = b"".join(b'"%d"\n' % k for k in range((1 << 16) + 1))
     kind = {"Content_Type": "application/x-ndjson"}
@@ -290,11 +290,11 @@ def test_first_arms_that_are_too_many_for_the_policy(served: InThread) -> None:
     assert len(experiment.ask(2)) == 2
 
 
-def test_the_same_experiment_again_is_no_mistake(served: InThread) -> None:
+def test_creating_the_same_experiment_again_is_allowed(served: InThread) -> None:
     experiment = HttpExperiment(served, seed=4)
     same = {"policy": "moss", "n_arms": 50, "horizon": 1000, "seed": 4}
     assert experiment("PUT", "", same)[0] == 200
-    for settings in ({}, {"target": 0.5}, {"epsilon": "20%"}):  # which may differ
+    for settings in ({}, {"target": 0.5}, {"epsilon": "20%"}):  # these settings may differ
         status, answer = experiment("PUT", "", same | {"seed": 5} | settings)
         assert (status, answer["code"]) == (409, "exists")
         assert "other settings: seed is 4 in the store, and 5 was given." in answer["message"]
@@ -310,7 +310,7 @@ def test_the_same_experiment_again_is_no_mistake(served: InThread) -> None:
         (b"x" * (3 << 20), 413),
     ],
 )
-def test_bodies_that_cannot_be(served: InThread, body: bytes, status: int) -> None:
+def test_impossible_bodies(served: InThread, body: bytes, status: int) -> None:
     assert call(served.port, "POST", "/v1/experiments/any/tells", body)[0] == status
 
 
@@ -324,11 +324,11 @@ def test_bodies_that_cannot_be(served: InThread, body: bytes, status: int) -> No
         ("GET", "/v1/experiments/a/arms?sort=name", 422),
     ],
 )
-def test_paths_that_cannot_be(served: InThread, method: str, path: str, status: int) -> None:
+def test_impossible_paths(served: InThread, method: str, path: str, status: int) -> None:
     assert call(served.port, method, path)[0] == status
 
 
-def test_a_client_that_goes_away_or_is_slow_hurts_nobody(served: InThread) -> None:
+def test_clients_that_disconnect_or_are_slow_do_not_block_others(served: InThread) -> None:
     experiment = HttpExperiment(served)
     links = []
     for _ in range(20):
@@ -362,4 +362,4 @@ def test_health_and_metrics(served: InThread) -> None:
     text = call(served.port, "GET", "/metrics")[1].decode()
     assert 'manyarms_request_seconds_count{route="ask",status="200"}' in text
     assert re.search(r"^manyarms_pending \d+\.0$", text, re.M)
-    assert "experiment=" not in text  # names are not for everybody
+    assert "experiment=" not in text  # names need a token

@@ -1,4 +1,4 @@
-"""Every body is read in one place: in time, whole, and not too much of it."""
+"""Reading bodies: timeouts, limits, chunks and order."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def sent(one: InThread, head: str, body: bytes = b"") -> Iterator[socket.socket]
 
 
 def all_of(link: socket.socket) -> bytes:
-    """What is sent until the service closes the connection."""
+    """Return what the service sends until it closes the connection."""
     parts = []
     with contextlib.suppress(ConnectionResetError):
         while piece := link.recv(65536):
@@ -35,17 +35,19 @@ def all_of(link: socket.socket) -> bytes:
 
 
 @pytest.mark.parametrize("head", [ASKS, LOGIN], ids=["api", "page"])
-def test_a_body_that_does_not_come(
+def test_a_missing_body_times_out(
     served: InThread, monkeypatch: pytest.MonkeyPatch, head: str
 ) -> None:
-    """Without a token, too: silent clients hold nothing for long."""
+    """Also without a token, so silent clients use no resources for long."""
     monkeypatch.setattr(requests, "DEADLINE", 0.3)
     with sent(served, f"{head}Content-Length: 9999\r\n") as link:
         assert all_of(link).startswith(b"HTTP/1.1 408")
 
 
 @pytest.mark.parametrize("head", [ASKS, LOGIN], ids=["api", "page"])
-def test_a_body_that_trickles(served: InThread, monkeypatch: pytest.MonkeyPatch, head: str) -> None:
+def test_a_slow_body_times_out(
+    served: InThread, monkeypatch: pytest.MonkeyPatch, head: str
+) -> None:
     monkeypatch.setattr(requests, "DEADLINE", 0.3)
     with sent(served, f"{head}Content-Length: 9999\r\n") as link:
         link.settimeout(0.1)
@@ -60,8 +62,8 @@ def test_a_body_that_trickles(served: InThread, monkeypatch: pytest.MonkeyPatch,
 
 
 @pytest.mark.parametrize("chunked", [False, True], ids=["whole", "chunked"])
-def test_a_body_that_an_upgrade_has_swallowed(served: InThread, chunked: bool) -> None:
-    """As curl --http2 and Java offer it: the server drops such a body, and k would be 1."""
+def test_a_body_lost_by_an_upgrade_is_refused(served: InThread, chunked: bool) -> None:
+    """curl --http2 and Java offer an upgrade; the server drops the body, and k would be 1."""
     assert call(served.port, "PUT", path_of("upgraded"), {"n_arms": 9})[0] in (200, 201)
     body, length = b'{"k": 3}', "Content-Length: 8"
     if chunked:
@@ -80,7 +82,7 @@ def test_large_bodies(served: InThread, where: str) -> None:
     assert call(served.port, "POST", where, b" " * 3_000_000)[0] == 413
 
 
-def test_a_body_in_pieces_may_be_empty(served: InThread) -> None:
+def test_a_chunked_body_may_be_empty(served: InThread) -> None:
     assert call(served.port, "PUT", path_of("pieces"), {"n_arms": 9})[0] == 201
     head = ASKS.replace("/x/", "/pieces/")
     with sent(served, f"{head}Transfer-Encoding: chunked\r\n", b"0\r\n\r\n") as link:
@@ -91,14 +93,14 @@ def test_a_body_may_come_after_its_head(served: InThread) -> None:
     assert call(served.port, "PUT", path_of("late"), {"n_arms": 9})[0] == 201
     head = ASKS.replace("/x/", "/late/")
     with sent(served, f"{head}Content-Length: 8\r\n") as link:
-        # the service reads in turn: when this is answered, it has the head
+        # the service reads in order, so it has the head when this is answered
         assert call(served.port, "GET", "/healthz", token=None)[0] == 200
         link.sendall(b'{"k": 2}')
         assert link.recv(65536).startswith(b"HTTP/1.1 200")
     assert call(served.port, "GET", path_of("late"))[1]["pulls"] == 2
 
 
-def test_what_nests_too_deep(served: InThread) -> None:
+def test_deeply_nested_bodies_are_refused(served: InThread) -> None:
     deep = b"[" * 100_000
     assert call(served.port, "POST", "/v1/experiments/x/asks", deep)[0] in (400, 422)
 
@@ -141,7 +143,7 @@ def test_requests_of_one_connection_are_answered_in_order(served: InThread) -> N
     assert said.index(b'"pull":0') < said.index(b'"pull":1') < said.index(b'"ready":true')
 
 
-def test_a_stream_that_stops(served: InThread, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_stream(served: InThread, monkeypatch: pytest.MonkeyPatch) -> None:
     assert call(served.port, "PUT", path_of("x"), {})[0] in (200, 201)
     monkeypatch.setattr(requests, "DEADLINE", 0.3)
     with sent(served, f"{ARMS}Content-Length: 9999\r\n", b'"red"\n') as link:
@@ -149,8 +151,8 @@ def test_a_stream_that_stops(served: InThread, monkeypatch: pytest.MonkeyPatch) 
     assert call(served.port, "GET", path_of("x"))[1]["n_arms"] == 0
 
 
-def test_long_paths_are_not_remembered(served: InThread) -> None:
-    """Anybody could fill memory with them."""
+def test_long_paths_are_not_cached(served: InThread) -> None:
+    """They could fill the memory."""
     before = app.find.remembered.cache_info().currsize
     for k in range(5):
         assert call(served.port, "GET", f"/v1/experiments/x/arms/{k}{'y' * 400}")[0] == 404

@@ -1,4 +1,4 @@
-"""What takes long, or fails on the side, does not end the term of the leader."""
+"""Long and failing background work does not end the leader's term."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ pytestmark = [pytest.mark.interpreted, pytest.mark.patient]
 
 
 def terms(one: InThread) -> float:
-    """How often a process began to lead."""
+    """Return how often a process became leader."""
     text = call(one.port, "GET", "/metrics", token=None)[1].decode()
     return float(text.partition("\nmanyarms_terms_total ")[2].split()[0])
 
 
 @pytest.fixture
-def beat_goes_on(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
-    """A function that returns after three more heartbeats."""
+def wait_for_heartbeats(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """Return a function that waits for three heartbeats."""
     beats, beat = list[None](), EventStore.beat
 
     def counted(self: EventStore) -> None:
@@ -44,8 +44,8 @@ def beat_goes_on(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     return goes_on
 
 
-def test_the_heart_beats_while_many_experiments_are_loaded(
-    store: str, monkeypatch: pytest.MonkeyPatch, beat_goes_on: Callable[[], None]
+def test_heartbeats_continue_while_many_experiments_are_loaded(
+    store: str, monkeypatch: pytest.MonkeyPatch, wait_for_heartbeats: Callable[[], None]
 ) -> None:
     names, go, load = [new_name() for _ in range(30)], threading.Event(), loading.read
     with opened(store) as other:
@@ -60,8 +60,8 @@ def test_the_heart_beats_while_many_experiments_are_loaded(
     with in_thread(store) as one, ThreadPoolExecutor(30) as pool:
         try:
             asked = [pool.submit(call, one.port, "GET", path_of(name)) for name in names]
-            assert call(one.port, "GET", "/v1/experiments")[0] == 200  # it does not wait for them
-            beat_goes_on()
+            assert call(one.port, "GET", "/v1/experiments")[0] == 200  # without waiting
+            wait_for_heartbeats()
         finally:
             go.set()
         assert {each.result()[1]["code"] for each in asked} == {"replay"}
@@ -69,13 +69,13 @@ def test_the_heart_beats_while_many_experiments_are_loaded(
         assert terms(one) == 1
 
 
-def test_the_heart_beats_while_the_event_loop_is_busy(
-    store: str, monkeypatch: pytest.MonkeyPatch, beat_goes_on: Callable[[], None]
+def test_heartbeats_continue_while_the_event_loop_is_busy(
+    store: str, monkeypatch: pytest.MonkeyPatch, wait_for_heartbeats: Callable[[], None]
 ) -> None:
     begin, path = Experiment.begin_season, path_of(new_name())
 
     def slowly(self: Experiment, *given: Any) -> None:
-        beat_goes_on()
+        wait_for_heartbeats()
         begin(self, *given)
 
     monkeypatch.setattr(Experiment, "begin_season", slowly)
@@ -85,7 +85,7 @@ def test_the_heart_beats_while_the_event_loop_is_busy(
         assert terms(one) == 1
 
 
-def test_a_deletion_of_rows_that_fails_is_tried_again(
+def test_a_failed_deletion_of_rows_is_retried(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def fails(self: EventStore, *given: Any) -> bool:
@@ -117,9 +117,9 @@ def test_a_deletion_of_rows_that_fails_is_tried_again(
 def delayed(
     monkeypatch: pytest.MonkeyPatch, method: str
 ) -> tuple[threading.Event, Callable[[Future[Any]], None]]:
-    """Let the next call of a method of stores wait; return what says that it does, and its end.
+    """Delay the next call of a store's method; return an event for its start, and its end.
 
-    The call goes on when a request is answered, or seems to wait for it.
+    The call continues when a request is answered, or seems to wait for the call.
     """
     begun, go, whole = threading.Event(), threading.Event(), getattr(EventStore, method)
 
@@ -137,7 +137,7 @@ def delayed(
     return begun, end
 
 
-def test_a_deletion_waits_for_the_commit_under_way(
+def test_a_deletion_waits_for_a_running_commit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = path_of("x")
@@ -159,10 +159,10 @@ def test_a_deletion_waits_for_the_commit_under_way(
 @pytest.mark.parametrize(
     ("method", "path", "body"), [("PATCH", "", {"epsilon": 0.1}), ("POST", "/pause", None)]
 )
-def test_an_acknowledged_stop_is_not_undone(
+def test_an_acknowledged_stop_is_not_reverted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str, path: str, body: Any
 ) -> None:
-    """Requests that change the state of one experiment are carried out one after the other."""
+    """Requests that change the state of one experiment run one after the other."""
     url = f"sqlite:///{tmp_path}/x.db"
     with in_thread(url) as one, ThreadPoolExecutor(2) as pool:
         assert call(one.port, "PUT", path_of("x"), {"n_arms": 9})[0] == 201

@@ -28,7 +28,7 @@ def remote_of(one: InThread, name: str) -> ma.Remote:
     return ma.Remote(f"http://127.0.0.1:{one.port}", name, token=TOKEN)
 
 
-def test_it_answers_as_a_handle(store: str) -> None:
+def test_a_control_over_http_equals_that_of_a_handle(store: str) -> None:
     name = new_name()
     given: dict[str, Any] = {"control": "current", "share": 0.3, "seed": 7, "reward": "clicks"}
     live = ma.Prospector().live(arms=ARMS, **given)
@@ -64,11 +64,11 @@ def test_it_answers_as_a_handle(store: str) -> None:
         play(remote)
         events = call(one.port, "GET", f"{path_of(name)}/events?limit=10000")[1]["events"]
     assert {event["arm"] for event in events if event["kind"] == "asked"} >= {"current"}
-    with opened(store) as one_store:  # the whole log makes the same experiment
+    with opened(store) as one_store:  # replaying the whole log gives the same experiment
         assert replayed(one_store, name) == ""
 
 
-def test_keys(served: InThread) -> None:
+def test_asks_with_keys(served: InThread) -> None:
     path = path_of(new_name())
     spec = {"n_arms": 5, "control": "current", "share": 0.5, "seed": 1}
     assert call(served.port, "PUT", path, spec)[0] == 201
@@ -86,14 +86,14 @@ def test_keys(served: InThread) -> None:
     assert call(served.port, "POST", f"{path}/tells", tell)[1]["results"][0]["applied"] is False
     other = {"tells": [{"pull": own[0]["pull"], "reward": 0}]}
     assert call(served.port, "POST", f"{path}/tells", other)[1]["results"][0]["code"] == "told"
-    assert call(served.port, "POST", f"{path}/asks", body, **key)[1] == first  # told meanwhile
+    assert call(served.port, "POST", f"{path}/asks", body, **key)[1] == first  # after tells
     unknown = {"tells": [{"pull": 999, "reward": 1}]}
     assert call(served.port, "POST", f"{path}/tells", unknown)[1]["results"][0]["status"] == 404
     status, waiting = call(served.port, "GET", f"{path}/pending?limit=100")
     assert {pull["arm"] for pull in waiting["oldest"]} >= {"current"}
 
 
-def test_what_uplift_says(served: InThread) -> None:
+def test_uplift_over_http(served: InThread) -> None:
     path = path_of(new_name())
     assert call(served.port, "PUT", path, {"control": "current"})[0] == 201
     status, said = call(served.port, "GET", f"{path}/uplift")
@@ -114,7 +114,7 @@ def test_what_uplift_says(served: InThread) -> None:
         assert uplift.ratio_interval[1] == float("inf")
         said = call(served.port, "GET", f"{path}/uplift?confidence=0.9")[1]
         assert "+100 percentage points over current, with 90 % confidence from +" in said["text"]
-        assert said["ratio"] is None  # nothing was earned
+        assert said["ratio"] is None  # the control earned nothing
     plain = path_of(new_name())
     assert call(served.port, "PUT", plain, {"n_arms": 3})[0] == 201
     missing = call(served.port, "GET", f"{plain}/uplift")[1]["missing"]
@@ -126,15 +126,15 @@ def test_what_uplift_says(served: InThread) -> None:
     [{"share": 0.2}, {"control": "x", "share": 0}, {"control": "x", "share": 0.7},
      {"control": ""}, {"reward": "a" * 100}],
 )  # fmt: skip
-def test_what_is_refused(served: InThread, spec: dict[str, Any]) -> None:
+def test_wrong_requests_are_refused(served: InThread, spec: dict[str, Any]) -> None:
     status, answer = call(served.port, "PUT", path_of(new_name()), {"n_arms": 3} | spec)
     assert (status, answer["code"]) == (422, "invalid")
 
 
-def test_the_page_says_it_right_under_the_arm(
+def test_the_page_shows_the_uplift_below_the_arm(
     served: InThread, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("manyarms.serve.dashboard.pages._FRESH", -1.0)  # every page is drawn anew
+    monkeypatch.setattr("manyarms.serve.dashboard.pages._FRESH", -1.0)  # no caching
     path = path_of(new_name())
     spec = {"n_arms": 3, "control": "now & then", "share": 0.4, "seed": 2, "reward": "clicks"}
     assert call(served.port, "PUT", path, spec)[0] == 201
@@ -168,7 +168,9 @@ def test_the_page_says_it_right_under_the_arm(
     assert shown.index('id="best"') < place < shown.index("<dt>Verdict</dt>")
 
 
-def test_windows_end_its_pulls_too(served: InThread, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_windows_end_pulls_of_the_control(
+    served: InThread, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = path_of(new_name())
     spec = {"n_arms": 5, "control": "today", "share": 0.5, "seed": 1, "window": 3600, "hold": True}
     assert call(served.port, "PUT", path, spec | {"missing": 0})[0] == 201

@@ -1,4 +1,4 @@
-"""The pages as they are sent: who may see them, what is in them, and that names do no harm."""
+"""The dashboard's pages: access, contents, and hostile names."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def get(gallery: InThread, path: str, token: str = TOKEN) -> tuple[int, str]:
 
 
 class Tags(HTMLParser):
-    """Gathers what a browser would act on."""
+    """Collects the elements that a browser would act on."""
 
     def __init__(self, page: str) -> None:
         super().__init__()
@@ -52,7 +52,7 @@ class Tags(HTMLParser):
 
 
 @pytest.mark.parametrize("path", PAGES)
-def test_pages_hold_nothing_that_names_could_use(gallery: InThread, path: str) -> None:
+def test_hostile_names_are_escaped(gallery: InThread, path: str) -> None:
     status, page = get(gallery, path)
     assert status == (404 if "nowhere" in path else 200)
     found = Tags(page).tags
@@ -89,7 +89,7 @@ def test_the_list_has_pages(gallery: InThread, monkeypatch: pytest.MonkeyPatch) 
     assert seen == names
 
 
-def test_pages_are_for_those_who_may(gallery: InThread) -> None:
+def test_pages_need_a_token(gallery: InThread) -> None:
     for path in ("/", "/experiments/captions", "/new"):
         status, _ = call(gallery.port, "GET", path, token=None, Accept="text/html")
         assert status == 303, "to the login"
@@ -109,7 +109,7 @@ def test_pages_are_for_those_who_may(gallery: InThread) -> None:
     assert 'data-call="POST pause"' in get(gallery, "/experiments/buttons")[1]
 
 
-def test_headers_let_nothing_in(gallery: InThread) -> None:
+def test_security_headers(gallery: InThread) -> None:
     for page in ("/experiments/hostile", "/nothing-here"):
         known = {"Authorization": f"Bearer {TOKEN}"}
         answer, _ = request(gallery.port, "GET", page, headers=known)
@@ -127,7 +127,7 @@ def test_headers_let_nothing_in(gallery: InThread) -> None:
     assert call(gallery.port, "GET", "/static/../pages.py", token=None)[0] == 404
 
 
-def test_the_page_says_what_a_person_needs(gallery: InThread) -> None:
+def test_the_contents_of_an_experiments_page(gallery: InThread) -> None:
     _, page = get(gallery, "/experiments/captions")
     order = [page.index(f'id="{panel}-title"') for panel in
              ("deploy", "leaders", "reward", "pending", "arms")]  # fmt: skip
@@ -148,7 +148,7 @@ def test_the_page_says_what_a_person_needs(gallery: InThread) -> None:
     assert '<option value="hold" selected>' in form
 
 
-def test_arms_are_found_sorted_and_turned_over(gallery: InThread) -> None:
+def test_arms_are_searched_sorted_and_paged(gallery: InThread) -> None:
     _, first = get(gallery, "/experiments/captions/arms?sort=arm&search=caption%200001")
     names = re.findall(r"<bdi>(caption \d+)</bdi>", first)
     assert names == [f"caption {k:06d}" for k in range(100, 125)]
@@ -159,7 +159,7 @@ def test_arms_are_found_sorted_and_turned_over(gallery: InThread) -> None:
     assert "No arm was found." in none
 
 
-def test_a_panel_is_drawn_once_for_all_who_look(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_panel_is_rendered_once_for_all_viewers(monkeypatch: pytest.MonkeyPatch) -> None:
     drawn = 0
 
     async def draw(kept: dict[str, Any]) -> dict[str, str]:
@@ -178,7 +178,7 @@ def test_a_panel_is_drawn_once_for_all_who_look(monkeypatch: pytest.MonkeyPatch)
     asyncio.run(look())
 
 
-def test_panels_are_those_of_the_page(gallery: InThread) -> None:
+def test_panels_agree_with_the_page(gallery: InThread) -> None:
     status, shown = call(gallery.port, "GET", "/experiments/hostile/panels")
     assert status == 200
     assert shown.keys() == {*panels.PANELS, "state"}
@@ -187,7 +187,7 @@ def test_panels_are_those_of_the_page(gallery: InThread) -> None:
     assert call(gallery.port, "GET", "/experiments/nowhere/panels")[0] == 404
 
 
-def test_words_for_verdicts() -> None:
+def test_texts_for_verdicts() -> None:
     arm = m.ArmView("a", 0, 10, 10, 0.5, 0.4, 0.6)
     about: dict[str, Any] = {"name": "x", "policy": "moss", "spec": m.Spec()}
     about |= {"state": "running", "recommended": arm}
@@ -196,7 +196,7 @@ def test_words_for_verdicts() -> None:
                                  ("out of pulls", "part", "Out of pulls")):  # fmt: skip
         told = m.ExperimentSummary(**about, **words, outcome=outcome)
         assert verdict(told) == (kind, title, "Why.", "Do it.")
-    kept = m.ExperimentSummary(**about)  # not loaded since it was created
+    kept = m.ExperimentSummary(**about)  # not loaded since its creation
     assert verdict(kept)[:2] == ("part", "Not known")
     assert verdict(m.ExperimentSummary(**about | {"state": "empty"})).title == "No arms yet"
     assert len(panels.arm_name("x" * 10_000)) == 80

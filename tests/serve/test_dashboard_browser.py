@@ -1,4 +1,4 @@
-"""The dashboard in a real Chromium: it follows, it answers, it fits, and it stays at home."""
+"""The dashboard in Chromium: updates, buttons, layout, and no requests to other hosts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.report.browser import PageLog, open_page, resize
 from tests.serve.gallery import fill
 from tests.serve.machines import TOKEN, Node, call, node
 
-pytestmark = [pytest.mark.compiled, pytest.mark.slow]  # no kernels to cover: once is enough
+pytestmark = [pytest.mark.compiled, pytest.mark.slow]  # no kernels to cover, so once is enough
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +29,7 @@ def gallery(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
 def browser(gallery: Node) -> Iterator[Page]:
     with open_page() as page:
         page.goto(f"http://{gallery.address}/experiments/captions")
-        assert page.evaluate("location.pathname") == "/login", "who is not known is led there"
+        assert page.evaluate("location.pathname") == "/login", "without a token: login"
         page.fill("#token", TOKEN)
         page.click("main form button")
         expect(page).to_have_title(re.compile("Experiments"))
@@ -58,7 +58,7 @@ def visit(browser: Page, gallery: Node) -> Visit:
 @pytest.mark.parametrize("dark", [False, True])
 @pytest.mark.parametrize("width", [390, 1400])
 @pytest.mark.parametrize("path", ["/", "/experiments/captions", "/experiments/hostile", "/new"])
-def test_pages_fit_and_complain_of_nothing(
+def test_pages_fit_and_log_no_errors(
     visit: Visit, gallery: Node, log: PageLog, path: str, width: int, dark: bool
 ) -> None:
     browser = visit("/login")
@@ -74,10 +74,10 @@ def test_pages_fit_and_complain_of_nothing(
     assert all(url.startswith(home) for url in log.requests)
     small = """[...document.querySelectorAll("main button, main .button, main input")].filter(
         e => e.offsetParent && e.getBoundingClientRect().height < 22 && e.type != "radio").length"""
-    assert browser.evaluate(small) == 0, "a finger must find it"
+    assert browser.evaluate(small) == 0, "it must be large enough for a finger"
 
 
-def test_the_page_follows_the_game(visit: Visit, gallery: Node) -> None:
+def test_the_page_is_updated(visit: Visit, gallery: Node) -> None:
     browser = visit("/experiments/captions")
     browser.wait_for_selector("[data-live=on]")
     told = browser.locator(".key .told strong")
@@ -86,15 +86,15 @@ def test_the_page_follows_the_game(visit: Visit, gallery: Node) -> None:
     remote = ma.Remote(f"http://{gallery.address}", "captions", token=TOKEN)
     remote.tell_many([(pull, 1.0) for pull in remote.ask(7)])
     expect(told).to_have_text(f"{before + 7:,}")
-    assert browser.evaluate("document.getElementById('oldest').open"), "what is open stays open"
+    assert browser.evaluate("document.getElementById('oldest').open"), "open details stay open"
 
 
-def test_buttons_do_what_they_say(visit: Visit, gallery: Node, log: PageLog) -> None:
+def test_buttons(visit: Visit, gallery: Node, log: PageLog) -> None:
     browser = visit("/experiments/captions")
     said = list[str]()
 
     def answer(*, accept: bool) -> None:
-        """Answer the next question of the page."""
+        """Answer the page's next dialog."""
 
         def reply(dialog: Dialog) -> None:
             said.append(dialog.message)
@@ -161,7 +161,7 @@ def test_a_catalogue_is_synced(visit: Visit, gallery: Node) -> None:
     assert {arm["arm"] for arm in page["arms"] if not arm["retired"]} == {"a", "d"}
 
 
-def test_buttons_of_arms_are_whole_on_a_phone(visit: Visit) -> None:
+def test_buttons_of_arms_fit_on_a_phone(visit: Visit) -> None:
     browser = visit("/experiments/hostile")
     resize(browser, 390)
     browser.wait_for_selector("#arms tbody button")
@@ -173,7 +173,7 @@ def test_buttons_of_arms_are_whole_on_a_phone(visit: Visit) -> None:
     assert browser.evaluate(cut_off) == 0
 
 
-def test_an_experiment_is_made_from_a_file(visit: Visit, gallery: Node, tmp_path: Path) -> None:
+def test_an_experiment_is_created_from_a_file(visit: Visit, gallery: Node, tmp_path: Path) -> None:
     arms = tmp_path / "arms.txt"
     arms.write_text('a, b\nc\nd "e"\n', encoding="utf-8")
     browser = visit("/new")
@@ -189,7 +189,7 @@ def test_an_experiment_is_made_from_a_file(visit: Visit, gallery: Node, tmp_path
     assert {pull.arm for pull in remote.ask(3)} == {"a, b", "c", 'd "e"'}
 
 
-def test_keys_reach_what_matters(visit: Visit) -> None:
+def test_the_dashboard_works_with_a_keyboard(visit: Visit) -> None:
     browser = visit("/experiments/captions")
     seen = []
     for _ in range(14):
@@ -206,7 +206,7 @@ def test_keys_reach_what_matters(visit: Visit) -> None:
     assert browser.evaluate("document.querySelectorAll('h1').length") == 1
 
 
-def test_what_is_good_enough_is_a_setting(visit: Visit, gallery: Node) -> None:
+def test_the_target_is_a_setting(visit: Visit, gallery: Node) -> None:
     path = "/v1/experiments/captions"
     page = visit("/experiments/captions")
     page.click("text=Settings")
@@ -223,7 +223,7 @@ def test_what_is_good_enough_is_a_setting(visit: Visit, gallery: Node) -> None:
     assert call(gallery.port, "PATCH", path, {"epsilon": None, "target": None})[0] == 200
 
 
-def test_going_on_in_a_season(visit: Visit, gallery: Node) -> None:
+def test_continuing_with_a_season(visit: Visit, gallery: Node) -> None:
     path = "/v1/experiments/buttons"
     told = call(gallery.port, "GET", path)[1]["recommended"]["told"]
     page = visit("/experiments/buttons")

@@ -1,4 +1,4 @@
-"""Experiments are deleted at once, their rows some at a time."""
+"""Experiments are deleted at once, and their rows in batches."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.interpreted
 
 
 @pytest.mark.patient
-def test_rows_are_deleted_some_at_a_time(store: str) -> None:
+def test_rows_are_deleted_in_batches(store: str) -> None:
     name = new_name()
     path = path_of(name)
     with in_thread(store) as one, opened(store) as other:
@@ -30,7 +30,7 @@ def test_rows_are_deleted_some_at_a_time(store: str) -> None:
         assert call(one.port, "DELETE", path)[0] == 200
         assert call(one.port, "GET", path)[0] == 404
         assert call(one.port, "POST", f"{path}/asks", {})[0] == 404
-        # the name is free at once, for another experiment
+        # the name can be used again at once
         assert call(one.port, "PUT", path, {"policy": "moss", "n_arms": 5, "horizon": 9})[0] == 201
         assert call(one.port, "POST", f"{path}/asks", {"k": 2})[1]["pulls"][1]["pull"] == 1
         assert row_of(other, name).id != old

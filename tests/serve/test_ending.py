@@ -1,4 +1,4 @@
-"""A process that is told to end does so, whatever it is doing."""
+"""A process that is asked to end does so, also during requests and if the store fails."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.serve.machines import call, in_thread, path_of, wait
 pytestmark = [pytest.mark.interpreted, pytest.mark.patient]
 
 
-def test_a_request_under_way_is_answered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_running_request_is_answered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     config, asked = server.config, list[str]()
 
     def impatient(app: Any, settings: Any) -> Any:
@@ -40,7 +40,7 @@ def test_a_request_under_way_is_answered(tmp_path: Path, monkeypatch: pytest.Mon
     assert (status, said["code"]) == (503, "unknown")
 
 
-def test_a_store_that_goes_away_at_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_store_that_fails_at_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with in_thread(f"sqlite:///{tmp_path}/x.db") as one:
         assert call(one.port, "PUT", path_of("x"), {"n_arms": 9})[0] == 201
         assert call(one.port, "POST", f"{path_of('x')}/asks", {})[0] == 200

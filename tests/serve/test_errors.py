@@ -1,4 +1,4 @@
-"""A body that is refused: the message names the field, its rule, and what was meant."""
+"""Errors for bodies name the field, its rule and the likely meaning."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A process is killed in the middle of a snapshot or an import; the next one goes on."""
+"""A process is killed during a snapshot or an import, and the next process continues."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SPEC = {"policy": "moss++", "n_arms": 50_000, "horizon": 10_000_000, "seed": 1}
 
 
 def play(one: Node, count: int = 1000) -> None:
-    """Ask and tell so many pulls."""
+    """Ask and tell `count` pulls."""
     status, answer = call(one.port, "POST", f"{SHOP}/asks", {"k": count})
     assert status == 200, answer
     tells = [{"pull": pull["pull"], "reward": pull["pull"] % 3 / 2} for pull in answer["pulls"]]
@@ -38,28 +38,28 @@ def play(one: Node, count: int = 1000) -> None:
 
 
 def copies(one: Node) -> list[int]:
-    """The processes that a node has begun."""
+    """Return the processes that a node has started."""
     assert one.process is not None
     number = one.process.pid
     children = Path(f"/proc/{number}/task/{number}/children").read_text()
     return [int(child) for child in children.split()]
 
 
-def goes_on(one: Node, pulls: int) -> None:
-    """Whether nothing is lost, and asks are answered."""
+def continues(one: Node, pulls: int) -> None:
+    """Check that nothing is lost and that asks are answered."""
     facts = call(one.port, "GET", SHOP)[1]
     assert (facts["pulls"], facts["told"]) == (pulls, pulls)
     play(one, 10)
 
 
 def check_log(store: str) -> None:
-    """The last snapshot and the events after it make the same state as the whole log."""
+    """Check that the last snapshot with later events gives the same state as the whole log."""
     with opened(store) as one:
         assert list(different(one, "shop")) == []
 
 
 @pytest.mark.parametrize("both", [False, True], ids=["the leader", "both processes"])
-def test_in_the_middle_of_a_snapshot(tmp_path: Path, both: bool) -> None:
+def test_a_kill_during_a_snapshot(tmp_path: Path, both: bool) -> None:
     store = f"sqlite:///{tmp_path}/serve.db"
     pulls = caught = 0
     with node(store) as one:
@@ -79,14 +79,14 @@ def test_in_the_middle_of_a_snapshot(tmp_path: Path, both: bool) -> None:
                     os.kill(copy, signal.SIGKILL)
             caught += 1
             one.start()
-            goes_on(one, pulls)
+            continues(one, pulls)
             pulls += 10
         one.stop()
     assert caught == 3
     check_log(store)
 
 
-def test_in_the_middle_of_an_import(tmp_path: Path) -> None:
+def test_a_kill_during_an_import(tmp_path: Path) -> None:
     """All arms of a request are added, or none."""
     store = f"sqlite:///{tmp_path}/serve.db"
     some = b"".join(b'"item %d"\n' % k for k in range(100_000))
@@ -103,12 +103,12 @@ def test_in_the_middle_of_an_import(tmp_path: Path) -> None:
 
             adding = threading.Thread(target=add)
             adding.start()
-            time.sleep(0.05 + 0.1 * turn)  # some moment while it is done
+            time.sleep(0.05 + 0.1 * turn)  # at different times during the import
             one.kill()
             adding.join()
             one.start()
             assert call(one.port, "GET", SHOP)[1]["n_arms"] in (3, 100_003)
-            goes_on(one, 10 * (turn + 1))
+            continues(one, 10 * (turn + 1))
         status, answer = call(one.port, "POST", f"{SHOP}/arms", some, timeout=120, **kind)
         assert (status, answer["n_arms"]) == (200, 100_003)
         play(one, 100)
@@ -116,8 +116,8 @@ def test_in_the_middle_of_an_import(tmp_path: Path) -> None:
     check_log(store)
 
 
-def test_and_then_other_code(tmp_path: Path) -> None:
-    """Neither the text of the code nor the version of NumPy matters: arms are compared."""
+def test_a_restart_with_other_code(tmp_path: Path) -> None:
+    """The code and the version of NumPy may differ, because arms are compared."""
     store = f"sqlite:///{tmp_path}/serve.db"
     with node(store) as one:
         assert call(one.port, "PUT", SHOP, SPEC)[0] == 201
@@ -131,10 +131,10 @@ def test_and_then_other_code(tmp_path: Path) -> None:
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("PYTHONPATH", str(other))
             one.start()
-            goes_on(one, 3000)
+            continues(one, 3000)
             play(one, 20_000 // 2)
             one.kill()
         one.start()
-        goes_on(one, 13_010)
+        continues(one, 13_010)
         one.stop()
     check_log(store)

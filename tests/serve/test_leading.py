@@ -1,4 +1,4 @@
-"""One process leads and others stand by, on each kind of database."""
+"""One process leads and others are standbys, on both kinds of database."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from tests.serve.machines import (
 pytestmark = [pytest.mark.interpreted, pytest.mark.patient]
 
 
-def test_a_standby_leads_when_the_leader_has_ended(store: str) -> None:
+def test_a_standby_leads_after_the_leader_ends(store: str) -> None:
     path = path_of(new_name())
     live = ma.MOSSPlusPlus().live(n_arms=1000, horizon=10_000, seed=2)
     spec = {"policy": "moss++", "n_arms": 1000, "horizon": 10_000, "seed": 2}
@@ -49,7 +49,7 @@ def test_a_standby_leads_when_the_leader_has_ended(store: str) -> None:
         assert "leads, and this process stands by" in answer["reason"]
         assert call(second.port, "GET", "/healthz", token=None)[0] == 200
         status, answer = call(second.port, "POST", f"{path}/asks", {})
-        assert (status, answer["code"]) == (503, "unavailable")  # nothing was done
+        assert (status, answer["code"]) == (503, "unavailable")  # nothing was changed
         html: dict[str, Any] = {"Accept": "text/html"}
         assert call(second.port, "GET", "/", **html)[0] == 503
         first.stop()
@@ -60,13 +60,13 @@ def test_a_standby_leads_when_the_leader_has_ended(store: str) -> None:
         assert pull["arm"] == live.ask().arm
 
 
-def test_a_leader_that_was_cut_off_says_nothing(
+def test_a_leader_without_its_session_does_not_answer(
     store: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its session is ended: what it changed since is not answered."""
-    monkeypatch.setattr(leader, "BEAT", 60.0)  # else it may lead again before the request
+    """Its session was ended, so later changes are not acknowledged."""
+    monkeypatch.setattr(leader, "BEAT", 60.0)  # otherwise it may lead again before the request
     if store.startswith("sqlite"):
-        pytest.skip("on SQLite the lock is the kernel's: nobody can take it from a live process")
+        pytest.skip("on SQLite the lock cannot be taken from a running process")
     path = path_of(new_name())
     with in_thread(store) as one:
         assert call(one.port, "PUT", path, {"n_arms": 9})[0] == 201
@@ -95,7 +95,7 @@ def test_after_a_restart_of_the_server_the_first_load_works() -> None:
         assert call(one.port, "GET", path)[1]["pulls"] == 1
 
 
-def test_a_file_that_is_not_that_file(tmp_path: Path) -> None:
+def test_a_replaced_file_is_detected(tmp_path: Path) -> None:
     file = tmp_path / "x.db"
     with in_thread(f"sqlite:///{file}") as one:
         assert call(one.port, "PUT", path_of("x"), {"n_arms": 9})[0] == 201
@@ -109,7 +109,7 @@ def test_a_file_that_is_not_that_file(tmp_path: Path) -> None:
             assert call(one.port, "POST", f"{path_of('x')}/asks", {})[0] == 200
 
 
-def test_a_file_that_was_removed_is_not_made_anew(tmp_path: Path) -> None:
+def test_a_removed_file_is_not_created_again(tmp_path: Path) -> None:
     file, aside = tmp_path / "x.db", tmp_path / "aside"
     with in_thread(f"sqlite:///{file}") as one:
         assert call(one.port, "PUT", path_of("x"), {"n_arms": 9})[0] == 201
@@ -128,9 +128,9 @@ def why_not(one: InThread) -> str:
     return str(call(one.port, "GET", "/readyz", token=None)[1].get("reason"))
 
 
-def test_a_lock_that_was_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Then two processes lead for a while; still, neither overwrites what the other wrote."""
-    monkeypatch.setattr(leader, "BEAT", 60.0)  # else the first may take it again before the second
+def test_a_removed_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two processes lead for some time, but neither overwrites the other's events."""
+    monkeypatch.setattr(leader, "BEAT", 60.0)  # otherwise the first may take it before the second
     url, path = f"sqlite:///{tmp_path}/x.db", path_of("x")
     with in_thread(url) as first:
         assert call(first.port, "PUT", path, {"n_arms": 9})[0] == 201
@@ -145,8 +145,8 @@ def test_a_lock_that_was_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
             assert call(second.port, "POST", f"{path}/asks", {})[1]["pulls"][0]["pull"] == 2
 
 
-def test_a_file_behind_a_link(tmp_path: Path) -> None:
-    """There is one lock, whichever way a process takes."""
+def test_a_link_to_the_file(tmp_path: Path) -> None:
+    """The lock is the same for the link and the file."""
     (tmp_path / "there").mkdir()
     (tmp_path / "x.db").symlink_to(tmp_path / "there" / "y.db")
     with in_thread(f"sqlite:///{tmp_path}/x.db") as first:
@@ -156,8 +156,8 @@ def test_a_file_behind_a_link(tmp_path: Path) -> None:
             assert "leads, and this process stands by" in why_not(second)
 
 
-def test_a_script_that_writes_the_same_experiment(store: str) -> None:
-    """Nobody overwrites anything: the service loads the experiment again, and goes on."""
+def test_a_script_writes_the_same_experiment(store: str) -> None:
+    """Nothing is overwritten: the service loads the experiment again, and continues."""
     name = new_name()
     with in_thread(store) as one:
         spec = {"policy": "moss", "n_arms": 50, "horizon": 100, "seed": 1}
@@ -172,10 +172,10 @@ def test_a_script_that_writes_the_same_experiment(store: str) -> None:
         assert (status, answer["pulls"][0]["pull"]) == (200, 2)
 
 
-def test_others_are_answered_while_a_script_holds_the_file(
+def test_other_requests_are_answered_while_a_script_locks_the_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """SQLite lets one process write at a time: the service waits in a thread, not in its loop."""
+    """SQLite allows one writer at a time, and the service waits in a thread, not in its loop."""
     monkeypatch.setattr(server, "open_store", partial(open_store, wait=600.0))
     store = f"sqlite:///{tmp_path}/x.db"
     with in_thread(store) as one, ThreadPoolExecutor(1) as pool:
@@ -186,16 +186,16 @@ def test_others_are_answered_while_a_script_holds_the_file(
                 assert call(one.port, "GET", "/healthz", token=None)[0] == 200
                 assert call(one.port, "GET", path_of("x"))[0] == 200
             assert not asked.done()
-            with in_thread(store) as second:  # a standby that starts needs not write
+            with in_thread(store) as second:  # a standby starts without writing
                 assert call(second.port, "GET", "/readyz", token=None)[0] == 503
         assert asked.result()[0] == 200
 
 
-# Commits that fail
+# Failing commits
 
 
 class Faults:
-    """What goes wrong with the next commits that hold events."""
+    """The failures of the next commits with events."""
 
     def __init__(self) -> None:
         self.next: list[str] = []
@@ -241,9 +241,7 @@ def ask(served: InThread, **headers: Any) -> tuple[int, Any]:
 
 
 @pytest.mark.parametrize("fault", ["refused", "answer lost", "mistake"])
-def test_what_is_unknown_is_settled_by_a_retry(
-    served: InThread, faults: Faults, fault: str
-) -> None:
+def test_a_retry_settles_an_unknown_commit(served: InThread, faults: Faults, fault: str) -> None:
     for turn in range(3):
         faults.next = [fault]
         status, answer = ask(served, Idempotency_Key=str(turn))
@@ -254,12 +252,12 @@ def test_what_is_unknown_is_settled_by_a_retry(
     assert call(served.port, "GET", path_of("x"))[1]["seq"] == 3
 
 
-def test_while_the_database_is_away(served: InThread, faults: Faults) -> None:
+def test_without_the_database(served: InThread, faults: Faults) -> None:
     assert ask(served)[0] == 200
     faults.away = True
     status, answer = ask(served, Idempotency_Key="k")
     assert (status, answer["code"]) == (503, "unknown")
-    status, answer = ask(served)  # at once: nothing was done
+    status, answer = ask(served)  # at once, and nothing was changed
     assert (status, answer["code"]) == (503, "unavailable")
     assert call(served.port, "GET", "/readyz", token=None)[0] == 503
     assert call(served.port, "GET", "/healthz", token=None)[0] == 200
@@ -270,7 +268,7 @@ def test_while_the_database_is_away(served: InThread, faults: Faults) -> None:
     assert call(served.port, "GET", path_of("x"))[1]["pulls"] == 2
 
 
-def test_a_process_that_ends_while_the_database_is_away(served: InThread, faults: Faults) -> None:
+def test_a_process_ends_without_the_database(served: InThread, faults: Faults) -> None:
     assert ask(served)[0] == 200
     faults.away = True
     assert ask(served)[0] == 503
@@ -278,8 +276,8 @@ def test_a_process_that_ends_while_the_database_is_away(served: InThread, faults
     assert served.failure is None
 
 
-def test_a_policy_that_fails_midway(served: InThread, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The experiment is half changed: it is loaded again, and what was acknowledged is there."""
+def test_a_policy_that_raises(served: InThread, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The half-changed experiment is loaded again, with all acknowledged events."""
     assert ask(served)[0] == 200
     asked = Experiment.ask
 
@@ -295,7 +293,7 @@ def test_a_policy_that_fails_midway(served: InThread, monkeypatch: pytest.Monkey
     assert (status, answer["pulls"][0]["pull"]) == (200, 1)
 
 
-def test_a_client_that_leaves_before_its_answer(
+def test_a_client_that_disconnects_before_its_answer(
     served: InThread, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun, go = threading.Event(), threading.Event()
@@ -318,8 +316,8 @@ def test_a_client_that_leaves_before_its_answer(
     assert (status, answer["pulls"][0]["pull"]) == (200, 1)
 
 
-def test_experiments_share_a_group(store: str) -> None:
-    """Asks of several experiments at once: one transaction, and each has what it asked for."""
+def test_experiments_share_a_commit(store: str) -> None:
+    """Asks of several experiments at once are in one transaction, each with its own answer."""
     names = [new_name() for _ in range(4)]
     with in_thread(store) as one, ThreadPoolExecutor(8) as pool:
         for name in names:
@@ -335,11 +333,11 @@ def test_experiments_share_a_group(store: str) -> None:
             assert sorted(p["pull"] for pulls in given for p in pulls) == list(range(20))
 
 
-# Letters of all kinds
+# Names in Unicode
 
 
-def test_keys_of_any_letters(store: str) -> None:
-    """What import, search and events of keys must not mix up, on each kind of database."""
+def test_unicode_names(store: str) -> None:
+    """Import, search and events must distinguish these names, on both kinds of database."""
     keys = ["a\tb", "a\\tb", "a\nb", "\\N", "%", "%s", "'", '"', "ä", "\U0001f600", "x" * 1000, " "]
     with in_thread(store) as one:
         path = path_of(new_name())

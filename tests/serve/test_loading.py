@@ -1,4 +1,4 @@
-"""Experiments are loaded when they are needed; snapshots make that quick."""
+"""Experiments are loaded when they are needed, from snapshots if possible."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ pytestmark = [pytest.mark.interpreted, pytest.mark.patient]
 
 
 @pytest.mark.parametrize("share", [None, 0.5])
-def test_windows_are_watched_after_a_restart(
+def test_windows_end_after_a_restart(
     store: str, share: float | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Those of the control's pulls, too, and although nobody uses the experiment."""
+    """Also for the control's pulls, and without requests to the experiment."""
     name = new_name()
     spec: dict[str, Any] = {"n_arms": 9, "window": 3600, "seed": 1}
     if share is not None:
@@ -41,7 +41,7 @@ def test_windows_are_watched_after_a_restart(
         assert (-1 in ended) == (share is not None)
 
 
-def test_many_windows_that_end_together_end_in_pieces(
+def test_many_windows_that_end_together_end_in_batches(
     store: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(experiment, "_MOST_EXPIRED", 20)
@@ -61,7 +61,7 @@ def test_many_windows_that_end_together_end_in_pieces(
     assert max(pieces) <= 20
 
 
-def test_loading_one_does_not_hold_up_another(
+def test_loading_one_experiment_does_not_delay_another(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     go, load = threading.Event(), loading.read
@@ -83,7 +83,7 @@ def test_loading_one_does_not_hold_up_another(
 
 
 @pytest.mark.parametrize("damage", ["arm", "spec"])
-def test_a_log_that_cannot_be_replayed_is_not_continued(store: str, damage: str) -> None:
+def test_an_experiment_that_cannot_be_replayed_is_not_continued(store: str, damage: str) -> None:
     name = new_name()
     with in_thread(store) as one:
         call(one.port, "PUT", path_of(name), {"policy": "moss", "n_arms": 9, "horizon": 99})
@@ -106,12 +106,12 @@ def test_a_log_that_cannot_be_replayed_is_not_continued(store: str, damage: str)
         found = call(one.port, "GET", "/v1/experiments")[1]["experiments"]
         (alarm,) = [x["alarm"] for x in found if x["name"] == name]
         assert alarm
-        # it cannot be stopped, and may be deleted all the same
+        # it cannot be stopped, but may be deleted
         assert call(one.port, "DELETE", path_of(name))[0] == 200
         assert call(one.port, "POST", f"{path_of(name)}/asks", {})[0] == 404
 
 
-def test_snapshots_are_made_by_another_process(store: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_process_writes_snapshots(store: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recorder, "SNAPSHOT_EVERY", 500)
     name = new_name()
     live = ma.Prospector().live(n_arms=300, seed=1)
@@ -128,7 +128,7 @@ def test_snapshots_are_made_by_another_process(store: str, monkeypatch: pytest.M
         assert [pull["arm"] for pull in pulls] == [pull.arm for pull in live.ask(9)]
 
 
-def test_a_snapshot_that_fails_does_no_harm(
+def test_a_failed_snapshot_has_no_effect(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(recorder, "SNAPSHOT_EVERY", 20)
@@ -149,7 +149,7 @@ def test_a_snapshot_that_fails_does_no_harm(
     assert one.failure is None
 
 
-def test_keys_that_are_not_in_memory_are_found_in_the_store(
+def test_names_that_are_not_in_memory_are_found_in_the_store(
     store: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(experiment, "MOST_KEYS", 3)
@@ -168,7 +168,7 @@ def test_keys_that_are_not_in_memory_are_found_in_the_store(
             assert (status, answer["code"]) == (422, "key_reused")
 
 
-def test_a_service_that_ends_kills_the_process_that_makes_a_snapshot(
+def test_a_service_that_ends_kills_its_snapshot_process(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(recorder, "SNAPSHOT_EVERY", 20)

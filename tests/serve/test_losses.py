@@ -1,4 +1,4 @@
-"""The panel that says whether rewards are lost unevenly."""
+"""The panel about unevenly lost rewards."""
 
 from __future__ import annotations
 

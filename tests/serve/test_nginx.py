@@ -1,4 +1,4 @@
-"""The block for nginx on the page about operating, in a real nginx."""
+"""The nginx configuration of docs/operating.md, in nginx."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TEMPORARY = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
 
 
 def nginx_program() -> str:
-    """Where nginx is; skips the test where there is none, or fails where it must not be skipped."""
+    """Return nginx's path; without it, skip the test, or fail if it must run."""
     found = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
     if found is None:
         reason = "nginx is not installed (apt-get install nginx-light)"
@@ -33,7 +33,7 @@ def nginx_program() -> str:
 
 
 def documented() -> tuple[list[str], str]:
-    """The options of `manyarms serve` behind a proxy, and the block for nginx."""
+    """Return the documented options of `manyarms serve` behind a proxy, and nginx's block."""
     text = PAGE.read_text(encoding="utf-8")
     options = re.search(r"^manyarms serve (--root-path .*)$", text, re.MULTILINE)
     block = re.search(r"^location .*?^}$", text, re.MULTILINE | re.DOTALL)
@@ -44,7 +44,7 @@ def documented() -> tuple[list[str], str]:
 
 @pytest.fixture
 def proxy(tmp_path: Path) -> Iterator[int]:
-    """The port of an nginx with the documented block, before a service."""
+    """Run nginx with the documented block in front of a service; return its port."""
     program = nginx_program()
     options, block = documented()
     one = Node(f"sqlite:///{tmp_path}/serve.db", *options)

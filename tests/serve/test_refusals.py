@@ -1,4 +1,4 @@
-"""What the API refuses, it refuses in the words of HTTP: nobody there knows Python."""
+"""Error messages of the API use its own terms, not Python's."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ PYTHON = re.compile(
     r"\bhandle\b|season\(|observe\(|verdict\(|<class|Error\b|\bself\b|\w+\(\w*=|traceback"
 )
 
-# what is there: names (arms red and blue; red is retired, pull 0 told, pull 1 abandoned), numbers
-# (finished), mine (recorded by a script, with names that are integers), empty, still (paused),
-# stopped, windowed, and own, whose policy can neither let arms come nor go
+# The experiments: names (arms red and blue; red is retired, pull 0 told, pull 1 abandoned), numbers
+# (finished), mine (recorded by a script, with integers as names), empty, still (paused), stopped,
+# windowed, and own, whose policy has no changing arms.
 PUTS: tuple[dict[str, Any], ...] = (
     {"policy": "moss"},
     {"policy": "moss", "n_arms": 9},
@@ -195,7 +195,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InThread]:
         yield one
 
 
-def test_no_refusal_speaks_of_python(served: InThread) -> None:
+def test_no_error_mentions_python(served: InThread) -> None:
     for method, path, body in REQUESTS:
         status, answer = call(served.port, method, f"/v1/experiments/{path}", body)
         assert status >= 400 or "results" in answer, (path, body, answer)
@@ -203,7 +203,7 @@ def test_no_refusal_speaks_of_python(served: InThread) -> None:
             assert PYTHON.search(one.get("message", "")) is None, one
 
 
-def test_an_experiment_whose_policy_is_not_here(tmp_path: Path) -> None:
+def test_an_experiment_with_an_unknown_policy(tmp_path: Path) -> None:
     path = tmp_path / "x.db"
     ma.MOSS().live(n_arms=9, horizon=9, store=path, name="x").close()
     with opened(f"sqlite:///{path}") as store, store.writing() as link:

@@ -1,4 +1,4 @@
-"""Seasons over HTTP: the experiment goes on under its name, as with a handle."""
+"""Seasons over HTTP behave as in a handle."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def begun(one: InThread, **spec: Any) -> ma.Remote:
     return ma.Remote.create(f"http://127.0.0.1:{one.port}", new_name(), token=TOKEN, **settings)
 
 
-def test_a_season_is_that_of_a_handle(store: str) -> None:
+def test_a_season_picks_the_arms_of_a_handle(store: str) -> None:
     live = ma.MOSS().live(arms=NAMES, horizon=1000, control="today", seed=3)
     with in_thread(store) as one:
         remote = begun(one, policy="moss", horizon=1000, control="today")
@@ -43,7 +43,7 @@ def test_a_season_is_that_of_a_handle(store: str) -> None:
         for handle in (live, remote):
             handle.season(policy=ma.Prospector(), seed=9)
         remote.close()
-    with in_thread(store) as one:  # and after a restart
+    with in_thread(store) as one:  # also after a restart
         remote = ma.Remote(f"http://127.0.0.1:{one.port}", name, token=TOKEN)
         assert [remote.ask() for _ in range(9)] == [live.ask() for _ in range(9)]
         assert sorted(plain(remote.arms())) == sorted(plain(live.arms()))
@@ -53,7 +53,7 @@ def test_a_season_is_that_of_a_handle(store: str) -> None:
         assert replayed(other, name) == ""
 
 
-def test_others_have_their_turn_while_rewards_are_used(
+def test_other_requests_are_answered_while_known_rewards_are_used(
     served: InThread, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(experiment, "_MOST_USED", 10)
@@ -61,7 +61,7 @@ def test_others_have_their_turn_while_rewards_are_used(
     with begun(served, control="today") as remote:
         for handle in (live, remote):
             handle.observe(NAMES[3], [1.0] * 95)
-        first = remote.ask(3)  # there may be fewer
+        first = remote.ask(3)  # possibly fewer
         assert first == live.ask(3)[: len(first)]
         path = f"{path_of(remote.experiment)}/events?limit=10000"
         events = call(served.port, "GET", path)[1]["events"]
@@ -70,7 +70,7 @@ def test_others_have_their_turn_while_rewards_are_used(
         assert set(used) == {10}
 
 
-def test_what_is_refused(served: InThread) -> None:
+def test_wrong_requests_are_refused(served: InThread) -> None:
     port, empty = served.port, path_of(new_name())
     assert call(port, "PUT", empty, {})[0] == 201
     remote = begun(served)

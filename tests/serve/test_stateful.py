@@ -1,4 +1,4 @@
-"""Whatever happens to an experiment, in whatever order: the service answers as a handle does."""
+"""After any sequence of commands, the service answers like a handle."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Served(ExperimentMachine):
 
     @rule()
     def observe(self) -> None:
-        """Pulls that observed rewards answer are counted by the service, and not by a handle."""
+        """The service counts pulls that observed rewards answer; a handle does not."""
 
     def reopened(self) -> ma.Remote:
         self._node.stop()
@@ -63,7 +63,7 @@ class Served(ExperimentMachine):
             assert ours == twins
 
     def same_bytes(self) -> None:
-        """Compare what can be seen, by `repr`: there are NaNs."""
+        """Compare visible state by `repr`, because of NaNs."""
         assert repr(self.experiment.progress()) == repr(self.twin.progress())
         ours, twins = (
             sorted(plain(experiment.arms()), key=repr)
@@ -76,13 +76,13 @@ class Served(ExperimentMachine):
 
 
 @pytest.mark.patient
-def test_whatever_happens(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_random_commands(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MANYARMS_TOKEN", TOKEN)
     run_state_machine_as_test(Served, settings=settings(SHORT, max_examples=3))
 
 
 @pytest.mark.long
 @pytest.mark.slow
-def test_whatever_happens_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_random_commands(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MANYARMS_TOKEN", TOKEN)
     run_state_machine_as_test(Served, settings=settings(LONG, max_examples=60))

@@ -1,4 +1,4 @@
-"""May I stop? What the service says, by which settings, and when an experiment is finished."""
+"""Verdicts of the service, their settings, and finished experiments."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.serve.machines import TOKEN, InThread, call, in_thread, made_token, n
 
 
 def _played(port: int, path: str, pulls: int, best: str) -> None:
-    """Ask and tell; the best arm earns all rewards."""
+    """Ask and tell; only the best arm earns rewards."""
     while pulls > 0:
         status, asked = call(port, "POST", f"{path}/asks", {"k": min(pulls, 500)})
         assert status == 200
@@ -23,7 +23,7 @@ def _played(port: int, path: str, pulls: int, best: str) -> None:
         pulls -= 500
 
 
-def test_epsilon_is_changed_and_kept(store: str) -> None:
+def test_epsilon_is_changed_and_stored(store: str) -> None:
     path, spec = "/v1/experiments/a", {"policy": "moss", "horizon": 900, "seed": 1}
     with in_thread(store) as one:
         port = one.port
@@ -36,7 +36,7 @@ def test_epsilon_is_changed_and_kept(store: str) -> None:
         status, changed = call(port, "PATCH", path, {"epsilon": 0.2})
         assert (status, changed["spec"]["epsilon"]) == (200, 0.2)
         assert "20 percentage points below that of the best of the 3 arms" in changed["headline"]
-        assert call(port, "PUT", path, spec)[0] == 200, "what was changed is no other experiment"
+        assert call(port, "PUT", path, spec)[0] == 200, "still the same experiment"
         for wrong in ("0%", "lots", -1, {"a": 1}):
             assert call(port, "PATCH", path, {"epsilon": wrong})[0] == 422
         assert call(port, "PATCH", path, {"horizon": 3})[0] == 422
@@ -48,7 +48,7 @@ def test_epsilon_is_changed_and_kept(store: str) -> None:
         assert call(one.port, "POST", f"{path}/verdict")[1]["epsilon"] == "10%"
 
 
-def test_a_drawn_seed_stays_drawn(served: InThread) -> None:
+def test_a_drawn_seed_is_stored(served: InThread) -> None:
     path = "/v1/experiments/unseeded"
     assert call(served.port, "PUT", path, {"n_arms": 9})[0] == 201
     assert call(served.port, "PATCH", path, {"epsilon": "5%"})[0] == 200
@@ -110,8 +110,8 @@ def test_an_experiment_ends_with_its_horizon(served: InThread) -> None:
     assert call(port, "DELETE", path)[0] == 200
 
 
-def test_advice_is_possible_where_it_is_given(served: InThread) -> None:
-    """Prospector keeps to an arm that never fails: more pulls tell nothing about the others."""
+def test_advice_can_be_followed(served: InThread) -> None:
+    """Prospector keeps an arm that never fails, so more pulls do not concern other arms."""
     port, path = served.port, "/v1/experiments/settled"
     assert call(port, "PUT", path, {"policy": "prospector", "n_arms": 3})[0] == 201
     for _ in range(300):

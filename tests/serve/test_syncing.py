@@ -26,7 +26,7 @@ def in_play(one: InThread, path: str) -> set[str]:
     return {arm["arm"] for arm in page["arms"] if not arm["retired"]}
 
 
-def test_the_whole_list(served: InThread) -> None:
+def test_syncing_a_list(served: InThread) -> None:
     path = begun(served, ["red", "blue", "black"])
     status, done = call(served.port, "PUT", f"{path}/arms", {"names": ["blue", "green"]})
     assert (status, done) == (
@@ -72,7 +72,7 @@ def test_known_names_are_skipped(served: InThread) -> None:
     assert in_play(served, path) == {"blue", "green"}  # a retired arm stays retired
 
 
-def test_names_that_are_integers_are_written_in_one_way_only() -> None:
+def test_integer_names_have_one_spelling() -> None:
     assert importing._checked([7, "7", "-8"], "integers") == [7, -8]
     for name in ("1_0", " 7", "07", "7.0", "red"):
         with pytest.raises(RefusedError) as refusal:
@@ -110,8 +110,8 @@ def test_a_remote_picks_the_arms_of_a_handle(
         remote.close()
 
 
-def test_new_arms_are_tried(served: InThread) -> None:
-    """Prospector keeps to an arm that earns 0.5 of 5000; then five that earn 0.9 are added."""
+def test_added_arms_are_tried(served: InThread) -> None:
+    """Prospector keeps an arm with mean 0.5 of 5000; then five with mean 0.9 are added."""
     earns = {f"old {k}": 0.5 if k % 10 == 0 else 0.1 for k in range(5000)}
     path = begun(served, list(earns))
 

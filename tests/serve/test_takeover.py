@@ -1,4 +1,4 @@
-"""Two processes on one database: one leads when the other is killed, frozen, or ends."""
+"""Of two processes on a database, one leads when the other is killed, frozen or ended."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def nodes(store: str) -> Iterator[list[Node]]:
         one.kill()
 
 
-def test_what_befalls_a_leader(nodes: list[Node], store: str) -> None:
+def test_the_standby_takes_over(nodes: list[Node], store: str) -> None:
     first, second = nodes
     path = path_of(new_name())
     spec = {"policy": "moss++", "n_arms": 1000, "horizon": 10_000, "seed": 2}
@@ -38,15 +38,15 @@ def test_what_befalls_a_leader(nodes: list[Node], store: str) -> None:
     second.wait()
     assert call(second.port, "POST", f"{path}/asks", {"k": 50}, **asked)[1] == answer
     first.start(wait=False)
-    first.wait_for("/healthz")  # it answers this when it stands by
+    first.wait_for("/healthz")  # a standby answers this
     if not store.startswith("sqlite"):
-        second.signal(signal.SIGSTOP)  # it is frozen, and its session is ended
+        second.signal(signal.SIGSTOP)  # frozen, so its session is ended
         first.wait()
         assert call(first.port, "POST", f"{path}/asks", {})[1]["pulls"][0]["pull"] == 50
         second.signal(signal.SIGCONT)
         wait(lambda: call(second.port, "GET", "/readyz", token=None)[0] == 503)
         first, second = second, first
-    second.stop()  # it is told to end
+    second.stop()  # ended by a signal
     first.wait()
     assert call(first.port, "POST", f"{path}/asks", {})[0] == 200
 

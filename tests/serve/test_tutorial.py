@@ -1,4 +1,4 @@
-"""Every command of the tutorial, as it stands on the page, in order, in one shell."""
+"""Run every command of the tutorial as on the page, in order, in one shell."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ pytestmark = [
 ]
 PAGE = Path(__file__).parents[2] / "docs" / "service.md"
 BLOCK = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-PORT = "8765"  # of the page
+PORT = "8765"  # the port on the page
 MARK = "-- the next command --"
-# so that a request which is refused ends the shell, and answers are told apart
+# a refused request ends the shell
 CURL = 'set -eo pipefail; curl() { command curl -sS --fail-with-body "$@"; }'
 
 
 def commands() -> list[tuple[str, str]]:
-    """The commands of the page, each with the answer that the page shows, or an empty text."""
+    """Return the commands of the page, each with the shown answer or an empty string."""
     found: list[tuple[str, str]] = []
     for block in BLOCK.findall(PAGE.read_text(encoding="utf-8")):
         for line in block.splitlines():
@@ -46,7 +46,7 @@ def commands() -> list[tuple[str, str]]:
 
 @pytest.fixture
 def tutorial(tmp_path: Path) -> Iterator[tuple[Node, str]]:
-    """A service as the page starts it, but on a free port; and its token."""
+    """Start the service as on the page, but on a free port; return it and its token."""
     port = free_port()
     process = subprocess.Popen(
         [sys.executable, "-m", "manyarms", "serve", "--port", str(port), "--quiet"],

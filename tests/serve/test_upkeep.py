@@ -38,9 +38,7 @@ def run(*words: str) -> tuple[int, str]:
     return result.exit_code, f"{result.output}{result.exception or ''}"  # `main` prints errors
 
 
-def test_a_backup_under_load_ends_and_holds_a_state_that_replays(
-    served: InThread, tmp_path: Path
-) -> None:
+def test_a_backup_under_load_ends_and_can_be_replayed(served: InThread, tmp_path: Path) -> None:
     play(served.port, 5)
     target, enough = tmp_path / "copy.db", threading.Event()
 

@@ -1,4 +1,4 @@
-"""Views agree with what a handle says, and a served store is that of a handle."""
+"""Views of the service agree with a handle, and both use the same stores."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NAMES = [f"item {k:03}" for k in range(200)]
 
 
 class Played:
-    """An experiment with names over HTTP, and a handle that has played the same."""
+    """An experiment with names over HTTP, and a handle with the same events."""
 
     def __init__(self, port: int, live: ma.Live) -> None:
         self.port, self.live = port, live
@@ -38,7 +38,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Played]:
         path = path_of("x")
         assert call(one.port, "PUT", path, spec)[0] == 201
         for what in ("", "/leaders", "/uplift", "/arms", "/course", "/pending"):
-            assert call(one.port, "GET", path + what)[0] == 200, what  # of nothing
+            assert call(one.port, "GET", path + what)[0] == 200, what  # without events
         assert call(one.port, "POST", f"{path}/arms", {"names": NAMES})[0] == 200
         pulls = call(one.port, "POST", f"{path}/asks", {"k": 60})[1]["pulls"]
         assert [p["arm"] for p in pulls] == [p.arm for p in live.ask(60)]
@@ -98,7 +98,7 @@ def test_course_and_pending_pulls(played: Played) -> None:
 
 @pytest.mark.parametrize("name", ["a/b", "naïve ☕"])
 def test_scripts_and_the_service_share_a_store(tmp_path: Path, name: str) -> None:
-    """What a script recorded is served, and the other way round, whatever its name is."""
+    """The service serves what a script recorded, and a script loads what the service did."""
     path, twin = tmp_path / "shop.db", ma.Prospector().live(arms=NAMES, control="now", seed=3)
     rewards = iter(range(10**6))
 
@@ -130,7 +130,7 @@ def test_scripts_and_the_service_share_a_store(tmp_path: Path, name: str) -> Non
         assert repr(live.progress()) == repr(twin.progress())
 
 
-def test_rewards_that_a_window_fills_in_are_no_late_rewards(tmp_path: Path) -> None:
+def test_filled_in_rewards_are_not_late_with_hold(tmp_path: Path) -> None:
     """With `window`, `missing=0` and `hold`, clicks are early, and zeros come at the end."""
     at = 1_000_000.0
     path = tmp_path / "clicks.db"
@@ -145,14 +145,14 @@ def test_rewards_that_a_window_fills_in_are_no_late_rewards(tmp_path: Path) -> N
                 live.tell(pull, 1.0)
     with in_thread(f"sqlite:///{path}") as one:
         seen = call(one.port, "GET", f"{path_of('clicks')}/pending")[1]
-        while seen["count"]:  # all windows ended long ago; they end some at a time
+        while seen["count"]:  # all windows have ended; they are processed in batches
             seen = call(one.port, "GET", f"{path_of('clicks')}/pending")[1]
         assert (seen["expired"], seen["alarm"]) == (300, "")
         summary = call(one.port, "GET", path_of("clicks"))[1]
         assert (summary["told"], summary["reward"], summary["alarm"]) == (400, 100.0, "")
         page = call(one.port, "GET", "/experiments/clicks", Accept="text/html")[1].decode()
         assert "Late rewards differ" not in page
-        assert "Early and late rewards differ no more" not in page  # they do, and may
+        assert "Early and late rewards differ no more" not in page  # they differ, as expected
         assert "Each reward counts when its window ends, so late rewards cannot bias" in page
         assert "<strong>300</strong> windows ended without a reward, which count as 0" in page
     with ma.load(path, now=lambda: at) as live:
@@ -160,8 +160,8 @@ def test_rewards_that_a_window_fills_in_are_no_late_rewards(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("late", [False, True])
-def test_all_warn_of_the_same_rewards(tmp_path: Path, late: bool) -> None:
-    """Handle, client, API, list and page warn if only clicks are reported, or zeros come late."""
+def test_all_views_give_the_same_warning(tmp_path: Path, late: bool) -> None:
+    """Handle, client, API, list and page warn if only clicks are told, or if zeros are late."""
     at = 1_000_000.0
     path = tmp_path / "clicks.db"
     with ma.Prospector().live(n_arms=50, seed=1, store=path, name="clicks", now=lambda: at) as live:
@@ -187,8 +187,8 @@ def test_all_warn_of_the_same_rewards(tmp_path: Path, late: bool) -> None:
             assert text.replace("<code>", "`").replace("</code>", "`").count(escape(said)) == 1
 
 
-def test_rewards_that_a_window_fills_in_count_late(tmp_path: Path) -> None:
-    """Without `hold`, they are the late ones, although nobody reported them."""
+def test_filled_in_rewards_count_as_late_without_hold(tmp_path: Path) -> None:
+    """Without `hold`, they count as late, although they were not reported."""
     at = 1_000_000.0
     path = tmp_path / "clicks.db"
     with ma.Prospector().live(
@@ -204,7 +204,7 @@ def test_rewards_that_a_window_fills_in_count_late(tmp_path: Path) -> None:
         assert "rewards of 0 for windows that ended count late. With `hold`" in page
 
 
-def test_an_experiment_that_cannot_be_read_hides_no_other(store: str) -> None:
+def test_an_unreadable_experiment_does_not_hide_others(store: str) -> None:
     good, bad = new_name(), new_name()
     with in_thread(store) as one:
         for name in (good, bad):

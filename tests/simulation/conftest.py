@@ -1,4 +1,4 @@
-"""The sweep of `runs`, and what it leaves where nothing disturbs it."""
+"""The sweep of `runs`, and the files of an undisturbed run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.simulation.runs import final, small
 
 @pytest.fixture
 def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make chunks of two replications of the sweep."""
+    """Use chunks of two replications."""
     monkeypatch.setattr("manyarms.simulation.chunks.CHUNK_PULLS", 120)
 
 
@@ -21,7 +21,7 @@ def sweep() -> Sweep:
 
 @pytest.fixture(scope="module")
 def whole(sweep: Sweep, tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
-    """Return the files of a run that nothing disturbed, in chunks of two replications."""
+    """Return the files of an undisturbed run, in chunks of two replications."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("manyarms.simulation.chunks.CHUNK_PULLS", 120)
         return final(run(sweep, tmp_path_factory.mktemp("whole"), progress=False).folder)

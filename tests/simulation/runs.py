@@ -1,4 +1,4 @@
-"""A sweep of fifty chunks, a way to stop it, and what it leaves."""
+"""A sweep of fifty chunks, and functions to stop it and to list its files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from manyarms.core.jit import jit_enabled
 from manyarms.simulation import Sweep, cell, run
 from manyarms.simulation.progress import ProgressCallback
 
-# a chunk takes some 30 ms, compiled or not
+# a chunk takes about 30 ms, compiled or not
 HORIZON, REPLICATIONS, CHUNK = (20_000, 250, 1_000_000) if jit_enabled() else (100, 100, 2_000)
 
 
@@ -49,7 +49,7 @@ def final(folder: Path) -> dict[str, bytes]:
 
 
 def tree(folder: Path) -> dict[str, tuple[int, bytes]]:
-    """Return all that a folder holds."""
+    """Return the contents of all files in a folder."""
     paths = sorted(folder.rglob("*"))
     return {
         str(path): (path.stat().st_mtime_ns, path.read_bytes() if path.is_file() else b"")
@@ -58,11 +58,11 @@ def tree(folder: Path) -> dict[str, tuple[int, bytes]]:
 
 
 class Killed(BaseException):
-    """Stands for whatever ends a process."""
+    """Simulates the end of a process."""
 
 
 def stop_after(chunks: int) -> ProgressCallback:
-    """Return a progress that ends the run when so many chunks are surely played."""
+    """Return a progress function that ends the run after at least `chunks` chunks."""
 
     def progress(done: int, total: int, note: str) -> None:
         if done >= 120 * chunks:

@@ -1,4 +1,4 @@
-"""Any executor of `concurrent.futures` plays chunks: the same bytes, and it stays its owner's."""
+"""Any executor of `concurrent.futures` plays chunks with the same bytes, and is not shut down."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.usefixtures("small_chunks")
 
 
 class AtOnce(Executor):
-    """Plays in the caller's thread, as simple an executor as there can be."""
+    """An executor that plays in the caller's thread."""
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         future: Future[Any] = Future()
@@ -40,7 +40,7 @@ class AtOnce(Executor):
         return future
 
 
-# With the JIT, each process would compile five policies.
+# with the JIT, each process would compile five policies
 NEW_PROCESSES = (pytest.mark.patient, pytest.mark.interpreted)
 
 
@@ -53,7 +53,7 @@ def _processes() -> ProcessPoolExecutor:
     [AtOnce, lambda: ThreadPoolExecutor(2), pytest.param(_processes, marks=NEW_PROCESSES)],
     ids=["at once", "threads", "processes"],
 )
-def test_the_same_bytes_as_threads(
+def test_executors_give_the_same_bytes_as_threads(
     made: Callable[[], Executor], sweep: Sweep, whole: dict[str, bytes], tmp_path: Path
 ) -> None:
     seen: list[int] = []
@@ -72,7 +72,7 @@ def test_the_same_bytes_as_threads(
 
 
 class _PlaysThree(Executor):
-    """Plays three chunks at once, and begins no other."""
+    """Plays the first three chunks at once, and starts no others."""
 
     def __init__(self) -> None:
         self.waiting: list[Future[Any]] = []
@@ -88,7 +88,7 @@ class _PlaysThree(Executor):
         return future
 
 
-def test_a_stopped_run_cancels_what_has_not_begun_and_can_be_resumed(
+def test_a_stopped_run_cancels_pending_chunks_and_can_be_resumed(
     sweep: Sweep, whole: dict[str, bytes], tmp_path: Path
 ) -> None:
     executor = _PlaysThree()
@@ -103,7 +103,7 @@ def test_a_stopped_run_cancels_what_has_not_begun_and_can_be_resumed(
 @pytest.mark.patient
 @pytest.mark.interpreted
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="kills a process")
-def test_a_lost_process_ends_the_run_and_what_was_played_is_kept(
+def test_a_lost_process_ends_the_run_and_finished_chunks_are_kept(
     sweep: Sweep, whole: dict[str, bytes], tmp_path: Path
 ) -> None:
     killed = threading.Event()
@@ -141,7 +141,7 @@ def test_dasks_executor_plays_the_same_bytes(
     assert final(tmp_path) == whole
 
 
-def test_results_in_memory_come_from_an_executor_too() -> None:
+def test_executors_for_results_in_memory() -> None:
     coins = ma.instances.planted(n=50, m=5)
     options: dict[str, Any] = {"horizon": 30, "replications": 4, "record_arms": True}
     usual = ma.simulate([ma.MOSS(), ma.MOSSPlusPlus()], coins, **options)
@@ -153,7 +153,7 @@ def test_results_in_memory_come_from_an_executor_too() -> None:
 
 
 class Coupons(NamedTuple):
-    """Rewards of twice the mean, or 0."""
+    """Rewards of a constant, or 0."""
 
     most: float
 
@@ -168,7 +168,7 @@ def coupon(law: Coupons, arm: int, mean: float, word: int) -> float:
 
 
 class Listed(NamedTuple):
-    """A law that Numba cannot compile."""
+    """A distribution that Numba cannot compile."""
 
     most: float
 
@@ -182,7 +182,7 @@ def listed(law: Listed, arm: int, mean: float, word: int) -> float:
     return float({"most": law.most}["most"]) if unit(word) < mean / law.most else 0.0
 
 
-def _laws(*laws: Any) -> Sweep:
+def _distributions(*laws: Any) -> Sweep:
     cells = [
         cell(
             ma.MOSS(),
@@ -200,7 +200,7 @@ LAWS = (ma.instances.Bernoulli(), Coupons(2.0))
 
 
 @pytest.mark.interpreted
-def test_each_law_is_compiled_before_a_worker_needs_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_distributions_are_compiled_before_workers_start(monkeypatch: pytest.MonkeyPatch) -> None:
     compiled: list[str] = []
     real = Pool.compile
 
@@ -209,9 +209,9 @@ def test_each_law_is_compiled_before_a_worker_needs_it(monkeypatch: pytest.Monke
         real(self, chunk)
 
     monkeypatch.setattr(Pool, "compile", counting)
-    both = run_in_memory(_laws(*LAWS), executor=AtOnce(), progress=False).cells
+    both = run_in_memory(_distributions(*LAWS), executor=AtOnce(), progress=False).cells
     assert compiled == ["NoLaw", "Coupons NoLaw"]
-    alone = [run_in_memory(_laws(law), progress=False).cells[0] for law in LAWS]
+    alone = [run_in_memory(_distributions(law), progress=False).cells[0] for law in LAWS]
     for result, other in zip(both, alone, strict=True):
         assert (result.regret == other.regret).all()
 
@@ -219,11 +219,13 @@ def test_each_law_is_compiled_before_a_worker_needs_it(monkeypatch: pytest.Monke
 @pytest.mark.compiled
 @pytest.mark.slow
 @pytest.mark.parametrize("made", [None, AtOnce], ids=["threads", "an executor"])
-def test_a_law_that_does_not_compile_is_one_sentence(made: Callable[[], Executor] | None) -> None:
+def test_an_error_of_a_distribution_is_one_sentence(made: Callable[[], Executor] | None) -> None:
     with pytest.raises(
         ma.CompilationError, match=r"cannot compile moss on Listed\(most=2\.0\) "
     ) as found:
-        run_in_memory(_laws(LAWS[0], Listed(2.0)), executor=made and made(), progress=False)
+        run_in_memory(
+            _distributions(LAWS[0], Listed(2.0)), executor=made and made(), progress=False
+        )
     assert "\n" not in str(found.value)
 
 
@@ -231,7 +233,7 @@ def test_workers_need_the_same_code(monkeypatch: pytest.MonkeyPatch) -> None:
     digests = iter(["here", "there"])
     monkeypatch.setattr("manyarms.simulation.executors.digest_of_code", lambda _: next(digests))
     with pytest.raises(ExecutorError, match="its digest is here, got there from a worker"):
-        run_in_memory(_laws(LAWS[0]), executor=AtOnce(), progress=False)
+        run_in_memory(_distributions(LAWS[0]), executor=AtOnce(), progress=False)
 
 
 @pytest.mark.parametrize(
@@ -251,4 +253,4 @@ def test_workers_need_the_same_code(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_options_that_exclude_each_other(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ma.ParameterError, match=message):
-        run_in_memory(_laws(LAWS[0]), **options)
+        run_in_memory(_distributions(LAWS[0]), **options)

@@ -1,4 +1,4 @@
-"""The GPU's engine, where there is no GPU: its compiler, and its simulator."""
+"""The GPU engine without a GPU: its compiler, and the CUDA simulator."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def compiler(test: Any) -> Any:
-    """Mark a test that compiles for a GPU: `make gpu` runs it, and so does a workflow."""
+    """Mark a test that compiles for a GPU; `make gpu` and a workflow run it."""
     absent = importlib.util.find_spec("numba_cuda") is None
     test = pytest.mark.skipif(absent, reason="numba-cuda is not installed; see `make gpu`")(test)
     for mark in (pytest.mark.compiled, pytest.mark.slow, pytest.mark.long):
@@ -35,7 +35,7 @@ def compiler(test: Any) -> Any:
 
 
 class HostMemory(gpu_memory.StreamMemory):
-    """Arrays of the same shapes as on a GPU, in the memory of this machine."""
+    """Arrays of the same shapes as on a GPU, in main memory."""
 
     def __init__(self) -> None:
         self.size, self.load, self.stream = 1 << 30, gpu_memory.Load(64), None
@@ -55,19 +55,19 @@ class HostMemory(gpu_memory.StreamMemory):
 
 def _batch(policy: ma.Policy, instance: ma.Instance | None = None, **options: Any) -> gpu.LaneBatch:
     arms = instance or ma.instances.planted(n=200, m=20)
-    game = cell(policy, arms, horizon=400, replications=2, **options)
-    runner = gpu.GpuRunner(game, game.players[0], seed=1)
+    one = cell(policy, arms, horizon=400, replications=2, **options)
+    runner = gpu.GpuRunner(one, one.players[0], seed=1)
     return runner.batch(np.arange(2), HostMemory(), runner.lane())
 
 
 def _ptx(policy: ma.Policy, monkeypatch: pytest.MonkeyPatch, **options: Any) -> str:
-    """Compile a policy's kernel for a GPU of compute capability 9.0, which need not be there."""
+    """Compile a policy's kernel for a GPU of compute capability 9.0 (needs no GPU)."""
     import numba
 
     dispatcher = gpu_compiler.numba_module("cuda.dispatcher")
     monkeypatch.setattr(dispatcher, "get_current_device", lambda: _Hopper)
     batch = _batch(policy, **options)
-    assert not batch.kernel.targetoptions["lto"]  # a linker that optimizes rounds otherwise
+    assert not batch.kernel.targetoptions["lto"]  # an optimizing linker changes rounding
     stretch = Stretch(batch.key, 0, 0, 5, batch.scale)
     arguments = (*batch.own, batch.world, batch.numbers, stretch, batch.measured, 2, 1)
     kinds = numba.void(*map(numba.typeof, arguments))
@@ -88,7 +88,7 @@ def test_policies_compile_for_a_gpu(policy: ma.Policy, monkeypatch: pytest.Monke
 
 
 @compiler
-def test_laws_of_ones_own_compile_for_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_own_distributions_compile_for_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     assert ".visible .entry" in _ptx(ma.MOSS(), monkeypatch, instance=DRAWN)
 
 
@@ -120,18 +120,18 @@ def test_a_numba_cuda_without_its_private_names(monkeypatch: pytest.MonkeyPatch)
 
 
 @compiler
-def test_products_and_sums_are_rounded_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Parallel compares T_i μ* - rewards: contracted, ties would fall otherwise than on the CPU."""
+def test_products_and_sums_are_rounded_separately(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Parallel compares T_i μ* - rewards; a fused operation would break ties differently."""
     made = _ptx(ma.Parallel(best_mean=0.9), monkeypatch)
     plain = [line.split()[0] for line in made.splitlines() if line.strip()]
     assert "mul.rn.f64" in plain
     assert not {"mul.f64", "add.f64", "sub.f64"}.intersection(plain)
     batch = _batch(ma.Parallel(best_mean=0.9))
-    assert batch.kernel.targetoptions["lto"] is False  # the linker would contract, too
+    assert batch.kernel.targetoptions["lto"] is False  # the linker could also fuse them
 
 
 @compiler
-def test_kernels_are_cached_in_a_folder_of_their_own() -> None:
+def test_gpu_kernels_are_cached_in_another_folder() -> None:
     folders = [
         Path(_batch(one).kernel.stats.cache_path).parent for one in (ma.MOSS(), ma.Quantile())
     ]
@@ -141,7 +141,7 @@ def test_kernels_are_cached_in_a_folder_of_their_own() -> None:
         assert (folder / "kernel.py").read_text().startswith("def kernel(state, rewards, tape,")
 
 
-LANE_GAMES = {
+LANE_OPTIONS = {
     "few arms": {"instance": ma.instances.planted(n=40, m=4)},
     "more arms than 32 bits": {"instance": ma.instances.planted(n=3 * 10**9, m=10**8)},
     "late rewards": {"instance": ma.instances.planted(n=40, m=4), "delay": 5},
@@ -149,7 +149,7 @@ LANE_GAMES = {
 
 
 def _in_rows(part: Any) -> Any:
-    """Return a lane's template as CPython plays it: 32 bits stay 32 bits, and the room is small."""
+    """Return a lane's template for CPython, with 32-bit numbers and little memory."""
     if hasattr(part, "_fields"):
         return type(part)(*map(_in_rows, part))
     return gpu_compiler.Row(part) if isinstance(part, np.ndarray) else part
@@ -157,12 +157,12 @@ def _in_rows(part: Any) -> Any:
 
 @pytest.mark.patient
 @pytest.mark.interpreted
-@pytest.mark.parametrize("game", LANE_GAMES.values(), ids=LANE_GAMES)
+@pytest.mark.parametrize("options", LANE_OPTIONS.values(), ids=LANE_OPTIONS)
 @pytest.mark.parametrize("policy", EVERY_POLICY, ids=label)
-def test_every_policy_plays_in_the_memory_of_a_lane(
-    policy: ma.Policy, game: dict[str, Any]
+def test_every_policy_fits_into_the_memory_of_a_lane(
+    policy: ma.Policy, options: dict[str, Any]
 ) -> None:
-    options = {"horizon": 60, "replications": 1, **game}
+    options = {"horizon": 60, "replications": 1, **options}
     simulated = ma.simulate(policy, seed=3, record_arms=True, **options)
     played = cell(policy, **options)
     host = CpuRunner(played, played.players[0], seed=3, record_arms=True)
@@ -187,11 +187,11 @@ import numpy as np
 import manyarms as ma
 from manyarms import simulation
 from manyarms.simulation import gpu
-from tests.simulation.test_gpu import GAMES, small
+from tests.simulation.test_gpu import CASES, small
 
-gpu.FIRST_ARMS = 15  # so few that games begin anew with more room
+gpu.FIRST_ARMS = 15  # so few that runs restart with more memory
 
-for policy, options in GAMES:
+for policy, options in CASES:
     found = [
         ma.simulate(policy, replications=3, seed=3, record_arms=True, engine=engine, **options)
         for engine in ("threads", "cuda")
@@ -210,7 +210,7 @@ COINS = ma.instances.planted(n=60, m=3)
 MANY = ma.instances.planted(n=10**9, m=10**8)
 DRAWN = ma.instances.reservoir(Pareto(2.0, 1.7), rewards=Tips(16.0))
 NOISY = ma.instances.planted(n=60, m=3, rewards=ma.instances.Gaussian())
-GAMES: list[tuple[ma.Policy, dict[str, Any]]] = [
+CASES: list[tuple[ma.Policy, dict[str, Any]]] = [
     (ma.MOSS(), {"instance": MANY, "horizon": 1100}),
     (ma.MOSSPlusPlus(), {"instance": NOISY, "horizon": 300}),
     (ma.Parallel(), {"instance": COINS, "horizon": 200, "delay": 3}),
@@ -233,8 +233,8 @@ def small() -> Sweep:
 
 
 @compiler
-def test_the_simulator_plays_as_the_cpu_does() -> None:
-    for policy, options in GAMES:  # compiled here: each process's first kernel takes much longer
+def test_the_simulator_plays_like_the_cpu() -> None:
+    for policy, options in CASES:  # compiled here, because a process's first kernel is slow
         ma.simulate(policy, replications=1, **options)
     environment = os.environ | {"NUMBA_ENABLE_CUDASIM": "1", "PYTHONPATH": _path()}
     done = subprocess.run(
@@ -259,7 +259,7 @@ def test_without_a_gpu_the_error_says_what_is_missing(monkeypatch: pytest.Monkey
 
 
 @pytest.mark.compiled
-def test_without_a_driver_too(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_driver_the_error_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gpu_compiler, "cuda", lambda: _NoDriver)
     monkeypatch.setattr("importlib.util.find_spec", lambda name: name)  # numba-cuda is installed
     with pytest.raises(DeviceError, match=r"No GPU can be used: no driver\..*engine=\"threads\""):
@@ -276,14 +276,14 @@ class _NoDriver:
         return "no driver"
 
 
-def test_a_full_tape_says_so() -> None:
+def test_a_full_tape_is_reported() -> None:
     reel, world = tape(BOUNDED, 60, 2), COINS.world(10)
     rewind(reel)
     assert [record_of(reel, world, 7, arm) for arm in (5, 6, 5)] == [0, 1, 0]
     assert record_of(reel, world, 7, 8) == NO_ROOM
 
 
-def test_lanes_share_the_processor_as_long_as_there_is_room() -> None:
+def test_lanes_get_narrower_with_more_load() -> None:
     load = gpu_memory.Load(64)
     widths = []
     for _ in range(4):

@@ -1,4 +1,4 @@
-"""Rewards that come late or in batches: the simulator's second loop is live play, and `play`."""
+"""Late and batched rewards: the simulator's second loop agrees with handles and with `play`."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from manyarms.simulation.runner import CpuRunner, Played
 from manyarms.simulation.sweep import cell
 from tests.helpers import ALL_POLICIES, label
 
-# every policy must play whatever comes
 HORIZON = 300
 COUNTING: list[ma.Policy] = [
     ma.MOSS(count_late=True),
     ma.Parallel(best_mean=0.9, count_late=True),
     ma.EmpMOSSPlusPlus(count_late=True),
 ]
-# Each compiles a kernel of its own: one for each way to credit a late reward, the rest every night.
+# Each policy compiles another kernel. These have one way each to credit a late reward; the others
+# are compiled every night.
 NOW = {"moss++", "parallel", "patience", "prospector"}
 COMPILED = [
     pytest.param(policy, id=str(policy), marks=[] if policy.name in NOW else pytest.mark.long)
@@ -72,7 +72,7 @@ def played_live(
     seed: int = 4,
     reward_range: tuple[float, float] | None = None,
 ) -> tuple[list[int], ma.Live]:
-    """Play by hand: tell each reward as soon as it is due, before the next pull is asked for."""
+    """Play a handle, and tell each reward when it is due, before the next ask."""
     reel, numbers = tape(BOUNDED, instance.n_arms, HORIZON), instance.world(HORIZON)
     rewind(reel)
     key = tape_key(seed, 0)
@@ -102,7 +102,7 @@ def live_arms(policy: ma.Policy, instance: Instance, late: dict[str, Any]) -> li
 
 
 class Purchase(NamedTuple):
-    """A basket of 50, or a fee of 20."""
+    """Rewards of 50 or -20."""
 
     @property
     def reward_range(self) -> tuple[float, float]:
@@ -128,7 +128,7 @@ SCALES = {
 @pytest.mark.interpreted
 @pytest.mark.parametrize("rewards", SCALES)
 @pytest.mark.parametrize("policy", [ma.MOSS(), ma.Prospector()], ids=label)
-def test_a_simulation_recommends_what_a_handle_recommends(policy: ma.Policy, rewards: str) -> None:
+def test_simulations_recommend_the_same_arm_as_handles(policy: ma.Policy, rewards: str) -> None:
     instance = SCALES[rewards]
     seen = set()
     for seed in range(20):
@@ -153,19 +153,19 @@ def test_live_picks_the_arms_of_the_simulator(policy: ma.Policy, late: str) -> N
 @pytest.mark.slow
 @pytest.mark.parametrize("late", LATENESS)
 @pytest.mark.parametrize("policy", COMPILED)
-def test_and_those_of_the_compiled_one(policy: ma.Policy, late: str) -> None:
-    for world, instance in INSTANCES.items():
+def test_live_picks_the_arms_of_the_compiled_simulator(policy: ma.Policy, late: str) -> None:
+    for name, instance in INSTANCES.items():
         simulated = simulated_arms(policy, instance, LATENESS[late])
-        assert live_arms(policy, instance, LATENESS[late]) == simulated, world
+        assert live_arms(policy, instance, LATENESS[late]) == simulated, name
 
 
 @pytest.mark.interpreted
 @pytest.mark.parametrize("policy", ALL_POLICIES + COUNTING, ids=label)
-def test_rewards_in_turn_are_those_that_come_no_pull_late(policy: ma.Policy) -> None:
-    game = cell(policy, INSTANCES["gaussian"], horizon=HORIZON, replications=3, checkpoints=[1, 40])
+def test_no_delay_equals_a_delay_of_0(policy: ma.Policy) -> None:
+    each = cell(policy, INSTANCES["gaussian"], horizon=HORIZON, replications=3, checkpoints=[1, 40])
 
     def played(rewards: str) -> Played:
-        runner = CpuRunner(game, game.players[0], seed=9, record_arms=True)
+        runner = CpuRunner(each, each.players[0], seed=9, record_arms=True)
         if rewards == "late":
             no_pull = play.late(runner._memory, delay=0, batch=1, pulls=HORIZON)
             runner._idle = [runner._idle[0]._replace(rewards=no_pull)]
@@ -178,7 +178,7 @@ def test_rewards_in_turn_are_those_that_come_no_pull_late(policy: ma.Policy) -> 
 
 @pytest.mark.compiled
 @pytest.mark.parametrize("late", ["in turn", *LATENESS])
-def test_the_same_bits_in_pieces_and_for_any_number_of_workers(
+def test_the_same_bits_in_parts_and_for_any_number_of_workers(
     late: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def play(workers: int) -> ma.Result:
@@ -204,7 +204,7 @@ def test_the_same_bits_in_pieces_and_for_any_number_of_workers(
 @pytest.mark.interpreted
 @pytest.mark.parametrize("policy", ALL_POLICIES + COUNTING, ids=label)
 def test_small_problems_stay_within_their_memory(policy: ma.Policy) -> None:
-    """With the JIT off a place beyond the room made raises."""
+    """Without the JIT, an index beyond the memory raises."""
     for n in (1, 7, 10**9):
         instance = from_means([0.5]) if n == 1 else planted(n=n, m=1)
         for horizon in (1, 2, 5, 40):
@@ -215,7 +215,7 @@ def test_small_problems_stay_within_their_memory(policy: ma.Policy) -> None:
 
 
 @pytest.mark.interpreted
-def test_a_reward_that_never_comes_leaves_only_fresh_arms() -> None:
+def test_without_rewards_only_fresh_arms_are_pulled() -> None:
     result = ma.simulate(ma.MOSS(), planted(n=50, m=5), horizon=60, replications=3, delay=60)
     assert (result.distinct_arms == 50).all()  # and ten of them a second time
 
@@ -230,6 +230,6 @@ def test_a_reward_that_never_comes_leaves_only_fresh_arms() -> None:
         ({"delay": 3, "batch": 2}, "`delay` or `batch` must be left out, got delay=3 and batch=2"),
     ],
 )
-def test_refusals(late: dict[str, Any], words: str) -> None:
+def test_wrong_arguments(late: dict[str, Any], words: str) -> None:
     with pytest.raises(ma.ParameterError, match=words):
         ma.simulate(ma.MOSS(), planted(n=10, m=1), horizon=10, replications=1, **late)

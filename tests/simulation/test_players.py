@@ -1,4 +1,4 @@
-"""What tables call policies, and by which names results find them."""
+"""Labels of policies in tables, and finding policies in results."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def _labels(*policies: ma.Policy) -> list[str]:
     return [player.label for player in cell(list(policies), COINS, horizon=50).players]
 
 
-def test_labels_show_what_is_not_the_default() -> None:
+def test_labels_show_parameters_that_are_not_the_defaults() -> None:
     assert _labels(ma.MOSSPlusPlus(), ma.EmpMOSSPlusPlus(beta=0.6, count_late=True)) == [
         "moss++",
         "empmoss++(count_late=True, beta=0.6)",
@@ -25,7 +25,7 @@ def test_labels_show_what_is_not_the_default() -> None:
     assert _labels(ma.Guarded(ma.MOSSPlusPlus(beta=0.6))) == ["guarded-moss++(beta=0.6)"]
 
 
-def test_what_a_policy_is_told_is_shown_where_it_tells_policies_apart() -> None:
+def test_known_parameters_are_shown_if_they_distinguish_policies() -> None:
     low, high = ma.MOSSOracle(alpha=0.2), ma.MOSSOracle(alpha=0.4)
     assert _labels(low, ma.MOSS()) == ["moss-oracle", "moss"]
     assert _labels(low, high) == ["moss-oracle(alpha=0.2)", "moss-oracle(alpha=0.4)"]
@@ -43,4 +43,4 @@ def test_policies_are_found_by_label_name_and_value() -> None:
         summary[ma.MOSSPlusPlus(beta=0.7)]
     both = ma.simulate([wide, ma.MOSSPlusPlus(beta=0.7)], COINS, horizon=40, replications=2)
     with pytest.raises(ma.UnknownNameError):
-        both.of("moss++")  # which one?
+        both.of("moss++")  # ambiguous

@@ -1,4 +1,4 @@
-"""Sweeps that are stopped at any moment, and end in the same bytes all the same."""
+"""Sweeps that are stopped at any time and resumed give the same bytes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from manyarms.simulation.runner import CpuRunner
 from tests.simulation.runs import Killed, final, made, stop_after, stopped, tree
 
 pytest.importorskip("pyarrow")
-# each plays fifty chunks, which takes CPython ten times as long
+# each test plays fifty chunks, which takes ten times as long in CPython
 pytestmark = [pytest.mark.compiled, pytest.mark.usefixtures("small_chunks")]
 
 
@@ -26,7 +26,7 @@ Played: TypeAlias = list[tuple[str, int]]  # the policy and the first replicatio
 
 @pytest.fixture
 def played(monkeypatch: pytest.MonkeyPatch) -> Played:
-    """Return a list in which chunks are noted when they are played."""
+    """Return a list of the chunks that are played."""
     noted: Played = []
     play = CpuRunner.play
 
@@ -48,10 +48,12 @@ def test_the_same_bytes_for_any_number_of_workers(
     assert not [t for t in threading.enumerate() if t.name.startswith("manyarms")]
 
 
-def test_a_stopped_run_goes_on(sweep: Sweep, whole: Files, tmp_path: Path, played: Played) -> None:
+def test_a_stopped_run_is_resumed(
+    sweep: Sweep, whole: Files, tmp_path: Path, played: Played
+) -> None:
     assert len(list(plan(sweep))) == 50
     kept = stopped(sweep, tmp_path, 20)
-    assert 18 <= len(kept) < 50  # two of the twenty may be in pending
+    assert 18 <= len(kept) < 50  # two of the twenty may not be stored
     played.clear()
     run(sweep, tmp_path, progress=False)
     assert len(played) == 50 - len(kept)
@@ -61,8 +63,8 @@ def test_a_stopped_run_goes_on(sweep: Sweep, whole: Files, tmp_path: Path, playe
 
 @pytest.mark.slow
 @pytest.mark.parametrize("step", [1, 2, 3, 30, 51, 52])
-def test_stopped_at_any_file(sweep: Sweep, whole: Files, tmp_path: Path, step: int) -> None:
-    # 52 files take their places: provenance, 50 chunks, provenance
+def test_runs_stopped_at_any_file(sweep: Sweep, whole: Files, tmp_path: Path, step: int) -> None:
+    # 52 files are replaced: provenance, 50 chunks, provenance
     replace = Path.replace
     steps = 0
 
@@ -75,7 +77,7 @@ def test_stopped_at_any_file(sweep: Sweep, whole: Files, tmp_path: Path, step: i
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Path, "replace", failing)
-        # what is being written is not tidied up: a killed process does not
+        # a killed process does not remove a partial file
         patch.setattr(Path, "unlink", lambda *_, **__: None)
         with pytest.raises(Killed):
             run(sweep, tmp_path, workers=1, progress=False)
@@ -84,7 +86,7 @@ def test_stopped_at_any_file(sweep: Sweep, whole: Files, tmp_path: Path, step: i
     assert {path.name for path in tmp_path.iterdir()} == {*whole, "_provenance.json"}
 
 
-def test_a_long_replication_is_stopped_within(tmp_path: Path) -> None:
+def test_a_long_replication_can_be_stopped(tmp_path: Path) -> None:
     with pytest.raises(Killed):  # the whole run would take hours
         run(made(10**10, 10), tmp_path, workers=2, progress=stop_after(1))
     assert not [t for t in threading.enumerate() if t.name.startswith("manyarms")]
@@ -101,7 +103,7 @@ def test_a_finished_run_is_not_played_again(
     assert played == []
     assert tree(tmp_path) == before
     assert seen == [(sweep.pulls, sweep.pulls)]
-    # unless a file is no longer what it was
+    # unless a file has changed
     next(tmp_path.glob("*.parquet")).write_bytes(b"PAR1")
     assert final(run(sweep, tmp_path, progress=False).folder) == whole
     assert len(played) == 1
@@ -120,7 +122,7 @@ def _flip(path: Path, at: int) -> None:
 
 
 def _place(path: Path, name: bytes) -> int:
-    """Return where the value of an entry of the metadata is."""
+    """Return the position of a metadata entry's value."""
     return path.read_bytes().index(name) + len(name) + 10
 
 

@@ -1,4 +1,4 @@
-"""Folders that cannot be used, and disks that refuse: nothing is harmed, the way out is told."""
+"""Unusable folders and disk errors: files are kept, and errors say what to do."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_a_folder_has_the_results_of_one_engine(
         {"000000-0000-0000000000.parquet": "?"},
     ],
 )
-def test_folders_of_others_are_refused(sweep: Sweep, tmp_path: Path, files: dict[str, str]) -> None:
+def test_other_folders_are_refused(sweep: Sweep, tmp_path: Path, files: dict[str, str]) -> None:
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
@@ -83,7 +83,7 @@ def test_folders_of_others_are_refused(sweep: Sweep, tmp_path: Path, files: dict
     assert tree(tmp_path) == before
 
 
-def test_places_that_are_no_folders_are_refused(sweep: Sweep, tmp_path: Path) -> None:
+def test_paths_that_are_not_folders_are_refused(sweep: Sweep, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     with pytest.raises(FolderError, match="`folder` must be a folder, got the file"):
         run(sweep, tmp_path / "file")
@@ -91,7 +91,7 @@ def test_places_that_are_no_folders_are_refused(sweep: Sweep, tmp_path: Path) ->
         run(sweep, tmp_path / "file" / "inner")
 
 
-def test_one_process_at_a_time(sweep: Sweep, whole: dict[str, bytes], tmp_path: Path) -> None:
+def test_one_process_uses_a_folder(sweep: Sweep, whole: dict[str, bytes], tmp_path: Path) -> None:
     with _claimed(tmp_path, sweep.hash, "threads"):
         with pytest.raises(FolderError) as caught:
             run(sweep, tmp_path)
@@ -100,7 +100,7 @@ def test_one_process_at_a_time(sweep: Sweep, whole: dict[str, bytes], tmp_path: 
             f"Wait until it ends, or choose another folder."
         )
     assert list(tmp_path.iterdir()) == []
-    # the lock of a process that was killed is no lock
+    # the lock of a killed process does not count
     (tmp_path / ".manyarms-lock").write_text("1")
     assert final(run(sweep, tmp_path, progress=False).folder) == whole
 
@@ -112,7 +112,7 @@ DISK = {
 
 
 @pytest.mark.parametrize("number", DISK)
-def test_what_the_disk_refuses_is_told_with_the_way_out(
+def test_errors_of_the_disk_say_what_to_do(
     sweep: Sweep,
     whole: dict[str, bytes],
     tmp_path: Path,
@@ -135,7 +135,7 @@ def test_what_the_disk_refuses_is_told_with_the_way_out(
 
 
 def _own(folder: Path, name: str, arm: int) -> Sweep:
-    """A sweep with a plain policy of the user's own, from a file."""
+    """Return a sweep with a plain policy from a file."""
     (folder / f"{name}.py").write_text(
         f"class Mine:\n    def ask(self): return {arm}\n    def tell(self, arm, reward): pass\n"
     )
@@ -146,14 +146,14 @@ def _own(folder: Path, name: str, arm: int) -> Sweep:
     return Sweep("own", (cell(policies, coins, horizon=10, replications=2),))
 
 
-def test_a_finished_folder_says_if_the_code_of_a_policy_has_changed(
+def test_a_warning_if_the_code_of_a_policy_has_changed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     monkeypatch.syspath_prepend(str(tmp_path))
     name, out = "mine_that_changes", tmp_path / "out"
     played = run(_own(tmp_path, name, 0), out, progress=False)
-    run(_own(tmp_path, name, 0), out, progress=False)  # the same code: nothing is said
+    run(_own(tmp_path, name, 0), out, progress=False)  # the same code: no warning
     with pytest.warns(OldResultsWarning, match="The code of Mine has changed since the run in"):
         again = run(_own(tmp_path, name, 1), out, progress=False)
     assert (again.cells[0].regret == played.cells[0].regret).all()

@@ -1,4 +1,4 @@
-"""Processes that are killed or interrupted while they play: the next one goes on."""
+"""A run continues after its process was killed or interrupted."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ run(large(), out, workers=int(workers), progress=note)
 
 
 def _child(folder: Path, workers: int, *, stays: bool = True) -> subprocess.Popen[str]:
-    """Start a run in a process that plays some chunks and then stays, unless it is to play all."""
+    """Start a run in a process that plays some chunks and then waits, or plays all."""
     arguments = [str(folder), str(CHUNK), str(workers), "stays" if stays else "ends"]
     return subprocess.Popen(
         [sys.executable, "-c", CHILD, *arguments],
@@ -84,7 +84,7 @@ def test_killed_ten_times_and_resumed(tmp_path: Path, monkeypatch: pytest.Monkey
             child.kill()
             assert child.wait() == -signal.SIGKILL
         now = _chunk_files(folder)
-        # what was stored before is not played again
+        # stored chunks are not played again
         assert stored.items() <= now.items()
         stored = now
     run(sweep, folder, progress=False)
@@ -94,13 +94,13 @@ def test_killed_ten_times_and_resumed(tmp_path: Path, monkeypatch: pytest.Monkey
 
 @pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
-def test_ctrl_c(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_ends_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with _child(tmp_path, 2) as child:
         _await_play(child)
         assert child.stderr is not None
         child.send_signal(signal.SIGINT)
         words = child.stderr.read()
-        assert child.wait(timeout=300) in (-signal.SIGINT, 130)  # as Python ends then
+        assert child.wait(timeout=300) in (-signal.SIGINT, 130)  # Python's exit status then
     assert "KeyboardInterrupt" in words
     assert (
         f"Finished replications are in '{tmp_path}'. Run the same sweep again to resume." in words
@@ -116,7 +116,7 @@ def test_ctrl_c(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.patient
-def test_a_second_process_is_told(tmp_path: Path) -> None:
+def test_a_second_process_is_refused(tmp_path: Path) -> None:
     with _child(tmp_path, 1) as child:
         _await_play(child)
         with pytest.raises(FolderError, match=f"which process {child.pid} is using"):

@@ -1,4 +1,4 @@
-"""The simulator's front: shapes, bits, checkpoints, progress, errors."""
+"""`simulate`: shapes, reproducibility, checkpoints, progress and errors."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _simulate(**changes: object) -> Result:
     return ma.simulate(POLICIES, INSTANCE, **arguments)  # type: ignore[arg-type]
 
 
-def test_what_a_result_holds() -> None:
+def test_the_contents_of_a_result() -> None:
     result = _simulate(record_arms=True)
     assert result.policies == ("moss", "moss++", "empmoss++", "parallel")
     assert result.specifications[1] == repr(ma.MOSSPlusPlus())
@@ -78,9 +78,9 @@ def test_seeds_and_replications_differ() -> None:
     assert not np.array_equal(result.regret, _simulate(seed=4).regret)
 
 
-def test_all_policies_face_the_same_luck() -> None:
-    # what a policy is paid depends on the arm and its count, not on who pulls, or when: policies
-    # that pull every arm once, in whatever order, collect the same
+def test_all_policies_get_the_same_rewards() -> None:
+    # rewards depend on the arm and its count, not on the policy or the time, so policies that pull
+    # every arm once, in any order, get the same total
     instance = ma.instances.from_means([0.5] * 64)
     policies = [ma.MOSS(), ma.MOSSOracle(size=64), ma.MOSSPlusPlus(beta=1.0)]
     result = ma.simulate(policies, instance, horizon=64, replications=3, record_arms=True)
@@ -159,12 +159,12 @@ def test_summary_numbers() -> None:
     assert ratio.low < ratio.estimate == summary["moss"].mean / summary["empmoss++"].mean
 
 
-def test_gaffkes_intervals_are_shown_if_they_are_asked_for() -> None:
+def test_gaffkes_intervals_are_shown_on_request() -> None:
     result = _simulate()
     summary = result.summary(time=100, interval="gaffke", confidence=0.9)
     row, gaps = summary["moss++"], result.of("moss")[:, 49] - result.of("moss++")[:, 49]
     pair = next(p for p in summary.pairs if (p.first, p.second) == ("moss", "moss++"))
-    # means from 0.1 to 0.9: a run of 100 pulls loses 80 at most, and a difference is within 80
+    # means from 0.1 to 0.9: 100 pulls lose at most 80, and a difference is at most 80
     regret = result.of("moss++")[:, 49]
     assert (row.low, row.high) == mean_interval(regret, bounds=(0.0, 80.0), confidence=0.9)[1:]
     assert (pair.low, pair.high) == mean_interval(gaps, bounds=(-80, 80), confidence=0.9)[1:]
@@ -205,7 +205,7 @@ def test_a_summary_becomes_markdown_and_latex() -> None:
         summary.table(columns=["interval"])
 
 
-def test_summaries_refuse_what_they_do_not_have() -> None:
+def test_summaries_refuse_unknown_checkpoints_and_policies() -> None:
     result = _simulate()
     with pytest.raises(ma.ParameterError, match="a checkpoint, got 99. The nearest one is"):
         result.summary(time=99)
@@ -231,10 +231,10 @@ def test_progress_is_reported() -> None:
 def test_the_progress_line(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    _simulate()  # compiles, if nothing did before
+    _simulate()  # compile first
     monkeypatch.setattr("manyarms.simulation.progress._QUIET_SECONDS", 600.0)
     _simulate(progress=True)
-    assert capsys.readouterr().err == ""  # quick work is silent
+    assert capsys.readouterr().err == ""  # short runs show no progress
     monkeypatch.setattr("manyarms.simulation.progress._QUIET_SECONDS", 0.0)
     _simulate(progress=True)
     assert "compiling" not in capsys.readouterr().err
@@ -329,7 +329,7 @@ def test_bad_policies(policies: list[ma.Policy], message: str) -> None:
         ({"replications": 10**5, "record_arms": True}, "every pull, got 1e\\+14"),
     ],
 )
-def test_what_memory_cannot_hold_is_refused(options: dict[str, Any], words: str) -> None:
+def test_results_larger_than_memory_are_refused(options: dict[str, Any], words: str) -> None:
     instance = ma.instances.planted(n=10, m=1)
     with pytest.raises(ma.ParameterError, match=f"^`replications` must .*{words}"):
         ma.simulate(ma.MOSS(), instance, horizon=10**9, **options)
@@ -351,7 +351,7 @@ def test_latex_fits_one_column_of_a_two_column_paper(which: Which) -> None:
     names = ["moss", "moss-oracle", "quantile", "parallel", "moss++(beta=0.6)", "empmoss++"]
     regrets = {name: [15_772.4 + k, 25_772.4, 15_000.0] for k, name in enumerate(names)}
     latex = made_result(regrets, [50_000]).summary().to_latex(which)
-    # Computer Modern at 8 points is what \footnotesize is in a document of 10 points
+    # \footnotesize in a document of 10 points is Computer Modern at 8 points
     path = Path(matplotlib.get_data_path()) / "fonts" / "ttf" / "cmr10.ttf"
     font = FontProperties(fname=path)
     rows = [line[:-3].split(" & ") for line in latex.splitlines() if line.endswith(r"\\")]
@@ -365,5 +365,5 @@ def test_latex_fits_one_column_of_a_two_column_paper(which: Which) -> None:
 
 
 def _plain_latex(cell: str) -> str:
-    """Return the letters of a cell; a plus stands for a sign of the same width."""
+    """Return the characters of a cell; a plus replaces a sign of the same width."""
     return cell.replace(r"$\pm$", "+").replace("$-$", "+").replace("\\", "")

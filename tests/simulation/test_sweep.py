@@ -1,4 +1,4 @@
-"""What a sweep is: what it refuses, and what tells two of them apart."""
+"""Sweeps: wrong arguments, and equality."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ def _cell(**changes: Any) -> Any:
 
 
 @pytest.mark.parametrize("name", ["policy", "checkpoints", "regret", "replication"])
-def test_parameters_take_no_column_of_the_tables(name: str) -> None:
+def test_parameters_must_not_be_names_of_columns(name: str) -> None:
     with pytest.raises(ma.ParameterError, match=f"got '{name}'. Choose another name"):
         _cell(parameters={name: 1})
 
 
-def test_parameters_are_plain() -> None:
+def test_parameters_are_numbers_or_strings() -> None:
     made = _cell(parameters={"a": np.int64(3), "b": np.float64(0.5), "c": "x"})
     assert {key: type(value) for key, value in made.parameters.items()} == {
         "a": int,
@@ -36,19 +36,19 @@ def test_parameters_are_plain() -> None:
 
 
 @pytest.mark.parametrize("other", [1.0, "1", np.int64(1)])
-def test_cells_that_look_alike_in_a_table_are_refused(other: Any) -> None:
+def test_cells_with_the_same_parameters_are_refused(other: Any) -> None:
     with pytest.raises(ma.ParameterError, match="`cells` must differ in their parameters"):
         Sweep("x", (_cell(parameters={"a": 1}), _cell(parameters={"a": other})))
 
 
-def test_something_must_be_played() -> None:
+def test_a_sweep_needs_cells_and_replications() -> None:
     with pytest.raises(ma.ParameterError, match="at least one cell, got none"):
         Sweep("x", ())
     with pytest.raises(ma.ParameterError, match="`replications` must be an integer >= 1"):
         cell([Player(ma.MOSS(), "moss", 0)], COINS, horizon=20)
 
 
-def test_equal_content_is_equal() -> None:
+def test_sweeps_with_equal_contents_are_equal() -> None:
     first, second = (Sweep("x", (_cell(),)) for _ in range(2))
     assert first == second
     assert hash(first) == hash(second)

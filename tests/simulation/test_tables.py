@@ -1,4 +1,4 @@
-"""Results on disk: what the files hold, who can read them, and what damage is told."""
+"""Results on disk: contents, reading with other libraries, and damaged files."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def folder(finished: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(finished, tmp_path / "copy"))
 
 
-def test_the_objective_is_in_the_folder(tmp_path: Path) -> None:
+def test_the_objective_is_stored(tmp_path: Path) -> None:
     sweep = made(objective="find")
     assert sweep.hash != made().hash
     results = run(sweep, tmp_path / "out", progress=False)
@@ -69,17 +69,17 @@ def _frame(finished: Path) -> Any:
     return pytest.importorskip("pandas").read_parquet(finished)
 
 
-def test_files_hold_what_simulate_gives(sweep: Sweep, finished: Path) -> None:
+def test_files_contain_the_results_of_simulate(sweep: Sweep, finished: Path) -> None:
     frame, at = _frame(finished), 0
     counts = ["best_pulls", "distinct_arms", "recommended", "recommended_mean"]
     keys = ["horizon", "means", "beta", "policy", "replication", "regret"]
     assert list(frame) == [*keys, *counts, "checkpoints", "regret_at_checkpoints"]
-    for game, read in zip(sweep.cells, read_results(finished).cells, strict=True):
-        for player in game.players:
+    for each, read in zip(sweep.cells, read_results(finished).cells, strict=True):
+        for player in each.players:
             alone = ma.simulate(
                 player.policy,
-                game.instance,
-                horizon=game.horizon,
+                each.instance,
+                horizon=each.horizon,
                 replications=7,
                 seed=3,
                 checkpoints=4,
@@ -94,8 +94,8 @@ def test_files_hold_what_simulate_gives(sweep: Sweep, finished: Path) -> None:
                 np.testing.assert_array_equal(rows[name], getattr(alone, name)[0])
                 np.testing.assert_array_equal(read.rows_of(player.label)[name], rows[name])
             assert set(rows.policy) == {player.label}
-            assert set(rows.horizon) == {game.horizon}
-            assert set(rows.means) == {game.parameters["means"]}
+            assert set(rows.horizon) == {each.horizon}
+            assert set(rows.means) == {each.parameters["means"]}
             beta = player.parameters.get("beta")
             expected = math.nan if beta is None else float(beta)
             np.testing.assert_array_equal(rows.beta, expected)
@@ -103,7 +103,7 @@ def test_files_hold_what_simulate_gives(sweep: Sweep, finished: Path) -> None:
 
 
 @pytest.mark.parametrize("library", ["polars", "duckdb"])
-def test_others_read_them(finished: Path, library: str) -> None:
+def test_other_libraries_read_the_files(finished: Path, library: str) -> None:
     module: Any = pytest.importorskip(library)
     path = finished / "*.parquet"
     if library == "polars":
@@ -179,7 +179,7 @@ def test_no_flipped_bit_changes_a_number(folder: Path) -> None:
             read_chunk(path)
         except (ResultsError, *MALFORMED):
             continue
-        # it was in what no reader needs, such as the statistics of a column
+        # the bit was in data that no reader needs, such as column statistics
         assert parquet.read_table(path).equals(whole)
         kept += 1
     assert kept < len(data) / 14
@@ -193,7 +193,7 @@ def test_no_flipped_bit_changes_a_number(folder: Path) -> None:
         ("objective", "keep"),
     ],
 )
-def test_provenance_that_makes_no_sense_is_no_traceback(folder: Path, key: str, value: Any) -> None:
+def test_invalid_provenance_raises_an_error_of_manyarms(folder: Path, key: str, value: Any) -> None:
     path = folder / "_provenance.json"
     said = json.loads(path.read_text())
     path.write_text(json.dumps(said | {key: value}))
@@ -272,14 +272,14 @@ def test_without_pyarrow_the_extra_is_named(tmp_path: Path) -> None:
     assert first == second
     assert first.startswith("pyarrow must be installed to write and read tables")
     assert 'pip install "manyarms[sim]"' in first
-    assert not (tmp_path / "out").exists()  # rather before anything is played
+    assert not (tmp_path / "out").exists()  # before anything is played
 
 
-# Folders that somebody has crafted: their checksums are right
+# Crafted folders, with correct checksums
 
 
 def _is_refused(folder: Path) -> bool:
-    """Whether reading all of it raises one sentence that says what is wrong."""
+    """Check that reading everything raises a one-sentence error."""
     with pytest.raises(ResultsError, match="is missing, cut short or damaged") as caught:
         _ = read_results(folder).cells
     return "\n" not in str(caught.value)
@@ -302,7 +302,7 @@ NO_FACTS: dict[str, list[Any]] = {
 @pytest.mark.parametrize(
     ("key", "value"), [(key, value) for key, values in NO_FACTS.items() for value in values]
 )
-def test_cells_that_make_no_sense(folder: Path, key: str, value: Any) -> None:
+def test_crafted_cells(folder: Path, key: str, value: Any) -> None:
     note = folder / "_provenance.json"
     said = json.loads(note.read_text())
     said["cells"][0][key] = value
@@ -328,7 +328,7 @@ EDITS: dict[str, Callable[[Any], Any]] = {
 
 
 @pytest.mark.parametrize("what", EDITS)
-def test_files_that_make_no_sense(folder: Path, what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_crafted_files(folder: Path, what: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("manyarms.simulation.chunk_files._checksum", lambda *_: "crafted")
     for path in folder.glob("*.parquet"):
         kept = parquet.read_metadata(path).metadata | {b"manyarms_sum": b"crafted"}

@@ -1,15 +1,14 @@
-"""No policy's regret exceeds its bound, on 222 problems; nor an iteration's of MOSS++ its own.
+"""No policy's regret exceeds its bound on 222 problems, and no iteration's of MOSS++.
 
-The bounds are on expectations, and a mean over some runs differs from its expectation by luck. So
-the upper end of Student's interval for it is compared with the bound, at a one-sided level of
-1e-6 divided by the number of comparisons: a pass shows all expectations to be below their bounds,
-but for a probability of 1e-6 (as far as means are normal). The means that were measured are more
-than twice as many standard errors below their bounds, so that other luck would raise a false alarm
-with a probability below 1e-6, too.
+The bounds are on expectations, so the upper end of Student's interval for a mean is compared with
+its bound, at a one-sided level of 1e-6 divided by the number of comparisons. If the tests pass, all
+expectations are below their bounds with confidence 1 - 1e-6 (if means are normal). The measured
+means are more than twice as many standard errors below their bounds, so the probability of a false
+alarm is also below 1e-6.
 
-A comparison can fail only where the bound is below what T pulls can lose, T times the largest gap:
-it *bites*. The tests count these. `python -m tests.statistical.test_bounds` prints the table of
-the documentation.
+A comparison can fail only if the bound is below T times the largest gap, the most that T pulls can
+lose. Such a bound *bites*, and the tests count them. `python -m tests.statistical.test_bounds`
+prints the table of the documentation.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ pytestmark = pytest.mark.compiled
 
 
 class Setting(NamedTuple):
-    """m best arms among n, the others' gaps in equal shares."""
+    """m best arms among n; the other arms have the gaps in equal shares."""
 
     n: int
     m: int
@@ -69,12 +68,12 @@ class Setting(NamedTuple):
 
 
 class Comparison(NamedTuple):
-    """The regret of one policy on one problem beside a bound on its expectation."""
+    """The regret of one policy on one problem, and a bound on its expectation."""
 
     bound_of: str
     regret: NDArray[np.float64]  # by run
     bound: float
-    possible: float  # what all pulls of the worst arm lose
+    possible: float  # the regret of always pulling the worst arm
     horizon: int
 
     @property
@@ -92,7 +91,7 @@ class Comparison(NamedTuple):
 
 
 def few_arms() -> Iterator[Setting]:
-    """As few arms as it takes for the bound on MOSS to bite; gaps fixed, and c sqrt(n/T)."""
+    """Yield problems with so few arms that MOSS's bound bites; gaps fixed, and c sqrt(n/T)."""
     for n in (2, 3, 5, 10, 20):
         for horizon in (2**12, 2**14, 2**16):
             unit = math.sqrt(n / horizon)
@@ -103,7 +102,7 @@ def few_arms() -> Iterator[Setting]:
 
 
 def many_arms() -> Iterator[Setting]:
-    """The paper's means, and gaps of the order of sqrt(|S|/T) for the Oracle's set."""
+    """Yield the paper's means, and gaps of the order of sqrt(|S|/T) for the Oracle's set."""
     for n in (300, 20_000, 1_000_000):
         for alpha in (0.0, 0.1, 0.2, 0.4, 0.8):
             for horizon in (2**10, 2**12, 2**14):
@@ -111,7 +110,7 @@ def many_arms() -> Iterator[Setting]:
                 yield Setting(n, m, horizon, (0.8, 0.7, 0.6, 0.5, 0.4), Bernoulli())
                 gap = math.sqrt(subset_size(horizon, alpha, 2.0, n) / horizon)
                 yield Setting(n, m, horizon, (min(gap, 0.99),), Gaussian(0.5))
-    # here the Oracle's bound bites: its two parts at first, the theorem's in the end
+    # here the Oracle's bound bites: first with its two parts, later with the theorem's
     for n, horizon, alphas in (
         (20_000, 2**16, (0.0, 0.03, 0.06, 0.1, 0.15, 0.2)),
         (200, 2**18, (0.0, 0.02)),
@@ -126,7 +125,7 @@ SETTINGS = [*few_arms(), *many_arms()]
 
 
 def oracle_bound(setting: Setting) -> float:
-    """The proof's two parts before they are rounded up: MOSS on the set, and a missed best arm."""
+    """Return the sum of the proof's two parts: MOSS on the set, and missing the best arms."""
     n, m, horizon = setting.n, setting.m, setting.horizon
     size = subset_size(horizon, setting.alpha, 2.0, n)
     missed = theory.miss_probability(n, m, size) * horizon * max(setting.gaps)
@@ -134,7 +133,7 @@ def oracle_bound(setting: Setting) -> float:
 
 
 def phases_bound(setting: Setting) -> float:
-    """Parallel's bound for each phase of doubling, at its own hardness; its length if none."""
+    """Return the sum of Parallel's bounds for all phases, or a phase's length if it has none."""
     total = 0.0
     for length in (2**i for i in range(setting.horizon.bit_length())):
         alpha = theory.hardness(setting.n, setting.m, length)
@@ -144,7 +143,7 @@ def phases_bound(setting: Setting) -> float:
 
 
 def bounds(setting: Setting) -> Iterator[tuple[str, ma.Policy, float]]:
-    """The policies to play, each with a bound and its name."""
+    """Yield a name, a policy and its bound."""
     alpha, horizon = setting.alpha, setting.horizon
     if setting.n <= horizon <= 2**16:
         total = float(setting.gap_of_arm.sum())
@@ -156,7 +155,7 @@ def bounds(setting: Setting) -> Iterator[tuple[str, ma.Policy, float]]:
     yield "MOSS Oracle, the theorem", oracle, theory.subroutine_bound(alpha, horizon)
     yield "MOSS Oracle, the proof's two parts", oracle, oracle_bound(setting)
     if horizon > 2**14:
-        return  # what follows is far from biting, and slower to play
+        return  # the other bounds are far from biting, and slower to test
     for beta in (0.5, 0.75):
         # a mixture of normal rewards has a larger variance proxy
         sigma = math.hypot(0.5, max(setting.gaps) / 2) if setting.rewards == Gaussian(0.5) else 0.5
@@ -193,7 +192,7 @@ def sweep() -> list[Comparison]:
 
 
 def iteration_settings() -> Iterator[tuple[Setting, float]]:
-    """Problems for MOSS++ and its beta, long enough for the later iterations' bounds to bite."""
+    """Yield problems for MOSS++, long enough for the later iterations' bounds to bite."""
     for horizon, beta in ((2**14, 0.5), (2**16, 0.5), (2**18, 0.5), (2**15, 0.6)):
         for n, alpha in ((4, 0.0), (300, 0.1), (20_000, 0.1), (20_000, 0.3), (20_000, 0.5)):
             m = theory.best_arms(n, horizon, alpha)
@@ -202,10 +201,10 @@ def iteration_settings() -> Iterator[tuple[Setting, float]]:
 
 
 def learning_errors(setting: Setting, beta: float, seed: int) -> Iterator[Comparison]:
-    """Play MOSS++ iteration by iteration, and look into its state after each whole one."""
+    """Play MOSS++ by iterations, and check its state after each complete one."""
     n, horizon = setting.n, setting.horizon
     instance, p = setting.instance, iterations(horizon, beta)
-    game = Stepper(ma.MOSSPlusPlus(beta=beta), instance, horizon=horizon, seed=seed)
+    stepper = Stepper(ma.MOSSPlusPlus(beta=beta), instance, horizon=horizon, seed=seed)
     means = instance.best_mean - setting.gap_of_arm
     assert means[[0, -1]].tolist() == pytest.approx([instance.mean(0), instance.mean(n - 1)])
     lengths = [iteration_pulls(p, i, horizon) for i in range(1, p + 1)]
@@ -216,8 +215,8 @@ def learning_errors(setting: Setting, beta: float, seed: int) -> Iterator[Compar
         mixtures: list[float] = []
         for i in whole:
             pulls = lengths[i - 1]
-            regret = game.play(run, start, start + pulls)
-            moss = game.state.moss
+            regret = stepper.play(run, start, start + pulls)
+            moss = stepper.state.moss
             table = moss.slot[: moss.run["opened"][0]]
             assert len(table) == iteration_arms(p, i, n) + i - 1  # every member was pulled
             assert table["asked"].sum() == pulls
@@ -237,7 +236,7 @@ def learning_errors(setting: Setting, beta: float, seed: int) -> Iterator[Compar
 
 
 def parallel_parts() -> Iterator[Comparison]:
-    """Parallel's bound with MOSS on all arms for the subroutine: so it bites, with few arms."""
+    """Compare Parallel's bound with MOSS on all arms as subroutine, which bites with few arms."""
     horizon = 2**21
     q = math.ceil(math.log(horizon))
     luck = 4 * math.sqrt(horizon * math.log(2 * horizon**1.5 * q))
@@ -287,8 +286,8 @@ def test_no_regret_exceeds_its_bound() -> None:
     assert bites(comparisons, "MOSS Oracle, the theorem") >= 6
 
 
-def test_a_policy_that_does_not_learn_would_be_caught() -> None:
-    # one arm at random for ever: it misses the 2 best of 10 with probability 0.8
+def test_a_policy_that_does_not_learn_is_detected() -> None:
+    # always the same random arm, which is not one of the 2 best of 10 with probability 0.8
     setting = Setting(10, 2, 2**16, (0.95,), Bernoulli())
     result = ma.simulate(
         ma.MOSSOracle(size=1), setting.instance, horizon=2**16, replications=RUNS, checkpoints=1
@@ -313,7 +312,7 @@ def test_parallel_stays_within_the_parts_of_its_bound() -> None:
 
 
 def table(comparisons: list[Comparison]) -> Iterator[str]:
-    """Lines of Markdown: each bound, where it was compared, and how far below it regrets are."""
+    """Yield a Markdown table of the bounds and the largest ratios."""
     yield "| bound | compared | can fail | largest measured / bound | where it can fail | bound/T |"
     yield "|---|---|---|---|---|---|"
     for name in dict.fromkeys(each.bound_of for each in comparisons):

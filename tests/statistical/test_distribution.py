@@ -1,4 +1,4 @@
-"""The law of the regret: renumbered arms. (tests/learn compares it with plain files.)"""
+"""The distribution of regret does not depend on the numbering of the arms."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.compiled
 
 
 def same_distribution(a: NDArray[np.float64], b: NDArray[np.float64]) -> None:
-    """Means within z standard errors, distributions within Kolmogorov's distance (1e-6 each)."""
+    """Compare means (z-test) and distributions (Kolmogorov's distance), 1e-6 each."""
     error = math.sqrt(a.var(ddof=1) / len(a) + b.var(ddof=1) / len(b))
     assert abs(a.mean() - b.mean()) <= FALSE_ALARM_Z * error
     points = np.concatenate([a, b])
@@ -29,8 +29,8 @@ def same_distribution(a: NDArray[np.float64], b: NDArray[np.float64]) -> None:
 @pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("policy", ALL_POLICIES, ids=label)
-def test_renumbering_the_arms_does_not_change_the_law(policy: ma.Policy) -> None:
-    # best arms first, last, and scattered: a policy that broke ties by position would tell
+def test_renumbering_the_arms_does_not_change_the_distribution(policy: ma.Policy) -> None:
+    # best arms first, last, and scattered, which matters if ties were broken by position
     means = np.sort(np.r_[np.full(12, 0.9), np.tile([0.1, 0.2, 0.3, 0.4, 0.5], 78)])
     scattered = np.random.default_rng(1).permutation(means)
     regrets = []
@@ -46,8 +46,8 @@ def test_renumbering_the_arms_does_not_change_the_law(policy: ma.Policy) -> None
 @pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("policy", EVERY_POLICY, ids=label)
-def test_nor_does_it_for_any_policy_with_a_name(policy: ma.Policy) -> None:
-    # shorter, because there are many
+def test_renumbering_the_arms_for_every_registered_policy(policy: ma.Policy) -> None:
+    # shorter, because there are many policies
     means = np.sort(np.r_[np.full(6, 0.9), np.tile([0.1, 0.2, 0.3, 0.4, 0.5], 39)])
     first, last = (
         ma.simulate(

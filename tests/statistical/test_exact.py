@@ -16,7 +16,7 @@ FALSE_ALARM_Z = 4.9  # two-sided 1e-6
 
 
 def exact_moss_regret(means: Sequence[float], horizon: int) -> float:
-    """Enumerate all orders of arms, all ways that ties may fall, and all rewards."""
+    """Enumerate all orders of arms, all choices between ties, and all rewards."""
     n = len(means)
 
     def index(total: float, pulls: int) -> float:
@@ -54,7 +54,7 @@ def exact_moss_regret(means: Sequence[float], horizon: int) -> float:
     ("means", "horizon"), [((0.7, 0.2), 5), ((0.5, 0.4, 0.9), 9), ((0.3, 1.0, 0.8, 0.9), 12)]
 )
 def test_moss_on_tiny_problems(means: tuple[float, ...], horizon: int) -> None:
-    """A z-test on 100000 replications, false alarm 1e-6."""
+    """By a z-test on 100000 replications, false alarm 1e-6."""
     result = ma.simulate(
         ma.MOSS(), ma.instances.from_means(means), horizon=horizon, replications=100_000
     )
@@ -66,9 +66,9 @@ def test_moss_on_tiny_problems(means: tuple[float, ...], horizon: int) -> None:
 @pytest.mark.compiled
 @pytest.mark.parametrize("policy", [ma.MOSSPlusPlus(), ma.EmpMOSSPlusPlus(), ma.MOSS()])
 def test_the_first_arms_are_a_uniform_sample(policy: ma.Policy) -> None:
-    """Pulls of k distinct arms lose k times the average gap: a z-test, false alarm 1e-6.
+    """Pulls of k distinct arms lose k times the average gap (z-test, false alarm 1e-6).
 
-    In iteration 1 of MOSS++ and empMOSS++ K_1 = Delta T_1, so each arm is pulled once; MOSS tries
+    In iteration 1 of MOSS++ and empMOSS++, K_1 = Delta T_1, so each arm is pulled once. MOSS pulls
     every arm once before any arm twice.
     """
     n, m, horizon, k = 5000, 40, 4096, 128  # p = 6: K_1 = 2^7
@@ -88,8 +88,8 @@ def test_the_first_arms_are_a_uniform_sample(policy: ma.Policy) -> None:
 
 @pytest.mark.compiled
 @pytest.mark.parametrize("alpha", [0.3, 0.5])
-def test_the_oracle_misses_as_often_as_its_set_does(alpha: float) -> None:
-    """The number of runs without a best arm is binomial: a z-test, false alarm 1e-6."""
+def test_moss_oracle_misses_as_often_as_its_set(alpha: float) -> None:
+    """The number of runs without a best arm is binomial (z-test, false alarm 1e-6)."""
     n, horizon, replications = 3000, 1000, 4000
     m = 3
     result = ma.simulate(

@@ -1,13 +1,13 @@
-"""No rule under the guard exceeds the sum of the proof's steps, on random problems.
+"""No rule in the guard exceeds the bound of the proof, on random problems.
 
-The bound is on an expectation, and one run may differ from it. But what a run loses beyond its
-expectation is far less than what the bound leaves, so every single run is compared. The largest
-ratio of the 240 problems here is 0.70, and of 2000 it is 0.74; `python -m
-tests.statistical.test_guard_bound 10000` plays 10,000 of them and prints theirs.
+The bound is on an expectation. But runs differ from their expectation by far less than the distance
+to the bound, so every single run is compared. The largest ratio of the 240 problems here is 0.70,
+and of 2000 it is 0.74. `python -m tests.statistical.test_guard_bound 10000` plays 10,000 problems
+and prints their ratios.
 
-A comparison can fail only where the bound is below what T pulls can lose: it *bites*. So problems
-have few arms and long horizons; for short ones the bound is T, and true of everything. Seeds are
-fixed: there are no false alarms by luck.
+A comparison can fail only if the bound is below the most that T pulls can lose; then it *bites*. So
+problems have few arms and long horizons. For short ones the bound is T, which always holds. Seeds
+are fixed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from manyarms.policies import SubSampled, Uniform
 pytestmark = [pytest.mark.compiled, pytest.mark.long, pytest.mark.slow]
 
 SEED = 14
-# two that search well, and two that mean harm: one never learns, one never searches
+# two that search well, and two bad ones: one never learns, one never searches
 RULES = ("prospector", "moss", "uniform", "one arm")
 
 
@@ -34,7 +34,7 @@ class Compared(NamedTuple):
     rule: str
     regret: float
     bound: float
-    possible: float  # what all pulls of the worst arm lose
+    possible: float  # the regret of always pulling the worst arm
 
     @property
     def bites(self) -> bool:
@@ -69,7 +69,7 @@ def compare(count: int) -> Iterator[Compared]:
             progress=False,
         )
         bound = ma.theory.guarded_steps_bound(ma.theory.Problem(n, m, horizon), beta=beta)
-        worst = min(others[: n - m])  # so many of the others are there
+        worst = min(others[: n - m])  # there are n - m other arms
         yield Compared(
             rule, float(played.rows[0]["regret"][0, -1]), bound, horizon * (best - worst)
         )
@@ -88,7 +88,7 @@ def test_no_run_exceeds_the_bound() -> None:
 
 
 def test_without_the_guard_the_bound_is_exceeded() -> None:
-    """What a rule that keeps to one arm may lose is above the bound wherever that bites."""
+    """The regret of pulling one arm can exceed every bound that bites."""
     assert any(each.bites and each.possible > 1.5 * each.bound for each in compared())
     assert max(each.regret for each in compared() if each.rule == "one arm") > 10_000
 

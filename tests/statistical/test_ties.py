@@ -1,7 +1,7 @@
-"""Ties fall uniformly at random among the leaders, at every step.
+"""Ties are broken uniformly at random among the leaders, at every step.
 
-Whoever was pulled last must have no better chance than the others: a priority that is drawn anew
-with every reward would favour it, because those that lost have low ones.
+The arm that was pulled last must have the same probability as the others. A priority that is
+redrawn at every reward would favour it, because the arms that lost have low priorities.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from tests.reference.field.scans import KlUcb, Ucb, Ucb1
 from tests.reference.moss import Index, Slot
 
 FALSE_ALARM_Z = 4.9  # two-sided 1e-6
-ARMS, PULLS, GAMES = 60, 150, 25
+ARMS, PULLS, RUNS = 60, 150, 25
 
 
-Value = Callable[[Slot, int], Any]  # what decides, of an arm at pull t, from 1 on
+Value = Callable[[Slot, int], Any]  # the value of an arm at pull t, from 1 on
 
 VALUES: dict[str, tuple[ma.Policy, Value]] = {
     "moss": (ma.MOSS(), lambda slot, t: Index().value(slot, PULLS, ARMS)),
@@ -41,15 +41,15 @@ VALUES: dict[str, tuple[ma.Policy, Value]] = {
 
 
 def recency(policy: ma.Policy, value: Value, seed: int) -> tuple[float, float]:
-    """Play a game; return by how much the chosen leaders were of late pulls, and the variance.
+    """Play a run; return a statistic of the recency of the chosen leaders, and its variance.
 
-    Where k leaders tie, the place of the chosen one among them in the order of their last pulls is
-    uniform on 0, ..., k - 1, whatever happened before. So the sum of (place + 1/2) / k - 1/2 has
-    mean 0, and its variance is the sum of (1 - 1/k^2) / 12.
+    If k leaders tie, the rank of the chosen one, in the order of their last pulls, is uniform on
+    0, ..., k - 1, whatever happened before. So the sum of (rank + 1/2) / k - 1/2 has mean 0, and
+    its variance is the sum of (1 - 1/k^2) / 12.
     """
     live = policy.live(n_arms=ARMS, horizon=PULLS, seed=seed)
     dice = random.Random(seed)
-    seen: dict[int, Slot] = {}  # by arm, the one pulled last at the end
+    seen: dict[int, Slot] = {}  # by arm, the last pulled at the end
     late, variance = 0.0, 0.0
     for t in range(1, PULLS + 1):
         pull = live.ask()
@@ -72,11 +72,11 @@ def recency(policy: ma.Policy, value: Value, seed: int) -> tuple[float, float]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", VALUES)
-def test_who_was_pulled_last_has_no_better_chance(name: str) -> None:
-    """A z-test, false alarm 1e-6; a priority redrawn with every reward fails it."""
+def test_the_last_pulled_arm_has_no_advantage(name: str) -> None:
+    """By a z-test, false alarm 1e-6; a priority redrawn at every reward would fail."""
     policy, value = VALUES[name]
-    games = [recency(policy, value, seed) for seed in range(GAMES)]
-    late, variance = (math.fsum(column) for column in zip(*games, strict=True))
+    runs = [recency(policy, value, seed) for seed in range(RUNS)]
+    late, variance = (math.fsum(column) for column in zip(*runs, strict=True))
     assert variance > 50
     assert abs(late) < FALSE_ALARM_Z * math.sqrt(variance)
 
@@ -91,10 +91,10 @@ def _moss(instance: ma.instances.Instance, horizon: int, runs: int) -> tuple[flo
 
 @pytest.mark.slow
 @pytest.mark.compiled
-def test_moss_where_thousands_tie() -> None:
-    """A z-test against 14126 +- 3 of a program of its own, with full scans: false alarm 7e-6.
+def test_moss_with_thousands_of_ties() -> None:
+    """By a z-test against 14126 +- 3 of an independent program with full scans, false alarm 7e-6.
 
-    A priority redrawn with every reward has 14075 +- 3, a fixed random order 13927 +- 3.
+    A priority redrawn at every reward gives 14075 +- 3, a fixed random order 13927 +- 3.
     """
     instance = ma.instances.planted(n=20_000, alpha=0.1, horizon=50_000)
     mean, error = _moss(instance, 50_000, 400)
@@ -105,6 +105,6 @@ def test_moss_where_thousands_tie() -> None:
 @pytest.mark.compiled
 @pytest.mark.skipif("MANYARMS_DATA" not in os.environ, reason="no contest data here")
 def test_moss_on_contest_652() -> None:
-    """A z-test against 19734 +- 4 of the same program, false alarm 7e-6."""
+    """By a z-test against 19734 +- 4 of the same program, false alarm 7e-6."""
     mean, error = _moss(ma.instances.contest_652(), 100_000, 300)
     assert abs(mean - 19734) < 4.5 * math.hypot(error, 4)

@@ -1,4 +1,4 @@
-"""Stores of both kinds: a test that takes `address` or `store` runs on SQLite and PostgreSQL."""
+"""Tests with the fixtures `address` or `store` run on SQLite and PostgreSQL."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ Opener = Callable[[], EventStore]
 
 @pytest.fixture(autouse=True)
 def _patiently(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the server end no leader because the machine is busy."""
+    """Prevent the server from ending leaders on a busy machine."""
     monkeypatch.setattr(postgres, "SILENCE", 300.0)
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.patient)])
 def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """Return the address of a place where no store is yet."""
+    """Return an address without a store."""
     return new_address() if request.param == "postgres" else f"sqlite:///{tmp_path}/store.db"
 
 
 @pytest.fixture
 def opened(address: str) -> Iterator[Opener]:
-    """Return a function that opens the same store again and again, as new processes would."""
+    """Return a function that opens the same store again, as new processes do."""
     stores = []
 
     def again() -> EventStore:

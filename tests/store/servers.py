@@ -1,4 +1,4 @@
-"""Empty schemas of the PostgreSQL server that the tests share."""
+"""Empty schemas of the shared PostgreSQL server."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tests.serve.machines import shared_postgres
 
 
 def new_address() -> str:
-    """Return the address of an empty schema; skip the test where there is no PostgreSQL."""
+    """Return the address of an empty schema; skip the test without PostgreSQL."""
     import psycopg
 
     server, schema = shared_postgres(), f"t{uuid.uuid4().hex[:12]}"

@@ -1,4 +1,4 @@
-"""What every store promises, on SQLite and on PostgreSQL."""
+"""The contract of stores, on SQLite and PostgreSQL."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def played(store: EventStore, count: int = 4, name: str = "shop") -> int:
 # Events
 
 
-def test_every_field_comes_back(store: EventStore, opened: Opener) -> None:
+def test_every_field_is_stored(store: EventStore, opened: Opener) -> None:
     number = store.create("shop", {"policy": "moss"}, ["red"]).id
     events = [
         Event(1, 1.7e9 + 0.1, "asked", 0, 0),
@@ -179,8 +179,8 @@ def test_experiments(store: EventStore, opened: Opener) -> None:
     assert store.find("b") == b._replace(state={"paused": False})
 
 
-def test_of_processes_that_create_the_same_experiment_one_wins(address: str) -> None:
-    """They also create the tables at the same time."""
+def test_one_of_several_processes_creates_an_experiment(address: str) -> None:
+    """The processes also create the tables at the same time."""
     barrier, made, errors = threading.Barrier(4), [], []
 
     def create(writer: int) -> None:
@@ -206,7 +206,7 @@ def test_of_processes_that_create_the_same_experiment_one_wins(address: str) -> 
         assert store.experiments() == made
 
 
-def test_a_deleted_experiment_is_gone_for_its_writer(store: EventStore, opened: Opener) -> None:
+def test_the_writer_of_a_deleted_experiment_is_refused(store: EventStore, opened: Opener) -> None:
     number, other = played(store), played(store, 2, "other")
     store.commit([Append(number, 4, [], requests=[Request("k", "d", "a", 1.0)])])
     store.save_snapshot(number, 4, "1", b"state")
@@ -229,10 +229,10 @@ def test_a_deleted_experiment_is_gone_for_its_writer(store: EventStore, opened: 
     again = store.create("shop", {})
     assert again.id > other > number
     assert list(store.events(again.id)) == []
-    store.delete(number)  # which is gone
+    store.delete(number)  # deleting it again is allowed
 
 
-def test_deleting_goes_on_after_a_kill(
+def test_deleting_continues_after_a_kill(
     store: EventStore, opened: Opener, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     number, writer = played(store, 10), opened()
@@ -325,7 +325,7 @@ def test_a_damaged_snapshot_is_skipped(store: EventStore) -> None:
     assert "Events are intact; the snapshot of experiment" in found.trouble
 
 
-def test_a_snapshot_of_events_that_are_not_there(store: EventStore) -> None:
+def test_a_snapshot_of_missing_events(store: EventStore) -> None:
     number = played(store)
     with pytest.raises(StoreError, match=f"There is no event 5 in experiment {number}"):
         store.save_snapshot(number, 5, "1", b"")
@@ -337,7 +337,7 @@ def test_a_snapshot_of_events_that_are_not_there(store: EventStore) -> None:
     assert list(store.snapshots(number)) == []
 
 
-def test_a_snapshot_that_fails_does_not_stop_commits(
+def test_a_failed_snapshot_does_not_stop_commits(
     store: EventStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     number = played(store)
@@ -372,7 +372,7 @@ def test_requests_are_committed_with_their_events(store: EventStore, opened: Ope
     assert store.request(other, "l") == two
 
 
-def test_requests_are_pruned_in_pieces(store: EventStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_requests_are_pruned_in_batches(store: EventStore, monkeypatch: pytest.MonkeyPatch) -> None:
     number = played(store, 0)
     requests = [Request(f"k{k}", "", "", float(k)) for k in range(10)]
     store.commit([Append(number, 0, [], requests=requests)])
@@ -424,7 +424,7 @@ def test_the_first_damaged_event_is_named(store: EventStore, change: str) -> Non
     assert store.last_seq(intact) == 2
 
 
-def test_what_is_missing_or_in_another_order_is_noticed(store: EventStore) -> None:
+def test_missing_and_reordered_events_are_detected(store: EventStore) -> None:
     number = played(store, 9)
     with store.writing() as link:
         link.run("UPDATE events SET seq = 100 WHERE seq = 4")
@@ -440,7 +440,7 @@ def test_what_is_missing_or_in_another_order_is_noticed(store: EventStore) -> No
         list(store.events(number))
 
 
-def test_changed_settings_and_names_are_noticed(store: EventStore) -> None:
+def test_changed_settings_and_names_are_detected(store: EventStore) -> None:
     number, other = played(store), played(store, 1, "other")
     with store.writing() as link:
         link.run("UPDATE experiments SET spec = '{}' WHERE id = ?", number)
@@ -456,7 +456,7 @@ def test_changed_settings_and_names_are_noticed(store: EventStore) -> None:
 
 
 def filled(store: EventStore) -> dict[str, Any]:
-    """Fill a store, and return what it holds."""
+    """Fill a store, and return its contents."""
     number = played(store, 9)
     store.commit(
         [
@@ -490,7 +490,7 @@ def contents(store: EventStore) -> dict[str, Any]:
     } | {"tokens": store.tokens()}
 
 
-def test_copies_hold_everything(
+def test_copies_are_complete(
     store: EventStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """SQLite to SQLite, PostgreSQL to SQLite, and back to another experiment number."""
@@ -513,7 +513,7 @@ def test_copies_hold_everything(
         store.commit([Append(shop.id, 11, asked(12))])
 
 
-def test_a_copy_replaces_nothing(store: EventStore, tmp_path: Path) -> None:
+def test_a_copy_does_not_overwrite(store: EventStore, tmp_path: Path) -> None:
     filled(store)
     with open_store(tmp_path / "copy.db") as target:
         played(target, 2)
@@ -540,7 +540,7 @@ def test_backups(store: EventStore, tmp_path: Path) -> None:
     path = tmp_path / "backup.db"
     with open_store(tmp_path / "old.db") as old:
         old.create("old", {})
-        shutil.copy(f"{old}-wal".removeprefix("sqlite:///"), f"{path}-wal")  # left by a kill
+        shutil.copy(f"{old}-wal".removeprefix("sqlite:///"), f"{path}-wal")  # as after a kill
     assert backup(store, path) == path.stat().st_size
     assert path.stat().st_mode & 0o777 == 0o600
     with open_store(path, create=False) as copied:
@@ -582,7 +582,7 @@ def test_a_closed_store(store: EventStore) -> None:
 
 @pytest.mark.parametrize("given", ["mysql://x:secret@host/y", "", ":memory:",
                                    ])  # fmt: skip
-def test_what_is_no_address(given: str) -> None:
+def test_invalid_addresses(given: str) -> None:
     with pytest.raises(ParameterError, match="`store` must be a path, sqlite:///PATH") as caught:
         open_store(given)
     assert "secret" not in str(caught.value)

@@ -1,4 +1,4 @@
-"""Stores in PostgreSQL: sessions that end, locks, tables of other programs."""
+"""Stores in PostgreSQL: lost sessions, locks, and tables of other programs."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ def event(seq: int) -> Append:
 
 
 def end_session(store: EventStore, address: str, *, main: bool) -> None:
-    """End a session of a store, as the server does at a restart."""
+    """End a session of a store, as at a restart of the server."""
     with store.writing() if main else store.reading() as link:
         (number,) = link.first("SELECT pg_backend_pid()")
     with raw(address) as other:
         other.execute("SELECT pg_terminate_backend(%s, 60000)", [number])
 
 
-def test_tables_of_another_program_are_not_touched(address: str) -> None:
+def test_tables_of_another_program_are_not_changed(address: str) -> None:
     with raw(address) as link:
         link.execute("CREATE TABLE requests (x int)")
     for _ in range(2):
@@ -108,7 +108,7 @@ def test_after_a_lost_session_the_store_connects_again(store: EventStore, addres
 def test_a_leader_that_lost_its_session_cannot_commit(store: EventStore, address: str) -> None:
     store.create("shop", {})
     assert store.lead()
-    end_session(store, address, main=False)  # by which nothing is lost
+    end_session(store, address, main=False)  # this loses nothing
     with pytest.raises(StoreUnavailableError):
         store.last_seq(1)
     store.commit([event(1)])
@@ -152,7 +152,7 @@ def test_a_leader_commits_while_a_snapshot_takes_long(store: EventStore, address
     store.save_snapshot(1, 1, "1", b"state")
 
 
-def test_the_server_ends_silent_leaders_only(store: EventStore) -> None:
+def test_the_server_ends_only_silent_leaders(store: EventStore) -> None:
     with store.writing() as link:
         assert link.run("SHOW idle_session_timeout") == [("0",)]
         assert store.lead()
@@ -162,7 +162,7 @@ def test_the_server_ends_silent_leaders_only(store: EventStore) -> None:
         assert link.run("SHOW idle_session_timeout") == [("0",)]
 
 
-def test_leaders_of_two_schemas_do_not_meet(store: EventStore) -> None:
+def test_leaders_of_two_schemas_do_not_interfere(store: EventStore) -> None:
     with open_store(new_address()) as other:
         assert store.lead()
         assert other.lead()

@@ -1,4 +1,4 @@
-"""Several processes on one store: kills, leaders and standbys, forks."""
+"""Several processes on one store: kills, leaders, standbys and forks."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.patient
 
 @contextlib.contextmanager
 def writer(*words: str) -> Iterator[subprocess.Popen[str]]:
-    """Start a writer in a process of its own, and end it."""
+    """Start a writer in a new process."""
     process = subprocess.Popen(
         [sys.executable, "-m", "tests.store.writer", *words], stdout=subprocess.PIPE, text=True
     )
@@ -40,13 +40,13 @@ def read(process: subprocess.Popen[str]) -> str:
 
 
 def read_rest(process: subprocess.Popen[str]) -> list[str]:
-    """Return the lines until the process has ended."""
+    """Return the remaining lines of a process."""
     assert process.stdout is not None
     return process.stdout.read().split()
 
 
 def wait(true: Callable[[], object], seconds: float = 120) -> None:
-    """Wait until something is true."""
+    """Wait until a condition is true."""
     end = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < end
@@ -59,7 +59,7 @@ def appended(store: EventStore, experiment: int) -> None:
     store.commit([Append(experiment, last, [Event(last + 1, 0.5, "asked", last, 0)])])
 
 
-def test_nothing_acknowledged_is_lost_by_a_kill(address: str) -> None:
+def test_a_kill_loses_no_acknowledged_event(address: str) -> None:
     acknowledged = 0
     for lines in (1, 2, 3, 5, 8, 13):
         with writer("commit", address) as process:
@@ -117,9 +117,9 @@ def test_a_standby_leads_when_the_leader_was_killed(store: EventStore, address: 
 
 
 def test_a_frozen_leader_is_replaced(address: str) -> None:
-    """On SQLite the lock of a process that lives cannot be taken away."""
+    """On SQLite the lock of a running process cannot be taken."""
     if address.startswith("sqlite"):
-        pytest.skip("the lock of a file belongs to its process until that ends")
+        pytest.skip("a file's lock belongs to its process until the process ends")
     with open_store(address) as store, writer("lead", address, "1") as leader:
         assert read(leader) == "1"
         leader.send_signal(signal.SIGSTOP)

@@ -1,4 +1,4 @@
-"""Stores in SQLite files: whose file it is, busy files, full disks, files that go away."""
+"""Stores in SQLite files: other files, busy files, full disks and removed files."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def raw(path: Path) -> Iterator[sqlite3.Connection]:
         yield link
 
 
-def test_another_file_is_refused_and_not_touched(path: Path) -> None:
+def test_another_file_is_refused_and_not_changed(path: Path) -> None:
     with raw(path) as link:
         link.execute("CREATE TABLE events (x)")
     foreign = path.read_bytes()
@@ -75,7 +75,7 @@ def test_an_empty_file_becomes_a_store(path: Path) -> None:
 
 @pytest.mark.patient
 def test_many_processes_create_the_same_file(tmp_path: Path) -> None:
-    """Threads with stores of their own: SQLite distinguishes connections, not processes."""
+    """With threads that have their own stores: SQLite distinguishes connections, not processes."""
     for round_ in range(20):
         barrier = threading.Barrier(6)
 
@@ -99,13 +99,13 @@ def test_a_new_file_is_private(path: Path) -> None:
         assert {one.stat().st_mode & 0o777 for one in path.parent.iterdir()} == {0o600}
 
 
-def test_a_second_name_is_refused(store: EventStore, path: Path) -> None:
+def test_another_hard_link_is_refused(store: EventStore, path: Path) -> None:
     (path.parent / "other.db").hardlink_to(path)
     with pytest.raises(StoreError, match="has 2 hard links"):
         open_store(path.parent / "other.db")
 
 
-def test_a_path_with_odd_characters(tmp_path: Path) -> None:
+def test_a_path_with_special_characters(tmp_path: Path) -> None:
     path, asked = tmp_path / "b#c %41é.db", tmp_path / "a?b.db"
     for address in (f"sqlite:///{path}", str(asked)):
         with open_store(address) as store:
@@ -123,7 +123,7 @@ def test_durability(path: Path) -> None:
             assert link.run("PRAGMA journal_mode") == [("wal",)]
 
 
-def test_a_busy_file_is_waited_for_and_no_longer(store: EventStore, path: Path) -> None:
+def test_calls_on_a_busy_file_fail_after_waiting(store: EventStore, path: Path) -> None:
     store.create("shop", {})
     with raw(path) as other:
         other.execute("BEGIN IMMEDIATE")
@@ -159,7 +159,7 @@ def _fill(store: EventStore) -> None:
 
 
 def test_a_full_disk(store: EventStore) -> None:
-    """Commits fail with a clear message; what was acknowledged stays, and later ones succeed."""
+    """Commits fail with a clear message, acknowledged events are kept, later commits succeed."""
     store.create("shop", {})
     with store.writing() as link, store.reading() as side:
         (pages,) = link.first("PRAGMA page_count")
@@ -187,17 +187,17 @@ def test_a_full_disk(store: EventStore) -> None:
     assert [(one.events, one.trouble) for one in check(store)] == [(last + 1, "")]
 
 
-@pytest.mark.parametrize("harm", ["removed", "moved", "replaced", "wal removed"])
-def test_nothing_is_acknowledged_in_a_file_that_is_gone(
-    store: EventStore, path: Path, harm: str
+@pytest.mark.parametrize("change", ["removed", "moved", "replaced", "wal removed"])
+def test_nothing_is_acknowledged_in_a_removed_file(
+    store: EventStore, path: Path, change: str
 ) -> None:
     store.create("shop", {})
     store.commit([event(1)])
-    if harm == "removed":
+    if change == "removed":
         path.unlink()
-    elif harm == "moved":
+    elif change == "moved":
         path.rename(path.with_name("moved.db"))
-    elif harm == "replaced":
+    elif change == "replaced":
         data = path.read_bytes()
         path.unlink()
         path.write_bytes(data)
@@ -220,7 +220,7 @@ def test_a_leader_whose_lock_was_removed(store: EventStore, path: Path) -> None:
         store.beat()
 
 
-def test_a_damaged_page_is_noticed(path: Path) -> None:
+def test_a_damaged_page_is_detected(path: Path) -> None:
     with open_store(path) as store:
         store.create("shop", {})
         for seq in range(1, 200):
@@ -239,7 +239,7 @@ def test_a_damaged_page_is_noticed(path: Path) -> None:
 @pytest.mark.parametrize(
     "change", ["arm = 'x'", "kind = x'ff'", "at = 'x'", "detail = CAST(x'ff' AS TEXT)"]
 )
-def test_columns_of_another_type_are_noticed(store: EventStore, path: Path, change: str) -> None:
+def test_columns_of_another_type_are_detected(store: EventStore, path: Path, change: str) -> None:
     store.create("shop", {})
     for seq in (1, 2, 3):
         store.commit([event(seq)])
@@ -250,7 +250,7 @@ def test_columns_of_another_type_are_noticed(store: EventStore, path: Path, chan
     assert [bool(one.trouble) for one in check(store)] == [True]
 
 
-def test_settings_that_cannot_be_read(store: EventStore, path: Path) -> None:
+def test_unreadable_settings(store: EventStore, path: Path) -> None:
     store.create("shop", {})
     with raw(path) as link:
         link.execute("UPDATE experiments SET spec = '{'")
@@ -276,8 +276,8 @@ def test_an_interrupt_leaves_no_transaction(
     store.commit([event(1)._replace(names=[(0, "a")])])
 
 
-def test_readers_do_not_keep_the_log_from_being_moved(store: EventStore, path: Path) -> None:
-    """A reader that stops in the middle holds no transaction."""
+def test_readers_do_not_prevent_checkpoints(store: EventStore, path: Path) -> None:
+    """A reader that stops in the middle has no open transaction."""
     store.create("shop", {})
     store.commit([Append(1, 0, [Event(k + 1, 0.5, "asked", k, 0) for k in range(6000)])])
     events = store.events(1)

@@ -1,8 +1,8 @@
-"""A process that writes to a store, for tests that kill or stop it.
+"""A process that writes to a store, for tests that kill or freeze it.
 
 `python -m tests.store.writer commit ADDRESS` creates or continues the experiment "shop" and prints
 each event that is committed. `lead ADDRESS SILENCE` leads, and prints whether each commit succeeds;
-after the first one, PostgreSQL ends its session if it is silent for so many seconds.
+after the first one, PostgreSQL ends its session if it is silent for SILENCE seconds.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Bounds against hand-computed numbers, their conditions, and how their constants hang together."""
+"""Bounds against hand-computed numbers, their conditions, and relations of their constants."""
 
 from __future__ import annotations
 
@@ -121,10 +121,10 @@ def test_numbers_and_arrays_agree(horizon: int, alpha: float) -> None:
         assert call(np.array([first]), horizon) == pytest.approx([number], rel=1e-14)
         many = call(first, np.array([[horizon], [10**6]]))
         assert many.shape == (2, 1)
-        assert many[0, 0] == pytest.approx(number, rel=1e-14)  # loops over arrays round otherwise
+        assert many[0, 0] == pytest.approx(number, rel=1e-14)  # array loops round differently
 
 
-def test_from_where_on_bounds_say_something() -> None:
+def test_the_horizon_from_which_bounds_are_informative() -> None:
     # at T = 2^41: 160 * 41^2.5 = 160 * 1681 * 6.403124 = 1.722e6 > 2^20.5 = 1.483e6;
     # at T = 2^42: 160 * 42^2.5 = 160 * 1764 * 6.480741 = 1.829e6 < 2^21 = 2.097e6
     first = informative_from(lambda horizon: moss_plus_plus_bound(0.0, horizon, beta=0.5))

@@ -1,7 +1,7 @@
-"""Rules that mean harm, under the guard: each step of the proof in docs/guard.md holds, run by run.
+"""With bad rules in the guard, each step of the proof in docs/guard.md holds in every run.
 
-Steps that hold always are asserted as they are. The others fail with a probability that the proof
-bounds: the floor and the keeper with T^-1/2 each, a sum of deviations with 10^-9. Seeds are fixed.
+Some steps always hold. The others fail with a probability that the proof bounds: T^-1/2 each for
+the floor and the keeper, and 10^-9 for a sum of deviations. Seeds are fixed.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from tests.reference.guarded import Guarded, Stage
 
 @dataclass
 class Played:
-    """What a game leaves behind, by who pulled."""
+    """Statistics of a run, by what pulled."""
 
     guard: Guarded
     regret: float = 0.0
-    lost: float = 0.0  # by the rule, against the floor, in means
+    lost: float = 0.0  # by the rule, relative to the floor, in means
     tests: list[tuple[Stage, int, int, float, float]] = field(default_factory=list)
     keeper_short: bool = False  # whether the keeper's mean was ever below the floor
 
@@ -51,7 +51,7 @@ def play(rule: Rule, means: list[float], horizon: int, beta: float, seed: int) -
 
 
 def rules(means: list[float], few: int, turn: int) -> dict[str, Rule]:
-    """Return rules that know the means, open `few` arms at first, and do harm."""
+    """Return bad rules that know the means and open `few` arms at first."""
 
     def opened(after: Callable[[Guarded], int]) -> Rule:
         return lambda guard: len(guard.slots) if len(guard.slots) < few else after(guard)
@@ -79,7 +79,7 @@ def check_steps(played: Played, means: list[float], best_arms: int) -> None:
         assert end <= stage.start + done  # step 4: when stages end
         if stage.arms >= wanted:
             assert floor >= max(means) - stage.error  # step 1: the floor
-    assert guard.lost <= guard.allowance + 1  # step 3: the rule, as it was counted
+    assert guard.lost <= guard.allowance + 1  # step 3: the rule's debt
     deviation = math.sqrt(horizon * math.log(1e9) / 2)  # Hoeffding's, exceeded once in 10^9
     assert played.lost <= guard.allowance + 1 + deviation
     assert not played.keeper_short
@@ -96,22 +96,22 @@ NAMES = list(rules([0.0], 1, 0))
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_where_the_bound_says_something(name: str) -> None:
+def test_the_steps_if_the_bound_is_informative(name: str) -> None:
     means, horizon = [0.05, 0.95], 2**17
     rule = rules(means, 1 if name == NAMES[0] else 2, horizon // 4)[name]
     played = play(rule, means, horizon, 0.5, seed=1)
     check_steps(played, means, best_arms=1)
     assert played.guard.dropped
     bound = guarded_steps_bound(Problem(2, 1, horizon), beta=0.5)
-    assert played.regret <= bound < 0.9 * horizon  # what the first two lose alone
+    assert played.regret <= bound < 0.9 * horizon  # the regret of the first two rules alone
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_where_the_guard_has_to_search(name: str) -> None:
+def test_the_steps_if_the_guard_must_search(name: str) -> None:
     rng = random.Random(7)
     means = [0.9] * 32 + [0.2] * 32
     rng.shuffle(means)
     means[0] = 0.2
     played = play(rules(means, 6, 5000)[name], means, 2**14, 0.7, seed=2)
     check_steps(played, means, best_arms=means.count(0.9))
-    assert max(played.guard.floors) > 0.6  # it found a good arm, whatever the rule did
+    assert max(played.guard.floors) > 0.6  # it found a good arm, independent of the rule

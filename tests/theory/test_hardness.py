@@ -42,14 +42,14 @@ def test_best_arms_of_figure_2a() -> None:
 
 
 @given(st.integers(1, 40), st.integers(1, 1000), st.integers(0, 8))
-def test_a_whole_quotient_is_not_rounded_up(root: int, m: int, eighths: int) -> None:
+def test_an_integer_quotient_is_not_rounded_up(root: int, m: int, eighths: int) -> None:
     # with T = root^8 and alpha = k/8, n = 2 m root^k has the quotient m exactly
     n = 2 * m * root**eighths
     assert ma.best_arms(n, root**8, eighths / 8) == m
 
 
 @given(st.integers(1, 62), st.integers(0, 62), st.sampled_from([2**40, 10**9, 3**20]))
-def test_nor_is_one_behind_a_power_of_two(power: int, half: int, n: int) -> None:
+def test_a_power_of_two_is_not_rounded_up(power: int, half: int, n: int) -> None:
     # T^(j/k) = 2^j for T = 2^k, but not in floating point: 1024^0.7 is not 128
     half = min(half, power)
     assert ma.best_arms(n, 2**power, half / power) == max(1, -(-n // 2 ** (half + 1)))
@@ -77,13 +77,13 @@ def test_arrays() -> None:
 
 
 @pytest.mark.parametrize("n", [10**12, 10**13, 10**15, 2**50, 10**15 + 2])
-def test_large_numbers_of_arms_are_not_rounded_away(n: int) -> None:
+def test_large_numbers_of_arms_keep_their_digits(n: int) -> None:
     assert ma.best_arms(n, 1, 0.0) == n // 2
     assert ma.best_arms(n + 1, 1, 0.0) == n // 2 + 1
 
 
 @given(st.integers(1, 10**6), st.integers(2, 10**6), st.floats(0, 1))
-def test_planted_problems_are_no_harder_than_asked(n: int, horizon: int, alpha: float) -> None:
+def test_planted_problems_are_not_harder_than_given(n: int, horizon: int, alpha: float) -> None:
     m = ma.best_arms(n, horizon, alpha)
     assert ma.hardness(n, m, horizon) <= alpha + 1e-9
     assert m == 1 or ma.hardness(n, m - 1, horizon) > alpha - 1e-9

@@ -1,4 +1,4 @@
-"""Rates against hand-computed numbers, and who beats whom."""
+"""Rates against hand-computed numbers, and their order."""
 
 from __future__ import annotations
 

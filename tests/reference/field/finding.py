@@ -1,4 +1,4 @@
-"""Policies that look for one good arm, written down plainly."""
+"""Policies for finding one good arm."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Tried:
 
 
 def better_half(arms: list[Tried], ties: SplitMix64) -> list[Tried]:
-    """Return the better half in the order they stand in, ties at random; the best one first."""
+    """Return the better half in the same order, the best first; ties are random."""
     leaders: Leaders[Tried] = Leaders(ties)
     for arm in arms:
         arm.value = arm.mean
@@ -45,7 +45,7 @@ def better_half(arms: list[Tried], ties: SplitMix64) -> list[Tried]:
 
 
 def kept_in_place(arms: list[Tried], chosen: list[Tried]) -> list[Tried]:
-    """Let those that are kept move to the front, each changing places with one that is dropped."""
+    """Move the kept arms to the front, swapping each with a dropped one."""
     order = list(arms)
     write = 0
     for place, arm in enumerate(arms):
@@ -58,7 +58,7 @@ def kept_in_place(arms: list[Tried], chosen: list[Tried]) -> list[Tried]:
 def halve(
     arms: list[Tried], budget: int, ties: SplitMix64
 ) -> Generator[int, float, tuple[Tried, int]]:
-    """Run sequential halving; return the winner, and what is left of the budget."""
+    """Run sequential halving; return the winner and the remaining budget."""
     rounds = max(1, math.ceil(math.log2(len(arms))))
     left = budget
     for later in range(rounds, 0, -1):
@@ -108,8 +108,8 @@ def tail(a: float, b: float, x: float) -> float:
 
 
 @dataclass
-class Law:
-    """Beta(c m, c (1 - m)), fitted to first rewards and to how well later ones were foreseen."""
+class FittedBeta:
+    """Beta(c m, c (1 - m)), fitted to first rewards and to the prediction of later ones."""
 
     m: float = 0.5
     c: float = 2.0
@@ -139,7 +139,7 @@ class Law:
         return (self.c * self.m + arm.total) / (self.c + len(arm.rewards))
 
     def target(self, n: int, pulls: int) -> float:
-        """Return the v of which one of the arms that can be screened is expected to be above."""
+        """Return the v that one of the arms that can be screened is expected to exceed."""
         m, low, high = self.m, self.m, 1.0 - 0.5 / (pulls + 1.0)
         for _ in range(40 if low < high else 0):
             v = (low + high) / 2
@@ -153,11 +153,11 @@ class Law:
 
 
 class Search:
-    """What Scout knows, and how it ranks arms."""
+    """Scout's state and its ranking of arms."""
 
     def __init__(self, n: int, horizon: int, planned: int, ties: SplitMix64) -> None:
         self.n, self.horizon, self.planned = n, horizon, planned
-        self.law, self.arms = Law(), list[Tried]()
+        self.law, self.arms = FittedBeta(), list[Tried]()
         self.leaders: Leaders[Tried] = Leaders(ties)
         self.searching, self.due, self.most = True, 0, 4
         self.v, self.second = 0.5, 0.0

@@ -15,7 +15,7 @@ def clipped(mean: float) -> float:
 
 
 def divergence(p: float, q: float) -> float:
-    """Return kl(p, q), 0 log 0 being 0; a mean outside of [0, 1] counts as the nearer end."""
+    """Return kl(p, q), with 0 log 0 = 0; means are clipped to [0, 1]."""
     p = clipped(p)
     if q in (0.0, 1.0):
         return 0.0 if p == q else math.inf
@@ -25,7 +25,7 @@ def divergence(p: float, q: float) -> float:
 
 @cache
 def largest(mean: float, bound: float) -> float:
-    """Return the largest q with kl(mean, q) <= bound, by halving an interval for log(1 - q)."""
+    """Return the largest q with kl(mean, q) <= bound, by bisection on log(1 - q)."""
     p = clipped(mean)
     if p == 1 or bound == 0:
         return p
@@ -49,7 +49,7 @@ def largest(mean: float, bound: float) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class KLIndex(Index):
-    """The KL index; with `switch` that of MOSS after (H/K)^(1/5) pulls, with `plus` KL-UCB++'s."""
+    """The KL index: with `switch`, MOSS's after (H/K)^(1/5) pulls; with `plus`, KL-UCB++'s."""
 
     switch: bool = False
     plus: bool = False

@@ -1,4 +1,4 @@
-"""UCB1, UCB, KL-UCB and Thompson sampling, with all arms looked at in every pull."""
+"""UCB1, UCB, KL-UCB and Thompson sampling, with a scan of all arms at every pull."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class UcbPlayer:
                 slot = Slot(shuffle.next())
                 slots.append(slot)
             else:
-                # where the means differ an index is the same by rounding only
+                # with different means, equal indices are due to rounding
                 values = [(self.index(slot, t), slot.mean) for slot in slots]
                 tied = [slot for slot, v in zip(slots, values, strict=True) if v == max(values)]
                 slot = tied[below(ties.next(), len(tied))] if len(tied) > 1 else tied[0]
@@ -64,7 +64,7 @@ def divergence(p: float, q: float) -> float:
 
 @functools.cache
 def highest(mean: float, bound: float) -> float:
-    """Return the largest q with kl(mean, q) <= bound, by halving intervals."""
+    """Return the largest q with kl(mean, q) <= bound, by bisection."""
     p = min(max(mean, 0.0), 1.0)
     low, high = p, 1.0
     while low < (middle := (low + high) / 2) < high:
@@ -86,7 +86,7 @@ def open_unit(word: int) -> float:
 
 
 def beta(a: int, b: int, key: int) -> float:
-    """Return a Beta(a, b) number: by its quantile, or by Cheng's algorithm BB as published."""
+    """Return a Beta(a, b) number, by its quantile or by Cheng's algorithm BB as published."""
     if b == 1:
         return math.pow(open_unit(draw(key, 0)), 1 / a)
     if a == 1:

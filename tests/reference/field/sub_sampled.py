@@ -1,4 +1,4 @@
-"""SubSampled: a policy on a random subset, and how large subsets are."""
+"""SubSampled: a policy on a random subset, and the subset's size."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def by_exponent(exponent: str) -> Callable[[int], int]:
 
 @dataclass(frozen=True)
 class SubSampled:
-    """`player` on as many random arms as `size` says for the horizon; it knows of no others."""
+    """`player` on a random subset; `size` maps the horizon to the number of arms."""
 
     player: Player
     size: Callable[[int], int]
