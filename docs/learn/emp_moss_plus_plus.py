@@ -4,9 +4,9 @@ It has no box of its own. The lines are those of Algorithm 1, with three changes
 (a) to (c). No theorem covers it, because its sets depend on earlier rewards.
 """
 
-from game import show
 from moss import Moss
 from moss_plus_plus import Mixture, iterations, real_arm
+from simulate import show
 
 
 def emp_moss_plus_plus(n, T, beta, luck, **options):
@@ -33,11 +33,11 @@ def emp_moss_plus_plus(n, T, beta, luck, **options):
         else:
             means = {arm: total[arm] / N[arm] for arm in N if arm not in mixtures}
             S = luck.best(n, K, means)
-        game, choices = Moss(S + mixtures, H, luck, N, total, **options), []
+        moss, choices = Moss(S + mixtures, H, luck, N, total, **options), []
         for _ in range(min(DT, T - t)):
-            member = game.choose()
+            member = moss.choose()
             reward = yield real_arm(member, luck)
-            game.learn(member, reward)
+            moss.learn(member, reward)
             choices.append(member)
             t += 1
         # Line 4. The frequencies of this iteration alone.

@@ -1,6 +1,6 @@
 """What the paper's boxes leave to chance, in one place.
 
-The policies of this folder take a `Luck`. Give it a seed, and a game can be repeated.
+The policies of this folder take a `Luck`. With a seed, a run can be repeated.
 Give a policy another object with these five methods, and you decide what is random: the
 tests pass one that reads the package's random numbers, and then these files pull the
 same arms as the package.

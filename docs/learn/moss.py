@@ -5,7 +5,7 @@ The paper runs it on small sets. With more arms than pulls it never pulls an arm
 
 import math
 
-from game import show
+from simulate import show
 
 
 def index(total, N, H, K):
@@ -40,11 +40,11 @@ class Moss:
 
 def moss(n, T, luck):
     """Play MOSS on the arms 0, ..., n - 1: `reward = yield arm` pulls an arm."""
-    game = Moss(luck.sample(n, n), T, luck)
+    moss = Moss(luck.sample(n, n), T, luck)
     for _ in range(T):
-        arm = game.choose()
+        arm = moss.choose()
         reward = yield arm
-        game.learn(arm, reward)
+        moss.learn(arm, reward)
 
 
 if __name__ == "__main__":

@@ -7,8 +7,8 @@ Theorem 3: for beta < 1 it is Pareto optimal: a better rate here is a worse one 
 
 import math
 
-from game import show
 from moss import Moss
+from simulate import show
 
 
 class Mixture:
@@ -43,13 +43,13 @@ def moss_plus_plus(n, T, beta, luck, **options):
         # Line 3. Run MOSS on S_i for DT_i rounds. S_i has K_i real arms, selected
         # uniformly at random, and the mixture-arms of all earlier iterations. (Open in
         # the box: there may be fewer than K_i arms; arms are drawn anew in each
-        # iteration; T pulls end the game.)
+        # iteration; the run ends after T pulls.)
         S = luck.sample(n, min(K, n)) + mixtures
-        game, choices = Moss(S, DT, luck, **options), []
+        moss, choices = Moss(S, DT, luck, **options), []
         for _ in range(min(DT, T - t)):
-            member = game.choose()
+            member = moss.choose()
             reward = yield real_arm(member, luck)
-            game.learn(member, reward)  # the reward counts for the member alone
+            moss.learn(member, reward)  # the reward counts for the member alone
             choices.append(member)
             t += 1
         # Line 4. Construct a mixture-arm from how often MOSS chose each member.

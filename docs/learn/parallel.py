@@ -7,8 +7,8 @@ not told the best mean.
 
 import math
 
-from game import show
 from moss import Moss
+from simulate import show
 
 
 def subroutine(n, T, alpha, luck, factor=2, **options):

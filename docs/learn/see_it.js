@@ -1,4 +1,4 @@
-// Draws the games of games.js on the page docs/learn/see_it.md.
+// Draws the runs of simulations.js on the page docs/learn/see_it.md.
 "use strict";
 
 (() => {
@@ -10,7 +10,7 @@
     "parallel": () => "ma.Parallel(best_mean=0.9)",
     "moss++": (s) => `ma.MOSSPlusPlus(beta=${s.beta})`, "empmoss++": (s) => `ma.EmpMOSSPlusPlus(beta=${s.beta})`,
   };
-  const GAMES = 10; // for each mean
+  const RUNS = 10; // for each mean
   const byId = (id) => document.getElementById(id);
   const whole = (x) => Math.round(x).toLocaleString("en").replaceAll(",", "\u202f");
   const percent = (x) => `${Math.round(100 * x)} %`;
@@ -30,7 +30,7 @@
   function settings() {
     const n = ARMS[byId("n").value], T = PULLS[byId("T").value], alpha = Number(byId("alpha").value);
     const seed = Math.max(0, Math.min(999999, Math.floor(Number(byId("seed").value)) || 0));
-    return { n, T, alpha, beta: Number(byId("beta").value), seed, m: Games.bestArms(n, T, alpha) };
+    return { n, T, alpha, beta: Number(byId("beta").value), seed, m: Simulation.bestArms(n, T, alpha) };
   }
 
   function show(id, text) {
@@ -38,44 +38,44 @@
     byId(id).setAttribute("aria-valuetext", text);
   }
 
-  // ---------- one game
+  // ---------- one run
 
-  let games = {}, asked = null, shownTime = 0, playing = 0;
+  let runs = {}, asked = null, shownTime = 0, playing = 0;
 
-  function playGames() {
+  function simulateAll() {
     asked = settings();
-    const world = Games.planted(asked.n, asked.m);
+    const instance = Simulation.planted(asked.n, asked.m);
     show("n", whole(asked.n));
     show("alpha", `${asked.alpha}: ${whole(asked.m)} best`);
     show("T", whole(asked.T));
     show("beta", `${asked.beta}`);
-    games = Object.fromEntries(Games.policies.map((name) => [name,
-      Games.play({ policy: name, world, horizon: asked.T, seed: asked.seed, alpha: asked.alpha, beta: asked.beta })]));
+    runs = Object.fromEntries(Simulation.policies.map((name) => [name,
+      Simulation.play({ policy: name, instance, horizon: asked.T, seed: asked.seed, alpha: asked.alpha, beta: asked.beta })]));
     byId("t").max = asked.T;
-    for (const label of document.querySelectorAll("#game .policies label")) {
-      label.querySelector("b").textContent = whole(games[label.dataset.policy].regret[asked.T]);
+    for (const label of document.querySelectorAll("#simulation .policies label")) {
+      label.querySelector("b").textContent = whole(runs[label.dataset.policy].regret[asked.T]);
     }
     stop();
     showTime(asked.T);
   }
 
   function makePolicies() {
-    for (const name of Games.policies) {
+    for (const name of Simulation.policies) {
       const input = element("input", { type: "radio", name: "policy", value: name });
       input.checked = name === policy;
-      input.addEventListener("change", () => { policy = name; stop(); showTime(asked.T); worlds.begin(); });
-      document.querySelector("#game .policies").append(
+      input.addEventListener("change", () => { policy = name; stop(); showTime(asked.T); problems.begin(); });
+      document.querySelector("#simulation .policies").append(
         element("label", { "data-policy": name }, input, element("span", { class: "dot" }), TITLES[name], " ", element("b")));
     }
   }
 
-  const ends = (game) => [...game.steps.slice(1), game.horizon];
+  const ends = (run) => [...run.steps.slice(1), run.horizon];
 
   function showTime(t) {
     shownTime = t;
     byId("t").value = t;
     show("t", `pull ${whole(t)}`);
-    drawRows(games[policy], t);
+    drawRows(runs[policy], t);
     drawRegret(t);
     const kind = PYTHON[policy](asked);
     byId("python").textContent = `ma.simulate(${kind}, ma.instances.planted(n=${asked.n}, m=${asked.m}), ` +
@@ -83,13 +83,13 @@
   }
 
   // By phase: how often each member was chosen until t, and how often that was a best arm.
-  function pullsUntil(game, end) {
-    const chosen = game.phases.map(() => new Map());
+  function pullsUntil(run, end) {
+    const chosen = run.phases.map(() => new Map());
     for (let t = 0; t < end; t++) {
-      const member = game.members[t], phase = chosen[game.phase[t]];
+      const member = run.members[t], phase = chosen[run.phase[t]];
       const own = phase.get(member) ?? { member, pulls: 0, best: 0 };
       own.pulls++;
-      own.best += game.groups[t] === 0 ? 1 : 0;
+      own.best += run.groups[t] === 0 ? 1 : 0;
       phase.set(member, own);
     }
     return chosen.map((phase) => [...phase.values()].sort((a, b) => b.pulls - a.pulls || a.member - b.member));
@@ -130,32 +130,32 @@
     return parts;
   }
 
-  function drawRows(game, t) {
-    const rows = byId("rows"), said = [], until = pullsUntil(game, t), lengths = game.phases.map(() => 0);
-    for (const k of game.phase) lengths[k]++;
+  function drawRows(run, t) {
+    const rows = byId("rows"), said = [], until = pullsUntil(run, t), lengths = run.phases.map(() => 0);
+    for (const k of run.phase) lengths[k]++;
     rows.replaceChildren();
-    game.phases.forEach((phase, k) => {
+    run.phases.forEach((phase, k) => {
       const all = until[k], length = lengths[k], best = sum(all, "best"), pulls = sum(all, "pulls");
       const set = `${whole(phase.real)} arm${phase.real === 1 ? "" : "s"}` +
         (phase.mixtures ? ` + ${phase.mixtures} mixture-arm${phase.mixtures === 1 ? "" : "s"}` : "");
       const told = pulls ? `${percent(best / pulls)} of ${whole(pulls)} pulls on best arms` : `${whole(length)} pulls to come`;
       const bar = element("div", { class: "bar" });
       drawBar(all, length, bar);
-      const label = element("div", {}, element("b", {}, game.phases.length > 1 ? `${k + 1}. ` : "", set), element("br"), told);
+      const label = element("div", {}, element("b", {}, run.phases.length > 1 ? `${k + 1}. ` : "", set), element("br"), told);
       rows.append(element("div", { class: pulls ? "phase" : "phase later" }, label, bar));
       said.push(`${k + 1}: ${set}, ${told}`);
     });
     rows.setAttribute("aria-label", said.join("; "));
-    byId("said").textContent = sentence(game, t, until);
+    byId("said").textContent = sentence(run, t, until);
   }
 
-  function sentence(game, t, until) {
+  function sentence(run, t, until) {
     if (t === 0) return "Nothing is pulled yet.";
-    const k = game.phase[t - 1], all = until[k], top = all[0], pulls = sum(all, "pulls"), share = percent(top.pulls / pulls);
+    const k = run.phase[t - 1], all = until[k], top = all[0], pulls = sum(all, "pulls"), share = percent(top.pulls / pulls);
     if (policy === "parallel") {
-      return `Subroutine ${k + 1}, on ${whole(game.phases[k].real)} arms, has lost least and runs. It got ${percent(pulls / t)} of all pulls.`;
+      return `Subroutine ${k + 1}, on ${whole(run.phases[k].real)} arms, has lost least and runs. It got ${percent(pulls / t)} of all pulls.`;
     }
-    const where = game.phases.length > 1 ? `In iteration ${k + 1}` : "So far";
+    const where = run.phases.length > 1 ? `In iteration ${k + 1}` : "So far";
     if (top.pulls === 1) return `${where} no member was pulled twice.`;
     if (top.member < 0) {
       return `${where} the mixture-arm of iteration ${-top.member} got ${share} of the pulls; ` +
@@ -165,7 +165,7 @@
   }
 
   function step(by) {
-    const all = [0, ...ends(games[policy])];
+    const all = [0, ...ends(runs[policy])];
     const next = by > 0 ? all.find((end) => end > shownTime) : all.findLast((end) => end < shownTime);
     stop();
     showTime(next ?? shownTime);
@@ -179,7 +179,7 @@
 
   function run() { // every iteration takes as long as any other
     if (playing) return stop();
-    const all = [0, ...ends(games[policy])], each = 6000 / Math.min(6, all.length - 1) / (all.length > 7 ? (all.length - 1) / 6 : 1);
+    const all = [0, ...ends(runs[policy])], each = 6000 / Math.min(6, all.length - 1) / (all.length > 7 ? (all.length - 1) / 6 : 1);
     const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
     let begun = null;
     byId("run").textContent = "Stop";
@@ -214,8 +214,8 @@
   }
 
   function drawRegret(t) {
-    const T = asked.T, most = Math.max(...Object.values(games).map((game) => game.regret[T])) * 1.04;
-    const told = Games.policies.map((name) => `${TITLES[name]} ${whole(games[name].regret[t])}`).join(", ");
+    const T = asked.T, most = Math.max(...Object.values(runs).map((run) => run.regret[T])) * 1.04;
+    const told = Simulation.policies.map((name) => `${TITLES[name]} ${whole(runs[name].regret[t])}`).join(", ");
     const { svg, width } = canvas(byId("regret"), 260, `Regret after ${t} pulls: ${told}`);
     const [left, right, top, bottom] = [48, width - 12, 24, 222];
     const x = (s) => left + (right - left) * s / T, y = (r) => bottom - (bottom - top) * r / most;
@@ -228,12 +228,12 @@
     for (const value of ticks(T, width < 500 ? 3 : 5)) {
       svg.append(element("text", { x: x(value), y: 238, "text-anchor": value ? "middle" : "start" }, whole(value)));
     }
-    const borders = policy === "parallel" ? [] : games[policy].steps.slice(1); // it has too many
+    const borders = policy === "parallel" ? [] : runs[policy].steps.slice(1); // it has too many
     for (const start of borders) svg.append(element("line", { x1: x(start), x2: x(start), y1: top, y2: bottom, class: "border" }));
     const settled = Math.min(T, most / 0.4);
     svg.append(element("path", { d: `M${x(0)} ${y(0)}L${x(settled)} ${y(0.4 * settled)}`, class: "settled" }));
-    for (const name of [...Games.policies.filter((each) => each !== policy), policy]) {
-      const regret = games[name].regret, points = [];
+    for (const name of [...Simulation.policies.filter((each) => each !== policy), policy]) {
+      const regret = runs[name].regret, points = [];
       const until = name === policy ? t : T;
       for (let k = 0; k <= 300; k++) {
         const s = Math.round(until * k / 300);
@@ -245,7 +245,7 @@
       element("path", { d: `M${left} ${top}V${bottom}H${right}`, class: "axis" }));
   }
 
-  // ---------- means of several games, a few at a time, so that the page stays awake
+  // ---------- means of several runs, a few at a time, so that the page stays responsive
 
   function task(root, prepare, work, draw) {
     let current = 0, seen = false;
@@ -259,7 +259,7 @@
         jobs[k]();
         if (performance.now() > until || k === jobs.length - 1) {
           draw(state);
-          progress.textContent = k < jobs.length - 1 ? `Playing: ${percent((k + 1) / jobs.length)}` : `${jobs.length} games played.`;
+          progress.textContent = k < jobs.length - 1 ? `Simulating: ${percent((k + 1) / jobs.length)}` : `${jobs.length} runs done.`;
           await new Promise((done) => setTimeout(done));
           if (own !== current) return;
           until = performance.now() + 30;
@@ -297,14 +297,14 @@
       { policy: "moss++", beta, title: `MOSS++, beta ${beta}` },
       { policy: "empmoss++", beta, title: `empMOSS++, beta ${beta}` },
     ].map((player) => ({ ...player, sums: [0, 0], counts: [0, 0] }));
-    const both = [easy, hard].map((alpha) => Games.planted(n, Games.bestArms(n, T, alpha)));
+    const both = [easy, hard].map((alpha) => Simulation.planted(n, Simulation.bestArms(n, T, alpha)));
     return (priceState = { players, both, T, seed });
   }, ({ players, both, T, seed }) => {
     const jobs = [];
-    for (let replication = 0; replication < GAMES; replication++) {
+    for (let replication = 0; replication < RUNS; replication++) {
       for (const player of players) {
-        both.forEach((world, k) => jobs.push(() => {
-          player.sums[k] += Games.play({ ...player, world, horizon: T, seed, replication }).regret[T];
+        both.forEach((instance, k) => jobs.push(() => {
+          player.sums[k] += Simulation.play({ ...player, instance, horizon: T, seed, replication }).regret[T];
           player.counts[k]++;
         }));
       }
@@ -361,48 +361,48 @@
       ...known.map((player) => row(player.policy, player.title, player.at.map(whole))));
   }
 
-  // ---------- two worlds
+  // ---------- two problems
 
-  const worldsRoot = byId("worlds"), LONG = 20000, BINS = 50;
-  let worldsState = null;
+  const problemsRoot = byId("problems"), LONG = 20000, BINS = 50;
+  let problemsState = null;
 
-  const worlds = task(worldsRoot, () => {
+  const problems = task(problemsRoot, () => {
     const { beta, seed } = settings(), K = Number(byId("K").value), gap = Number(byId("gap").value);
     show("K", `${K}`);
     show("gap", `${gap}`);
     const both = [
-      new Games.World({ sizes: [K + 1, 0, K], means: [gap / 2, 0, 0], sigma: 0.5 }),
-      new Games.World({ sizes: [K + 1, 1, K - 1], means: [gap / 2, gap, 0], sigma: 0.5 }),
+      new Simulation.Instance({ sizes: [K + 1, 0, K], means: [gap / 2, 0, 0], sigma: 0.5 }),
+      new Simulation.Instance({ sizes: [K + 1, 1, K - 1], means: [gap / 2, gap, 0], sigma: 0.5 }),
     ];
     const players = [{ policy: "moss-oracle", alpha: 0 }, { policy: "moss" }, { policy: "quantile" }, { policy: "parallel" }, { policy: "moss++", beta }, { policy: "empmoss++", beta }]
       .map((player) => ({ ...player, sums: [0, 0], counts: [0, 0] }));
-    return (worldsState = { both, players, K, gap, seed, shown: [] });
+    return (problemsState = { both, players, K, gap, seed, shown: [] });
   }, (state) => {
     const { both, players, seed } = state, chosen = players.find((player) => player.policy === policy);
-    const jobs = both.map((world, k) => () => { state.shown[k] = Games.play({ ...chosen, world, horizon: LONG, seed }); });
-    for (let replication = 0; replication < GAMES; replication++) {
+    const jobs = both.map((instance, k) => () => { state.shown[k] = Simulation.play({ ...chosen, instance, horizon: LONG, seed }); });
+    for (let replication = 0; replication < RUNS; replication++) {
       for (const player of players) {
-        both.forEach((world, k) => jobs.push(() => {
-          player.sums[k] += Games.play({ ...player, world, horizon: LONG, seed, replication }).regret[LONG];
+        both.forEach((instance, k) => jobs.push(() => {
+          player.sums[k] += Simulation.play({ ...player, instance, horizon: LONG, seed, replication }).regret[LONG];
           player.counts[k]++;
         }));
       }
     }
     return jobs;
-  }, drawWorlds);
+  }, drawProblems);
 
-  function drawWorlds({ players, K, gap, shown }) {
+  function drawProblems({ players, K, gap, shown }) {
     const titles = ["Nothing is hidden", `One of ${K} hidden arms pays ${gap}`];
-    worldsRoot.querySelectorAll(".chart").forEach((place, k) => {
-      if (shown[k]) drawWorld(place, shown[k], titles[k], K);
+    problemsRoot.querySelectorAll(".chart").forEach((place, k) => {
+      if (shown[k]) drawProblem(place, shown[k], titles[k], K);
     });
     if (shown[1]) {
       const same = shown[0].arms.findIndex((arm, t) => arm !== shown[1].arms[t]);
-      const told = policy === "parallel" ? "Parallel is told the best mean, which is not the same in both. It" : TITLES[policy];
-      worldsRoot.querySelector(".said").textContent = `${told} pulls the same arms in both worlds ` +
+      const told = policy === "parallel" ? "Parallel knows the best mean, which is not the same in both. It" : TITLES[policy];
+      problemsRoot.querySelector(".said").textContent = `${told} pulls the same arms in both problems ` +
         (same < 0 ? "to the end." : `until pull ${whole(same)}.`);
     }
-    worldsRoot.querySelector("tbody").replaceChildren(...players.filter((player) => player.counts[1]).map((player) => {
+    problemsRoot.querySelector("tbody").replaceChildren(...players.filter((player) => player.counts[1]).map((player) => {
       const [left, right] = player.sums.map((sum, k) => sum / player.counts[k]);
       const bound = LONG * gap / 2 * (1 - 1 / K - Math.sqrt(2 * gap * left / K));
       const title = player.policy === "moss-oracle" ? "MOSS Oracle for hardness 0" : TITLES[player.policy];
@@ -411,13 +411,13 @@
     }));
   }
 
-  function drawWorld(place, game, title, K) {
+  function drawProblem(place, run, title, K) {
     const height = 190, counts = Array.from({ length: BINS }, () => [0, 0, 0]), each = LONG / BINS;
-    game.arms.forEach((arm, t) => { // arms 0, …, K are open; the hidden ones follow
-      counts[Math.floor(t / each)][game.groups[t]]++;
+    run.arms.forEach((arm, t) => { // arms 0, …, K are open; the hidden ones follow
+      counts[Math.floor(t / each)][run.groups[t]]++;
     });
     const total = [0, 1, 2].map((k) => counts.reduce((sum, bin) => sum + bin[k], 0) / LONG);
-    const told = `${title}: ${percent(total[0])} of the pulls on open arms, ${percent(total[2])} on hidden arms that pay nothing, ${percent(total[1])} on the one that pays. Regret ${whole(game.regret[LONG])}.`;
+    const told = `${title}: ${percent(total[0])} of the pulls on open arms, ${percent(total[2])} on hidden arms that pay nothing, ${percent(total[1])} on the one that pays. Regret ${whole(run.regret[LONG])}.`;
     const { svg, width } = canvas(place, height, told);
     const [left, right, top, bottom] = [40, width - 6, 26, height - 24], wide = (right - left) / BINS;
     svg.append(element("text", { x: left, y: 14, class: "title" }, title));
@@ -433,7 +433,7 @@
       svg.append(element("text", { x: left - 5, y: bottom - (bottom - top) * share + 4, "text-anchor": "end" }, percent(share)));
     }
     svg.append(element("text", { x: left, y: height - 6 }, "0"),
-      element("text", { x: right, y: height - 6, "text-anchor": "end" }, `${whole(LONG)} pulls, regret ${whole(game.regret[LONG])}`));
+      element("text", { x: right, y: height - 6, "text-anchor": "end" }, `${whole(LONG)} pulls, regret ${whole(run.regret[LONG])}`));
   }
 
   // ---------- begin
@@ -447,10 +447,10 @@
   }
 
   makePolicies();
-  const everything = soon(() => { playGames(); price.begin(); worlds.begin(); });
+  const everything = soon(() => { simulateAll(); price.begin(); problems.begin(); });
   for (const id of ["n", "alpha", "T", "beta", "seed"]) byId(id).addEventListener("input", everything);
   for (const id of ["easy", "hard"]) byId(id).addEventListener("input", soon(price.begin));
-  for (const id of ["K", "gap"]) byId(id).addEventListener("input", soon(worlds.begin));
+  for (const id of ["K", "gap"]) byId(id).addEventListener("input", soon(problems.begin));
   byId("t").addEventListener("input", () => { stop(); showTime(Number(byId("t").value)); });
   byId("run").addEventListener("click", run);
   byId("back").addEventListener("click", () => step(-1));
@@ -458,7 +458,7 @@
   addEventListener("resize", soon(() => {
     drawRegret(shownTime);
     if (priceState) drawPrice(priceState);
-    if (worldsState) drawWorlds(worldsState);
+    if (problemsState) drawProblems(problemsState);
   }));
-  playGames();
+  simulateAll();
 })();

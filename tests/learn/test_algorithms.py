@@ -40,7 +40,7 @@ def test_the_files_run_as_scripts(name: str, capsys: pytest.CaptureFixture[str])
     title, _, head, *rows, _, last = capsys.readouterr().out.splitlines()
     assert title.endswith(": 1000 arms, 50 of them best (mean 0.9), 2000 pulls")
     assert len(rows) == 8
-    assert int(rows[-1].split()[0]) == learned("game").T
+    assert int(rows[-1].split()[0]) == learned("simulate").T
     assert float(rows[-1].split()[-1]) < 1000  # random pulls lose 1140
     assert last.endswith("which has mean 0.9.")
     if name == "moss_plus_plus":
@@ -83,6 +83,6 @@ def test_the_distribution_with_random_numbers_of_python(name: str) -> None:
     policy, _, begin = PAIRS[name]
     instance = ma.instances.from_means(MEANS)
     ours = ma.simulate(policy, instance, horizon=T, replications=4000).regret[0, :, -1]
-    luck, play = learned("luck").Luck, learned("game").play
+    luck, play = learned("luck").Luck, learned("simulate").play
     plain = [play(begin(luck(seed)), MEANS, T, seed=1000 + seed) for seed in range(250)]
     same_distribution(ours, np.array(plain))

@@ -21,7 +21,7 @@ from tests.report.browser import PageLog, open_page, resize
 pytestmark = pytest.mark.compiled  # the page is compared with simulations
 
 LEARN = Path(__file__).parents[2] / "docs" / "learn"
-FILES = ("games.js", "see_it.js", "see_it.css")
+FILES = ("simulations.js", "see_it.js", "see_it.css")
 MOST = 150_000  # bytes of the page and all its files
 
 POLICIES: list[tuple[str, dict[str, Any], ma.Policy]] = [
@@ -105,13 +105,15 @@ def simulated(policy: ma.Policy, instance: Any, horizon: int, seed: int, runs: i
     )
 
 
-def check_arms(browser: Page, world: str, instance: Any, horizon: int, seed: int) -> None:
+def check_arms(browser: Page, instance_js: str, instance: Any, horizon: int, seed: int) -> None:
     for name, parameters, policy in POLICIES:
         result = simulated(policy, instance, horizon, seed)
         assert result.arms is not None
         for replication in (0, 1):
             asked = {"policy": name, "horizon": horizon, "seed": seed, "replication": replication}
-            script = f"Games.play({{...{json.dumps(asked | parameters)}, world: {world}}})"
+            script = (
+                f"Simulation.play({{...{json.dumps(asked | parameters)}, instance: {instance_js}}})"
+            )
             arms, regret = browser.evaluate(f"(g => [[...g.arms], g.regret[{horizon}]])({script})")
             case = (name, parameters, replication)
             assert arms == result.arms[0, replication].tolist(), case
@@ -127,7 +129,7 @@ def test_the_page_pulls_the_arms_of_the_package(
     opened: Page, n: int, m: int, horizon: int, seed: int
 ) -> None:
     instance = ma.instances.planted(n=n, m=m)
-    check_arms(opened, f"Games.planted({n}, {m})", instance, horizon, seed)
+    check_arms(opened, f"Simulation.planted({n}, {m})", instance, horizon, seed)
 
 
 @pytest.mark.slow
@@ -136,15 +138,15 @@ def test_the_page_pulls_the_same_arms_with_normal_rewards(opened: Page) -> None:
     instance = ma.instances.grouped(
         sizes=sizes, means=means, rewards=ma.instances.Gaussian(sigma=0.5)
     )
-    world = f"new Games.World({{sizes: {sizes}, means: {means}, sigma: 0.5}})"
-    check_arms(opened, world, instance, 3_000, 5)
+    instance_js = f"new Simulation.Instance({{sizes: {sizes}, means: {means}, sigma: 0.5}})"
+    check_arms(opened, instance_js, instance, 3_000, 5)
 
 
 def test_a_hundred_thousand_arms(opened: Page) -> None:
     result = simulated(ma.MOSSPlusPlus(), ma.instances.planted(n=100_000, m=2_000), 20_000, 8, 1)
     script = (
-        "[...Games.play({policy: 'moss++', beta: 0.5, world: Games.planted(100000, 2000), "
-        "horizon: 20000, seed: 8}).arms]"
+        "[...Simulation.play({policy: 'moss++', beta: 0.5, instance: "
+        "Simulation.planted(100000, 2000), horizon: 20000, seed: 8}).arms]"
     )
     assert opened.evaluate(script) == result.arms[0, 0].tolist()
 
@@ -156,7 +158,7 @@ def test_the_line_of_python_plays_the_shown_run(opened: Page) -> None:
         arms = eval(line, {"ma": ma})
         instance = eval(re.findall(r"ma\.instances\.planted\([^)]*\)", line)[0], {"ma": ma})
         regret = sum(0.9 - instance.mean(int(arm)) for arm in arms)
-        told = shown(opened, f'#game .policies [data-policy="{policy}"] b')
+        told = shown(opened, f'#simulation .policies [data-policy="{policy}"] b')
         assert int(told.replace("\u202f", "")) == round(regret)
         best = np.mean([instance.mean(int(arm)) == 0.9 for arm in arms])
         drawn = opened.evaluate(
@@ -190,7 +192,7 @@ def test_the_cost_of_adapting_agrees_with_the_package(opened: Page) -> None:
 
 @pytest.mark.slow
 def test_the_two_instances_agree_with_the_package(opened: Page) -> None:
-    table = {row[0]: row[1:] for row in finish(opened, "worlds")}
+    table = {row[0]: row[1:] for row in finish(opened, "problems")}
     assert len(table) == 6
     for k, (sizes, means) in enumerate(
         [([61, 0, 60], [0.05, 0.0, 0.0]), ([61, 1, 59], [0.05, 0.1, 0.0])]
@@ -205,7 +207,7 @@ def test_the_two_instances_agree_with_the_package(opened: Page) -> None:
         asked = 1000 * (1 - 1 / 60 - (2 * 0.1 * int(left) / 60) ** 0.5)
         assert bound == "nothing" if asked < -2 else int(bound[2:]) == pytest.approx(asked, abs=2)
         assert asked < int(right)
-    said = re.search(r"until pull (\d+)", shown(opened, "#worlds .said").replace("\u202f", ""))
+    said = re.search(r"until pull (\d+)", shown(opened, "#problems .said").replace("\u202f", ""))
     assert said is not None
 
 
@@ -257,7 +259,9 @@ def test_the_page_fits_in_light_and_dark(opened: Page, width: int) -> None:
         assert opened.evaluate("document.documentElement.scrollWidth") <= width
         chart = opened.evaluate("document.querySelector('#regret svg').clientWidth")
         assert chart > 0.7 * min(width, 800)
-        seen = opened.evaluate("getComputedStyle(document.getElementById('game')).backgroundColor")
+        seen = opened.evaluate(
+            "getComputedStyle(document.getElementById('simulation')).backgroundColor"
+        )
         assert [int(part) for part in re.findall(r"\d+", seen)] == [
             int(colours["card"][k : k + 2], 16) for k in (1, 3, 5)
         ]

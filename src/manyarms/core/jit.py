@@ -291,7 +291,7 @@ def _no_body(name: str, state_class: type) -> str:
         )
     return (
         f"{state_class.__name__} has no `{name}`. Write one, and register it for this class "
-        f"(docs/own_policy.md; for distributions docs/own_world.md)."
+        f"(docs/own_policy.md; for distributions docs/own_rewards.md)."
     )
 
 

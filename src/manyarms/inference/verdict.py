@@ -110,8 +110,8 @@ class StopVerdict:
         The lower bound of the arm's mean. It holds with probability `confidence`, for all arms at
         once and at any time. At 95 % it is the one that `recommend()` shows.
     tried, beaten
-        The number of arms with a reward; and how many arms are shown to be at most `epsilon` better
-        than the recommended arm (which is counted, too).
+        The number of arms with a reward; and how many of these are shown to be at most `epsilon`
+        better than the recommended arm, including that arm itself (0 with a `target`).
     met, unsettled
         The number of arms that the policy drew at random; and how many of these could still be more
         than `epsilon` better.
@@ -231,7 +231,7 @@ class StopVerdict:
 
     @property
     def _doubt(self) -> str:
-        """What is not ruled out if the goal is not shown."""
+        """Why there is no “stop”: what could still be true, or what is not shown yet."""
         if self.target is None:
             much = self._much(self.epsilon)
             if isinstance(self.epsilon, str):

@@ -2,7 +2,7 @@
 // docs/randomness.md says which word decides what; docs/learn/*.py has the policies in plain Python.
 "use strict";
 
-const Games = (() => {
+const Simulation = (() => {
   // A word has 64 bits. It is kept as two numbers of 32 bits each, and functions return it in these.
   let high = 0, low = 0;
   const GAMMA = [0x9E3779B9, 0x7F4A7C15];
@@ -89,7 +89,7 @@ const Games = (() => {
   }
 
   // Groups of arms with equal means, as ma.instances.grouped; sigma 0 stands for rewards 0 and 1.
-  class World {
+  class Instance {
     constructor({ sizes, means, sigma = 0 }) {
       Object.assign(this, { sizes, means, sigma, n: sizes.reduce((a, b) => a + b), best: Math.max(...means) });
     }
@@ -102,22 +102,22 @@ const Games = (() => {
 
   // Every arm has its own rewards, whichever policy pulls it.
   class Tape {
-    constructor(world, key) {
-      this.world = world;
+    constructor(instance, key) {
+      this.instance = instance;
       this.rewards = drawKey(drawKey(key, 1), 1);
       this.arms = new Map();
     }
     pull(arm) {
       let own = this.arms.get(arm);
       if (!own) {
-        const group = this.world.group(arm);
-        own = { key: drawKey(this.rewards, arm), pulls: 0, group, mean: this.world.means[group] };
+        const group = this.instance.group(arm);
+        own = { key: drawKey(this.rewards, arm), pulls: 0, group, mean: this.instance.means[group] };
         this.arms.set(arm, own);
       }
       draw(own.key, own.pulls++);
       this.group = own.group;
       this.mean = own.mean;
-      if (this.world.sigma) return own.mean + this.world.sigma * normal();
+      if (this.instance.sigma) return own.mean + this.instance.sigma * normal();
       return unit() < own.mean ? 1 : 0;
     }
   }
@@ -233,14 +233,14 @@ const Games = (() => {
     }
   }
 
-  // What a game leaves behind: of each pull its arm, group, member and phase (iteration, round or subroutine).
+  // What a run leaves behind: of each pull its arm, group, member and phase (iteration, round or subroutine).
   // It can be looked at step by step; a step is a phase, or an epoch of Parallel.
-  class Game {
-    constructor(world, horizon, seed, replication) {
+  class Run {
+    constructor(instance, horizon, seed, replication) {
       const key = replicationKey(seed, replication);
-      Object.assign(this, { world, n: world.n, horizon, t: 0, phases: [], steps: [], running: 0, shares: [null] });
+      Object.assign(this, { instance, n: instance.n, horizon, t: 0, phases: [], steps: [], running: 0, shares: [null] });
       this.key = drawKey(key, 0);
-      this.tape = new Tape(world, key);
+      this.tape = new Tape(instance, key);
       this.arms = new Int32Array(horizon);
       this.groups = new Uint8Array(horizon);
       this.members = new Int32Array(horizon);
@@ -278,7 +278,7 @@ const Games = (() => {
       this.groups[t] = this.tape.group;
       this.members[t] = member;
       this.phase[t] = this.running;
-      this.regret[t + 1] = this.regret[t] + this.world.best - this.tape.mean;
+      this.regret[t + 1] = this.regret[t] + this.instance.best - this.tape.mean;
       slots.learn(slot, reward);
       return reward;
     }
@@ -288,34 +288,34 @@ const Games = (() => {
     }
   }
 
-  function moss(game, { size = game.n }) {
-    const K = Math.min(size, game.n), slots = new Slots(Math.min(K, game.horizon), game.ties);
-    const shuffle = new Shuffle(game.n, game.fresh);
-    slots.scale(game.horizon, K);
-    game.begin({ real: K, mixtures: 0 });
-    while (!game.over) {
+  function moss(run, { size = run.n }) {
+    const K = Math.min(size, run.n), slots = new Slots(Math.min(K, run.horizon), run.ties);
+    const shuffle = new Shuffle(run.n, run.fresh);
+    slots.scale(run.horizon, K);
+    run.begin({ real: K, mixtures: 0 });
+    while (!run.over) {
       const fresh = slots.member.length < K;
-      game.pull(slots, fresh ? slots.open(shuffle.next()) : slots.leaders.choose());
+      run.pull(slots, fresh ? slots.open(shuffle.next()) : slots.leaders.choose());
     }
   }
 
   const iterations = (T, beta) => Math.ceil(beta * Math.log2(T) - 1e-12);
 
-  function mossPlusPlus(game, { beta }) {
-    const T = game.horizon, p = iterations(T, beta);
-    for (let i = 1; !game.over; i++) {
-      const real = Math.min(2 ** (p + 2 - i), game.n), length = Math.min(2 ** (p + i), T), K = real + i - 1;
-      const slots = new Slots(K, game.ties), shuffle = new Shuffle(game.n, game.fresh);
+  function mossPlusPlus(run, { beta }) {
+    const T = run.horizon, p = iterations(T, beta);
+    for (let i = 1; !run.over; i++) {
+      const real = Math.min(2 ** (p + 2 - i), run.n), length = Math.min(2 ** (p + i), T), K = real + i - 1;
+      const slots = new Slots(K, run.ties), shuffle = new Shuffle(run.n, run.fresh);
       const waiting = Array.from({ length: i - 1 }, (_, j) => -1 - j);
       slots.scale(length, K);
-      game.begin({ real, mixtures: i - 1 });
-      for (let made = 0; made < length && !game.over; made++) {
+      run.begin({ real, mixtures: i - 1 });
+      for (let made = 0; made < length && !run.over; made++) {
         if (slots.member.length < K) {
-          const at = waiting.length ? game.order.below(K - slots.member.length) : 0;
-          game.pull(slots, slots.open(at < waiting.length ? take(waiting, at) : shuffle.next()));
-        } else game.pull(slots, slots.leaders.choose());
+          const at = waiting.length ? run.order.below(K - slots.member.length) : 0;
+          run.pull(slots, slots.open(at < waiting.length ? take(waiting, at) : shuffle.next()));
+        } else run.pull(slots, slots.leaders.choose());
       }
-      game.addMixture(slots.member, slots.pulls);
+      run.addMixture(slots.member, slots.pulls);
     }
   }
 
@@ -348,14 +348,14 @@ const Games = (() => {
     return [chosen, fresh];
   }
 
-  function empMossPlusPlus(game, { beta }) {
-    const T = game.horizon, p = iterations(T, beta);
-    const slots = new Slots(Math.min(game.n, 2 ** (p + 3)) + p + 1, game.ties);
-    const shuffle = new Shuffle(game.n, game.fresh);
-    for (let i = 1, planned = 0; !game.over; i++) {
-      const places = Math.min(2 ** (p + 2 - i), game.n), length = Math.min(2 ** (p + i), T);
+  function empMossPlusPlus(run, { beta }) {
+    const T = run.horizon, p = iterations(T, beta);
+    const slots = new Slots(Math.min(run.n, 2 ** (p + 3)) + p + 1, run.ties);
+    const shuffle = new Shuffle(run.n, run.fresh);
+    for (let i = 1, planned = 0; !run.over; i++) {
+      const places = Math.min(2 ** (p + 2 - i), run.n), length = Math.min(2 ** (p + i), T);
       planned += length;
-      let [members, fresh] = i === 1 ? [[], places] : chooseArms(slots, places, shuffle.left, game.ranking);
+      let [members, fresh] = i === 1 ? [[], places] : chooseArms(slots, places, shuffle.left, run.ranking);
       for (let slot = 0; slot < slots.member.length; slot++) {
         if (slots.member[slot] < 0) members.push(slot);
         slots.leaders.set(slot, -Infinity);
@@ -365,10 +365,10 @@ const Games = (() => {
       slots.leaders.forget();
       for (const slot of members) slots.leaders.set(slot, slots.index(slot));
       const before = slots.pulls.slice();
-      game.begin({ real: places, mixtures: i - 1 });
-      for (let made = 0; made < length && !game.over; made++) {
+      run.begin({ real: places, mixtures: i - 1 });
+      for (let made = 0; made < length && !run.over; made++) {
         let slot = -1;
-        if (waiting && game.order.below(fresh + 1) === 0) {
+        if (waiting && run.order.below(fresh + 1) === 0) {
           waiting = false;
           slot = slots.open(1 - i);
         } else if (fresh > 0) {
@@ -376,25 +376,25 @@ const Games = (() => {
           slot = slots.open(shuffle.next());
         }
         if (slot >= 0) members.push(slot);
-        game.pull(slots, slot >= 0 ? slot : slots.leaders.choose());
+        run.pull(slots, slot >= 0 ? slot : slots.leaders.choose());
       }
-      game.addMixture(members.map((s) => slots.member[s]), members.map((s) => slots.pulls[s] - (before[s] ?? 0)));
+      run.addMixture(members.map((s) => slots.member[s]), members.map((s) => slots.pulls[s] - (before[s] ?? 0)));
     }
   }
 
-  function quantile(game) {
-    const size = (l) => Math.min(Math.ceil(2 ** (0.347 * l)), game.n);
-    const slots = new Slots(size(Math.ceil(Math.log2(game.horizon + 2))), game.ties);
-    const shuffle = new Shuffle(game.n, game.fresh);
-    for (let l = 1; !game.over; l++) {
+  function quantile(run) {
+    const size = (l) => Math.min(Math.ceil(2 ** (0.347 * l)), run.n);
+    const slots = new Slots(size(Math.ceil(Math.log2(run.horizon + 2))), run.ties);
+    const shuffle = new Shuffle(run.n, run.fresh);
+    for (let l = 1; !run.over; l++) {
       const K = size(l);
-      slots.scale(Math.min(2 ** (l + 1) - 2, game.horizon), K);
+      slots.scale(Math.min(2 ** (l + 1) - 2, run.horizon), K);
       slots.leaders.forget();
       for (let slot = 0; slot < slots.member.length; slot++) slots.leaders.set(slot, slots.index(slot));
-      game.begin({ real: K, mixtures: 0 });
-      for (let made = 0; made < 2 ** l && !game.over; made++) {
+      run.begin({ real: K, mixtures: 0 });
+      for (let made = 0; made < 2 ** l && !run.over; made++) {
         const fresh = slots.member.length < K;
-        game.pull(slots, fresh ? slots.open(shuffle.next()) : slots.leaders.choose());
+        run.pull(slots, fresh ? slots.open(shuffle.next()) : slots.leaders.choose());
       }
     }
   }
@@ -403,21 +403,21 @@ const Games = (() => {
   const setSize = (n, T, alpha) => Math.max(1, Math.min(Math.ceil(2 * T ** alpha * 0.5 * Math.log(T)), T, n));
   const bestArms = (n, T, alpha) => Math.max(1, Math.ceil(n / (2 * T ** alpha) * (1 - 1e-12)));
 
-  // Told the best mean: that of the world, as simulate does it.
-  function parallel(game, { bestMean = game.world.best }) {
-    const T = game.horizon, q = Math.max(1, Math.ceil(Math.log(T))), epoch = Math.ceil(Math.sqrt(T));
+  // Told the best mean: that of the instance, as simulate does it.
+  function parallel(run, { bestMean = run.instance.best }) {
+    const T = run.horizon, q = Math.max(1, Math.ceil(Math.log(T))), epoch = Math.ceil(Math.sqrt(T));
     const runs = Array.from({ length: q }, (_, i) => {
-      const K = setSize(game.n, T, (i + 1) / q), slots = new Slots(K, game.ties);
+      const K = setSize(run.n, T, (i + 1) / q), slots = new Slots(K, run.ties);
       slots.scale(T, K);
-      game.phases.push({ real: K, mixtures: 0 });
-      return { K, slots, shuffle: new Shuffle(game.n, game.fresh), pulls: 0, rewards: 0 };
+      run.phases.push({ real: K, mixtures: 0 });
+      return { K, slots, shuffle: new Shuffle(run.n, run.fresh), pulls: 0, rewards: 0 };
     });
-    while (!game.over) {
-      const lowest = lowestRegret(runs, bestMean, game.epochs), own = runs[lowest];
-      game.resume(lowest);
-      for (let made = 0; made < epoch && !game.over; made++) {
+    while (!run.over) {
+      const lowest = lowestRegret(runs, bestMean, run.epochs), own = runs[lowest];
+      run.resume(lowest);
+      for (let made = 0; made < epoch && !run.over; made++) {
         const fresh = own.slots.member.length < own.K;
-        own.rewards += game.pull(own.slots, fresh ? own.slots.open(own.shuffle.next()) : own.slots.leaders.choose());
+        own.rewards += run.pull(own.slots, fresh ? own.slots.open(own.shuffle.next()) : own.slots.leaders.choose());
         own.pulls++;
       }
     }
@@ -438,23 +438,23 @@ const Games = (() => {
   function planted(n, m) { // as ma.instances.planted: best arms of mean 0.9, the others 0.1, …, 0.5
     const share = Math.floor((n - m) / 5), rest = (n - m) % 5;
     const sizes = [m, ...[0, 1, 2, 3, 4].map((k) => share + (k < rest ? 1 : 0))];
-    return new World({ sizes, means: [0.9, 0.1, 0.2, 0.3, 0.4, 0.5] });
+    return new Instance({ sizes, means: [0.9, 0.1, 0.2, 0.3, 0.4, 0.5] });
   }
 
   const POLICIES = {
     "moss": moss,
-    "moss-oracle": (game, { alpha }) => moss(game, { size: setSize(game.n, game.horizon, alpha) }),
+    "moss-oracle": (run, { alpha }) => moss(run, { size: setSize(run.n, run.horizon, alpha) }),
     "quantile": quantile,
     "parallel": parallel,
     "moss++": mossPlusPlus,
     "empmoss++": empMossPlusPlus,
   };
 
-  function play({ policy, world, horizon, seed = 0, replication = 0, ...parameters }) {
-    const game = new Game(world, horizon, seed, replication);
-    POLICIES[policy](game, parameters);
-    return game;
+  function play({ policy, instance, horizon, seed = 0, replication = 0, ...parameters }) {
+    const run = new Run(instance, horizon, seed, replication);
+    POLICIES[policy](run, parameters);
+    return run;
   }
 
-  return { World, bestArms, planted, play, setSize, policies: Object.keys(POLICIES) };
+  return { Instance, bestArms, planted, play, setSize, policies: Object.keys(POLICIES) };
 })();

@@ -1,7 +1,7 @@
-"""Arms with rewards 0 and 1, on which the policies of this folder can play.
+"""Arms with rewards 0 and 1, for the policies of this folder.
 
-`python docs/learn/moss_plus_plus.py`, and likewise for the other policies, plays one game
-and prints how it went. Change MEANS, T or the last lines of that file, and see.
+`python docs/learn/moss_plus_plus.py`, and likewise for the other policies, simulates one run
+and prints what happened. Change MEANS, T or the last lines of that file, and run it again.
 """
 
 import random
