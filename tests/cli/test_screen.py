@@ -62,6 +62,8 @@ def test_sentences_and_errors_break_between_words(
     assert code == f"  {'x' * 90}"
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     monkeypatch.setenv("COLUMNS", "50")
+    monkeypatch.setenv("MANYARMS_DATA", "data")
+    monkeypatch.setenv("MANYARMS_CACHE", "cache")
     assert main(["data", "info", "nowhere"]) == 1
     assert max(map(len, capsys.readouterr().err.splitlines())) <= 50
 

@@ -164,7 +164,7 @@ def test_claims_on_a_stand_in_are_not_checked() -> None:
         assert [claim.number for claim in claims if claim.stand_in] == labelled
         assert all(claim.verdict == Verdict.OPEN for claim in claims if claim.stand_in)
         (of_contest,) = (claim for claim in claims if claim.number == 11)
-        log = "authors' own log" in "".join(of_contest.notes)
+        log = "authors' log" in "".join(of_contest.notes)
         assert log != stand_in  # the note is about the contest
 
 

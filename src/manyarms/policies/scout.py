@@ -1,4 +1,4 @@
-"""Scout: search many arms for good ones, then compare the best of them (ours)."""
+"""Scout: find good arms among many, then compare the best of them (ours)."""
 
 from __future__ import annotations
 
