@@ -403,7 +403,7 @@ const Simulation = (() => {
   const setSize = (n, T, alpha) => Math.max(1, Math.min(Math.ceil(2 * T ** alpha * 0.5 * Math.log(T)), T, n));
   const bestArms = (n, T, alpha) => Math.max(1, Math.ceil(n / (2 * T ** alpha) * (1 - 1e-12)));
 
-  // Told the best mean: that of the instance, as simulate does it.
+  // The best mean is that of the instance, as in `simulate`.
   function parallel(run, { bestMean = run.instance.best }) {
     const T = run.horizon, q = Math.max(1, Math.ceil(Math.log(T))), epoch = Math.ceil(Math.sqrt(T));
     const runs = Array.from({ length: q }, (_, i) => {

@@ -50,7 +50,6 @@ RETIRED = {
 
 # Exceptions: a file and a pattern that contains the match, with the reason.
 ALLOWED = {
-    ("docs/learn/index.md", r"\[game\.py\]"): "the name of a file",
     ("src/manyarms/store/sqlite.py", r"-journal"): "the ending that SQLite gives a file",
 }
 
@@ -66,7 +65,9 @@ def retired_words(*folders: str) -> Iterator[str]:
     """Yield a line for each retired word in some files or folders."""
     for folder in folders:
         found = [ROOT / folder, *(ROOT / folder).rglob("*")]
-        for path in sorted(path for path in found if path.suffix in (".md", ".py", ".ipynb")):
+        for path in sorted(
+            path for path in found if path.suffix in (".md", ".py", ".ipynb", ".js", ".html")
+        ):
             name = path.relative_to(ROOT).as_posix()
             if folder == "docs" and path.suffix == ".py":
                 continue
@@ -76,7 +77,7 @@ def retired_words(*folders: str) -> Iterator[str]:
                 text = "\n\n".join(
                     "".join(c["source"]) for c in cells if c["cell_type"] == "markdown"
                 )
-            text = text if path.suffix == ".py" else _prose(text)
+            text = _prose(text) if path.suffix in (".md", ".ipynb") else text
             for page, pattern in ALLOWED:
                 text = re.sub(pattern, "", text) if page == name else text
             for pattern, instead in RETIRED.items():
