@@ -81,15 +81,17 @@ def test_an_arm_with_one_good_reward_is_not_recommended() -> None:
 
 def test_there_is_nothing_to_recommend_before_the_first_reward() -> None:
     live = ma.MOSS().live(arms=["a", "b"], horizon=10)
-    with pytest.raises(ma.TurnError, match="Cannot recommend an arm: no reward has been told yet"):
+    with pytest.raises(
+        ma.TurnError, match="Cannot recommend an arm: no available arm has a reward yet"
+    ):
         live.recommend()
     first = live.ask()
-    with pytest.raises(ma.TurnError, match="no reward has been told yet"):
+    with pytest.raises(ma.TurnError, match="no available arm has a reward yet"):
         live.recommend()
     live.tell(first, 1.0)
     assert live.recommend().arm == first.arm
     live.retire(first.arm)
-    with pytest.raises(ma.TurnError, match="no reward has been told yet"):
+    with pytest.raises(ma.TurnError, match="no available arm has a reward yet"):
         live.recommend()
     with pytest.raises(ma.ParameterError, match="`k` must be an integer >= 1"):
         live.top(0)

@@ -28,3 +28,9 @@ def test_at_most_one_percent_false_alarms(mean: float) -> None:
 
 def test_lower_late_rewards_are_detected() -> None:
     assert share_of_warnings(0.05, mean=0.15, runs=50) > 0.9
+
+
+@pytest.mark.parametrize("reward_range", [None, (0.0, 1000.0)])
+def test_different_amounts_are_detected(reward_range: tuple[float, float] | None) -> None:
+    bins = [(2000, 2000 * mean, 2000 * (mean * mean + 100)) for mean in (20.0, 40.0)]
+    assert late_rewards_warning(bins, hold=False, reward_range=reward_range) != ""

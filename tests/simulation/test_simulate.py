@@ -325,7 +325,7 @@ def test_bad_policies(policies: list[ma.Policy], message: str) -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"replications": 10**9}, "need at most 1e\\+09 numbers .*got 1.03e\\+11. Use fewer"),
+        ({"replications": 10**9}, "small enough for 1e\\+09 numbers .*got 1.03e\\+11. Use fewer"),
         ({"replications": 10**5, "record_arms": True}, "every pull, got 1e\\+14"),
     ],
 )

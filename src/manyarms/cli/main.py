@@ -93,7 +93,7 @@ def _with_options(text: str, command: Any, words: Sequence[str]) -> str:
 
 
 _KEPT = {
-    "copy": " Experiments that were copied are kept.",
+    "copy": " Experiments that were copied are kept. Copy the others with --experiment NAME.",
     "warm": " Policies that were compiled are kept.",
 }
 
@@ -104,7 +104,7 @@ def _resumption(words: Sequence[str]) -> str:
     >>> _resumption(["data", "get", "652"])
     ' Contests that were downloaded are kept. To get the rest, run:\n  manyarms data get 652'
     >>> _resumption(["copy", "sqlite:///shop.db", "postgresql://me@db/arms"])
-    ' Experiments that were copied are kept.'
+    ' Experiments that were copied are kept. Copy the others with --experiment NAME.'
     """
     command = next((word for word in words if not word.startswith("-")), "")
     if command == "data" and "get" in words:

@@ -237,8 +237,8 @@ class Remote(Client):
             As for the class.
         settings
             `epsilon`: the value that `verdict` uses by default, a number or a share such as "20%";
-            None restores the original one. `target`: the target that `verdict` uses by default, a
-            mean or "control"; None for no target.
+            None restores that of `Live.verdict`. `target`: the target that `verdict` uses by
+            default, a mean or "control"; None for no target.
         """
         yield self._calls.send("PATCH", "", settings)
 

@@ -194,7 +194,7 @@ def _update_now(rank: Tournament, slot: int) -> None:
 
 @rare
 def _enter_before(rank: Tournament, slot: int) -> None:
-    """Add the missing slots before this one, with the smallest key."""
+    """Add the missing slots before this one, with the key -inf."""
     while rank.base + rank.board[rank.number].size < slot:
         enter(rank, -math.inf)
 

@@ -96,7 +96,7 @@ class Progress(Tabular):
     stage
         What the policy is doing, as a text such as "iteration 3 of 8".
     arms_touched, n_arms
-        The number of arms tried, including retired ones; and the number of arms in play.
+        The number of arms tried, including retired ones; and the number of available arms.
     reward, mean_reward
         The sum of the rewards told, and their mean (NaN before the first).
     observed

@@ -44,7 +44,7 @@ class Facts:
     scale, reward_range
         The range of rewards; the range is None if rewards have no bounds.
     n_arms, all_arms, first_arms
-        The numbers of arms in play, of all arms including retired ones, and of initial arms.
+        The numbers of available arms, of all arms including retired ones, and of initial arms.
     retired
         The arms that are retired.
     by_chance

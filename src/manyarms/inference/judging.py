@@ -35,7 +35,7 @@ class Judged(NamedTuple):
     share: float  # the error spent on confidence intervals
     beaten: NDArray[np.bool_]
     all_known: bool  # whether enough arms are beaten, so that no sample is needed
-    of_all: bool  # whether the statement is about the arms in play, not the initial arms
+    of_all: bool  # whether the statement is about the available arms, not the initial arms
     met: NDArray[np.int64]
     samples: list[Sample]
     bar: float

@@ -41,6 +41,6 @@ SERVICE = NextSteps(
     "“Its mean is above” empty.",
     extend="To continue after the last pull, begin a season under Settings, with the horizon "
     "{pulls}.",
-    stopped="A stopped experiment cannot be resumed. To continue, create another like it "
-    "(Settings).",
+    stopped="A stopped experiment cannot be resumed. To continue, use “New experiment "
+    "with these settings” under Settings.",
 )

@@ -10,7 +10,7 @@ from manyarms.inference.facts import Facts
 
 DELAYS = (1.0, 10.0, 60.0, 600.0, 3600.0, 6 * 3600.0, 24 * 3600.0)  # ends of bins (seconds)
 _ENOUGH = 30  # rewards (of a bin) that a warning needs
-_SUCCESSES = 5  # expected in a bin, and as many failures; with fewer, no chi-square distribution
+_SUCCESSES = 5  # of rewards 0 and 1, and as many failures, for a chi-square distribution
 _ALARM = 4.0  # standard deviations; large, because verdicts are asked for often
 _NEARLY_ALL = 0.99
 
@@ -86,9 +86,10 @@ def late_rewards_warning(
     if hold:
         return ""
     enough = _ENOUGH
-    if reward_range is not None and (spread := _pooled(delays)[1]) > 0:
-        width = reward_range[1] - reward_range[0]
-        enough = max(_ENOUGH, math.ceil(_SUCCESSES * width * width / spread))
+    mean, spread = _pooled(delays)
+    if reward_range is not None and spread > 0 and (above := mean - reward_range[0]) > 0:
+        size = (spread + above * above) / above  # of a success: 1 if rewards are 0 or 1
+        enough = max(_ENOUGH, math.ceil(_SUCCESSES * size * size / spread))
     seen = [bin_ for bin_ in delays if bin_[0] >= enough]
     mean, spread = _pooled(seen)
     if len(seen) < 2 or spread <= 0:

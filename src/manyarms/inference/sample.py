@@ -71,8 +71,8 @@ def not_met_by_chance(facts: Facts) -> int:
 def excess_of_newcomers(tried: TriedArms, beaten: NDArray[np.bool_], quantile: float) -> int:
     """Return by how much added arms reduce the number of initial arms that may be better.
 
-    All added arms that are in play and not beaten count as better. `quantile` refers to the arms in
-    play.
+    All added arms that are available and not beaten count as better. `quantile` refers to the arms
+    in play.
     """
     facts = tried.facts
     gone = sum(arm >= facts.first_arms for arm in facts.retired)

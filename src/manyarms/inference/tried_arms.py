@@ -167,11 +167,11 @@ class TriedArms:
 
     @property
     def present(self) -> NDArray[np.bool_]:
-        """Whether each arm is in play and has a reward."""
+        """Whether each arm is available and has a reward."""
         return (self.told > 0) & ~self.retired
 
     def kept(self) -> int | None:
-        """Return the place of the recommended arm; None if no arm in play has a reward."""
+        """Return the place of the recommended arm; None if no available arm has a reward."""
         chosen = self.facts.chosen
         own = None if chosen is None else self.place(chosen)
         if own is not None and self.told[own] > 0 and not self.retired[own]:
@@ -265,7 +265,7 @@ class TriedArms:
         return np.argsort(-keys, kind="stable")
 
     def rivals(self, place: int) -> int:
-        """Return how many other arms in play have an upper bound above this arm's lower bound."""
+        """Return how many other available arms have an upper bound above this arm's lower bound."""
         low, high = self.intervals()
         return int((high[self.present] > low[place]).sum()) - 1
 

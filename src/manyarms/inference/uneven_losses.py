@@ -71,7 +71,7 @@ def uneven_losses(tried: TriedArms, pending: Mapping[int, int]) -> list[Loss]:
 
 
 def _clearest(counts: _Counts) -> int | None:
-    """Return the place of the arm that differs most from the others; None if by chance."""
+    """Return the place of the arm that differs most from the others; None if none does."""
     least, most = counts.gone, counts.gone + counts.pending
     others = counts.pulls.sum() - counts.pulls
     fewest, largest = least.sum() - least, most.sum() - most  # of the others

@@ -9,10 +9,10 @@ because of its interval. If the lower bound of x is above a number, so is its me
 bound of x is above the upper bound of another arm, then the mean of x is above the mean of that
 arm. For a control, `inference.uplift` has an interval of the difference.
 
-*Without a target.* There are N initial arms, and n arms in play. The top q (`quantile`) of the arms
-are left aside: c_q is the mean of the m-th best initial arm, with m = floor(q N) + 1. Arm x is good
-enough if its mean is at least c_q - epsilon, or (1 - epsilon) c_q if epsilon is a share. A fifth of
-the error delta is spent on confidence intervals, and the rest on the sample.
+*Without a target.* There are N initial arms, and n available arms. The top q (`quantile`) of the
+arms are left aside: c_q is the mean of the m-th best initial arm, with m = floor(q N) + 1. Arm x is
+good enough if its mean is at least c_q - epsilon, or (1 - epsilon) c_q if epsilon is a share. A
+fifth of the error delta is spent on confidence intervals, and the rest on the sample.
 
 *Intervals.* With probability 1 - delta/5 no lower bound of any arm is ever wrong. L is the lower
 bound of x, and c = L + epsilon, or L / (1 - epsilon). If x is not good enough, c is below c_q.
@@ -23,33 +23,34 @@ they were retired before they had a reward, or they were observed first.
 An arm is *open* at c until the e-value of its own rewards against a mean of c or more
 (`evidence_below`) reaches 1/a, for a fixed a. With probability 1 - a or more, an arm of mean c_q or
 more is open at c_q at all times, whatever the policy does. A draw is a success if it is one of the
-m best arms and this arm is open at c_q at all times. Draws without success are one of the m best
-less often than other draws. So after V successes, the next draw is a success with probability
-(1 - a) (m - u - V)/N or more. So, for every U, the probability that at most U of the first k arms
-are open at c_q is at most the probability of at most U successes in k independent trials with the
-success probability (1 - a) (m - u - U)/N. An arm that is open at c_q is open at every c below c_q.
-So if x is not good enough, it is unlikely that few arms are open. If few arms are open, the verdict
-is "stop".
+m best arms and this arm is open at c_q at all times. A draw that is known not to be a success is
+less likely to be one of the m best arms than a draw about which nothing is known. So after V
+successes, the next draw is a success with probability (1 - a) (m - u - V)/N or more. So, for every
+U, the probability that at most U of the first k arms are open at c_q is at most the probability of
+at most U successes in k independent trials with the success probability (1 - a) (m - u - U)/N. An
+arm that is open at c_q is open at every c below c_q. So if x is not good enough, it is unlikely
+that few arms are open. If few arms are open, the verdict is "stop".
 
 The error is split between two values of a: 1/2, for policies that pull an arm until it is clear
 whether it is good, and 3/4, for policies that drop most arms early. An arm that was drawn and has
 no reward is open. It stays in the sample, also in later seasons, because the rewards of the best
 arms may be the ones that come late.
 
-*Arms that were added later* are never in the sample. For a statement about the arms in play, each
-added arm counts as better than x unless its upper bound is at most c. At most floor(q n) arms in
-play may be better than x. An added arm that counts as better takes one of these places from the
+*Arms that were added later* are never in the sample. For a statement about the available arms, each
+added arm counts as better than x unless its upper bound is at most c. At most floor(q n) available
+arms may be better than x. An added arm that counts as better takes one of these places from the
 initial arms, which has the same effect as raising u by 1. The growth of floor(q n) since the start
-lowers u. If too many arms are open for this u, the statement is about the initial arms.
+offsets this increase, but does not lower u further. If too many arms are open for this u, the
+statement is about the initial arms.
 
 *Any time.* Intervals and evidence hold at all times at once. The sample is tested at the sizes k_0,
 1.5 k_0, … only. Its error is divided among these sizes, and among the values of u, which is first
 rounded up to 0, 1, 3, 7, ….
 
-*Without a sample.* If all but floor(q n) of the arms in play have an upper bound of at most c, then
-x is good enough, however the arms were chosen. The upper bounds are those that hold for all arms at
-once. This is the only way if no sample of N arms can be large enough for q and delta, or if the
-policy is not known to draw arms at random. Then all of delta is spent on intervals. Whether a
+*Without a sample.* If all but floor(q n) of the available arms have an upper bound of at most c,
+then x is good enough, however the arms were chosen. The upper bounds are those that hold for all
+arms at once. This is the only way if no sample of N arms can be large enough for q and delta, or if
+the policy is not known to draw arms at random. Then all of delta is spent on intervals. Whether a
 sample is used does not change during an experiment.
 """
 
@@ -93,16 +94,13 @@ class StopVerdict:
         Whether it is good enough. The probability that this is ever True wrongly is at most 1 -
         `confidence`, however often you ask. Without a `target`, an arm is good enough if it is at
         most `epsilon` worse than the best arm, leaving aside the top `quantile` of the arms. If
-        these are less than one arm, it is compared with the best of all arms.
+        that is less than one arm, the recommended arm is compared with the best of all arms.
     outcome
-        "stop": the arm is good enough.
-        "go on": this is not shown yet.
-        "too early to say": no arm in play has a reward, or the arm's true mean could still be half
-        of its observed mean.
+        "stop": the arm is good enough. "go on": this is not shown yet. "too early to say": no
+        available arm has a reward, or the arm's true mean could still be half of its observed mean.
         "nothing earned": there are 100 rewards or more, and all are the smallest possible.
         "settled": the policy pulls almost only this arm. If it continues to, more pulls will not
-        lead to "stop".
-        "out of pulls": all pulls of the horizon are made, without a "stop".
+        lead to "stop". "out of pulls": all pulls of the horizon are made, without a "stop".
         "stopped": the experiment was stopped (only in the service).
     epsilon, quantile, confidence, target, margin
         The question; a share is written as "10%".

@@ -116,5 +116,7 @@ def _row(arm: Any, rewards: Any) -> Any:
     except (TypeError, ValueError):
         row = np.empty(0)
     if row.ndim != 1 or row.size == 0 or not np.isfinite(row).all():
-        raise refusal("table", f"a list of finite numbers for each arm (here {arm!r})", rewards)
+        raise refusal(
+            "table", f"a list of at least one finite number for each arm (here {arm!r})", rewards
+        )
     return row

@@ -388,7 +388,7 @@ def already_ended(verb: str, number: int, *, gone: bool, window: str = "") -> Tu
 
 def nothing_to_recommend() -> TurnError:
     """Return the error for a recommendation before the first reward."""
-    return TurnError("Cannot recommend an arm: no reward has been told yet for an available arm.")
+    return TurnError("Cannot recommend an arm: no available arm has a reward yet.")
 
 
 def in_list(place: int, pull: Any) -> str:

@@ -105,11 +105,11 @@ class Live:
     compiler is needed. Memory grows with the number of arms tried, not with `n_arms`. Threads may
     share a handle: each call is atomic.
 
-    If a call is interrupted, by Ctrl-C or an error of the policy, the handle refuses all later
-    calls. If a write to the store fails, the call raises `StoreError`, and so do all later calls
-    that change something, until you load the experiment again; queries still work. If two handles
-    record the same experiment, the second one to write gets a `WriteConflictError`, and overwrites
-    nothing.
+    If a call is interrupted while it changes the experiment, by Ctrl-C or an error of the policy,
+    the handle refuses all later calls. If a write to the store fails, the call raises `StoreError`,
+    and so do all later calls that change something, until you load the experiment again; queries
+    still work. If two handles record the same experiment, the second one to write gets a
+    `WriteConflictError`, and overwrites nothing.
 
     Examples
     --------
@@ -263,8 +263,8 @@ class Live:
     def abandon(self, pull: Pull | int, *, again: str = "refuse") -> None:
         """Abandon a pull whose reward will never come.
 
-        The pull counts toward the horizon (with MOSS++, also toward its iteration), but the policy
-        learns nothing from it. An arm without any reward is pulled again.
+        The pull counts toward the horizon (with MOSS++ and empMOSS++, also toward the iteration),
+        but the policy learns nothing from it. An arm without any reward is pulled again.
 
         Parameters
         ----------

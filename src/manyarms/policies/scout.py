@@ -160,7 +160,7 @@ class Plan(Record):
     """The state of the search."""
 
     horizon: int
-    search: int  # the most pulls of the search
+    search: int  # the search ends at the first fit after this many pulls
     asked: int
     next_fit: int  # the pull before which the distribution is fitted next
     looks: int  # the number of fits
@@ -223,7 +223,7 @@ def scout_ask(state: ScoutState) -> tuple[int, int]:
 
 @kernel
 def is_search_over(plan: Plan) -> bool:
-    """Whether the pulls left are just enough to compare the candidates."""
+    """Whether the pulls left are at most those needed to compare the candidates."""
     return plan.candidates * (plan.most + _MORE) >= plan.horizon - plan.asked
 
 
@@ -424,7 +424,7 @@ class Scout(Policy):
     Parameters
     ----------
     search
-        The largest share of the pulls that the search may use (default: 0.75).
+        The share of the pulls after which the search ends, at the next fit (default: 0.75).
 
     Notes
     -----

@@ -135,11 +135,12 @@ def plain_policy(make: type, **parameters: Any) -> PlainPolicy:
     Parameters
     ----------
     make
-        A class with `ask()`, which returns the number of an arm from 0 on, and `tell(arm,
-        reward)`. Each replication creates an object of it. The constructor gets `n_arms`,
-        `horizon` (None if unknown) and `seed` if it has parameters of these names. If rewards are
-        late, `ask` is called again before they are told; a method `count_late(arm, change)` is
-        optional. With methods `arrive(count)` and `retire(arm)`, arms can be added and retired.
+        A class with `ask()`, which returns the number of an arm from 0 on, and `tell(arm, reward)`.
+        Each replication creates an object of it. The constructor gets `n_arms`, `horizon` (None if
+        unknown) and `seed` if it has parameters of these names. If rewards are late, `ask` is
+        called again before they are told. A method `count_late(arm, change)`, if there is one, is
+        called with 1 when a pull becomes late, and with -1 when it is told or abandoned. With
+        methods `arrive(count)` and `retire(arm)`, arms can be added and retired.
     parameters
         Other parameters of its constructor.
 

@@ -235,7 +235,7 @@ async def _retire_or_restore(
     phase, applied = await service.apply(request.experiment, change)
     if applied:
         service.note(request.caller, request.experiment, f"{call.__name__} {arm}")
-    return answered(m.ArmChanged(request.experiment, phase, applied))
+    return answered(m.ArmChange(request.experiment, phase, applied))
 
 
 def _called(one: ServedExperiment, arm: str) -> Any:

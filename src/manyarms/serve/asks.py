@@ -20,7 +20,7 @@ async def ask(service: Service, request: Request) -> Response:
         if before is not None:
             return Response(before)
     try:
-        while True:  # thousands of observed rewards may be used before the next pull
+        while True:  # thousands of known rewards may be used before the next pull
             answer = await service.apply(name, lambda one: one.ask(wanted.k, key))
             if answer:
                 return Response(answer)

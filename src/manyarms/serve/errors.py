@@ -84,7 +84,7 @@ def out_of_pulls(pulls: int) -> RefusedError:
 
 
 def unavailable(message: str, *, code: str = "unavailable") -> RefusedError:
-    """Return the error for a request that was not carried out and can be sent again."""
+    """Return an error of status 503, after which the request can be sent again."""
     return RefusedError(Failure(code, message, 503), {"Retry-After": "1"})
 
 

@@ -42,7 +42,7 @@ MOST_ENDED = 100_000  # ended pulls that are remembered, to recognize repeated t
 MOST_PENDING = 1_000_000  # pending pulls: each takes memory, and time to load
 _MOST_CHANGED = 2000  # arms that a view may have to update (some milliseconds)
 _MOST_EXPIRED = 2000  # pulls that expire in one step: other requests wait meanwhile
-_MOST_USED = 1000  # observed rewards that one step of an ask may use: other requests wait
+_MOST_USED = 1000  # known rewards that one step of an ask may use: other requests wait
 _encode = msgspec.json.Encoder().encode
 
 
@@ -185,7 +185,7 @@ class ServedExperiment:
         return "finished" if finished else self.state  # type: ignore[return-value]  # one of them
 
     def ask(self, k: int, key: str | None) -> bytes:
-        """Return the answer to an ask; empty if only observed rewards were used so far."""
+        """Return the answer to an ask; empty if only known rewards were used so far."""
         if key is not None and key in self.keys:
             return self.asked_before(*self.keys[key], k)
         self._check_answers_asks()

@@ -64,7 +64,7 @@ async def _add_count(service: Service, request: Request, new: int) -> Response:
 
 
 async def sync_arms(service: Service, request: Request) -> Response:
-    """Add, restore and retire arms so that exactly the given ones are active.
+    """Add, restore and retire arms so that exactly the given ones are available.
 
     New arms are added in one commit, before others are retired. If the request fails midway,
     sending it again does the rest. With `preview`, nothing changes; the answer has three counts.

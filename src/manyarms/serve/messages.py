@@ -167,7 +167,7 @@ class Done(Struct):
     state: State
 
 
-class ArmChanged(Done):
+class ArmChange(Done):
     """The experiment's state after the request, and whether the request changed the arm."""
 
     applied: bool

@@ -108,13 +108,13 @@ ROUTES: tuple[Route, ...] = (
           'Add arms: a stream of NDJSON with one name per line, {"names": [...]}, or {"count": n}. '
           "Existing names are skipped.", answer=m.AddedArms),
     Route("sync_arms", "PUT", f"{_X}/arms", "admin", sync_arms,
-          "Add, restore and retire arms so that exactly these are active: a stream of NDJSON with "
-          'one name per line, or {"names": [...]}. With `preview=true`, nothing '
+          "Add, restore and retire arms so that exactly these are available: a stream of NDJSON "
+          'with one name per line, or {"names": [...]}. With `preview=true`, nothing '
           "changes, and the answer has three counts.", answer=m.SyncedArms, query=q.SyncQuery),
     Route("retire", "POST", f"{_X}/retirements", "admin", api.retire,
-          "Retire an arm.", m.ArmName, m.ArmChanged),
+          "Retire an arm.", m.ArmName, m.ArmChange),
     Route("restore", "POST", f"{_X}/restores", "admin", api.restore,
-          "Restore a retired arm.", m.ArmName, m.ArmChanged),
+          "Restore a retired arm.", m.ArmName, m.ArmChange),
     Route("observe", "POST", f"{_X}/observations", "admin", api.observe,
           "Import rewards of an arm; they are used instead of its next pulls.",
           m.Observe, m.Observed),
@@ -150,5 +150,6 @@ ROUTES: tuple[Route, ...] = (
           "Whether this process leads and answers requests.", answer=m.Ready, query=q.AnyQuery),
     Route("metrics", "GET", "/metrics", "public", api.metrics,
           "Metrics for Prometheus.", query=q.AnyQuery),
-    Route("openapi", "GET", "/openapi.json", "public", openapi, "This page.", query=q.AnyQuery),
+    Route("openapi", "GET", "/openapi.json", "public", openapi,
+          "This description of the API.", query=q.AnyQuery),
 )  # fmt: skip

@@ -180,8 +180,8 @@ def _check_memory(sweep: Sweep, record_arms: bool) -> None:
     if numbers > _MOST_NUMBERS:
         arms = " and every pull" if record_arms else ""
         raise ParameterError(
-            f"`replications` must need at most {_MOST_NUMBERS:.0e} numbers in memory, one for "
-            f"each policy, replication and checkpoint{arms}, got {numbers:.3g}. Use fewer "
+            f"`replications` must be small enough for {_MOST_NUMBERS:.0e} numbers in memory, one "
+            f"for each policy, replication and checkpoint{arms}, got {numbers:.3g}. Use fewer "
             f"replications or `checkpoints`, or write results to a folder with `simulation.run`.",
             parameter="replications",
         )

@@ -1,4 +1,4 @@
-"""Compare a rate with the Pareto frontier: it is on it, dominated, or impossible."""
+"""Classify a rate as on the Pareto frontier, dominated, or impossible."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ def reward_plots(points: Sequence[m.Point], best: m.ArmView | None) -> dict[str,
     at = [p.at for p in told]
     label = f"Mean reward, from {means[0]:.3g} to {means[-1]:.3g}"
     if best is not None and best.low is not None and best.high is not None:
-        label += f"; of the recommended arm, between {best.low:.3g} and {best.high:.3g}"
+        label += f"; the recommended arm's is between {best.low:.3g} and {best.high:.3g}"
     heights = None
     if best is not None and best.estimate is not None:
         low, high = (
