@@ -5,8 +5,8 @@ on the other side, and is undecided otherwise. The intervals of a claim share an
 (Bonferroni), so that with 95 % probability all of them contain the truth. A claim *holds* if all
 its parts hold, *fails* if some part fails, and is *undecided* otherwise.
 
-Intervals use Gaffke's bound. They hold for any distribution on a known range, so they allow for
-rare, costly runs that were not seen.
+Intervals use Gaffke's bound for a known range, which allows for rare, costly runs that were not
+seen. Its coverage is proved if regret takes only two values, and conjectured otherwise.
 """
 
 from __future__ import annotations

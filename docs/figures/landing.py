@@ -24,9 +24,9 @@ ARMS = [10**k for k in range(4, 10)]
 
 
 def policies() -> list[ma.Policy]:
-    """Return five that are told nothing about how many arms are best."""
-    told_nothing = [ma.MOSS(), ma.Quantile(), ma.MOSSPlusPlus(), ma.EmpMOSSPlusPlus()]
-    return [*told_nothing, ma.Prospector()]
+    """Return five policies that do not know how many arms are best."""
+    adaptive = [ma.MOSS(), ma.Quantile(), ma.MOSSPlusPlus(), ma.EmpMOSSPlusPlus()]
+    return [*adaptive, ma.Prospector()]
 
 
 def draw_regret(folder: Path, *, replications: int = 200) -> Path:
@@ -67,7 +67,7 @@ def _measure(*, turns: int) -> dict[str, list[list[float]]]:
     Each turn has an order of its own: on a machine that others use, a fixed order gave some numbers
     of arms the worse moments, and 25 turns were too few for the best of them to settle.
     """
-    # MOSS is left out: it tries every arm it can, so all it ever does here is draw fresh ones.
+    # MOSS is left out: it only draws fresh arms here
     players = policies()[1:]
     games = [(policy, at) for policy in players for at in range(len(ARMS))]
     measured: dict[str, list[list[float]]] = {p.name: [[] for _ in ARMS] for p in players}

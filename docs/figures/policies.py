@@ -1,6 +1,6 @@
-"""The pictures of docs/policies: `python docs/figures/policies.py` draws them anew (minutes).
+"""The pictures of docs/policies: `python docs/figures/policies.py` draws them again (minutes).
 
-All are made of games that were played, and follow from the seed alone. A picture has two parts:
+All show simulated runs, and depend on the seed alone. A picture has two parts:
 where the pulls go, and what is lost. Its colours follow the page, light or dark.
 """
 
@@ -122,7 +122,7 @@ def drawn(picture: Picture, *, runs: int = RUNS) -> str:
 
 @cache
 def played(policy: ma.Policy, instance: ma.Instance, horizon: int, runs: int, arms: bool) -> Any:
-    """Return the result of one policy; it is the same whoever plays beside it."""
+    """Return the result of one policy, which does not depend on the others."""
     times = [int(t) for t in TIMES if t <= horizon]
     return ma.simulate(
         policy, instance, horizon=horizon, replications=runs, seed=SEED, checkpoints=times,
@@ -168,7 +168,7 @@ def pulls_over_time(axes: Axes, picture: Picture, runs: int) -> None:
 
 
 def pulls_in_all(axes: Axes, picture: Picture, runs: int) -> None:
-    """Draw which arms are pulled in the whole game, one bar for each policy."""
+    """Draw which arms are pulled in the whole run, one bar for each policy."""
     from manyarms.report.style import policy_title
 
     titles = [policy_title(policy.name) for policy in picture.policies]

@@ -1,8 +1,8 @@
 """Parallel: Algorithms 2 and 3 of the paper, if the best mean is known.
 
 Theorem 4: its regret is at most C (log T)^2 T^((1 + alpha)/2), which is minimax but for
-logarithms at every hardness alpha at once. By Theorem 2, no policy can do this that is
-not told the best mean.
+logarithms at every hardness alpha at once. By Theorem 2, no policy that
+knows neither the best mean nor alpha can do this.
 """
 
 import math

@@ -1,5 +1,5 @@
 // The package's policies in the browser: the same random words, and so the same arms, pull by pull.
-// docs/randomness.md says which word decides what; docs/learn/*.py has the policies in plain Python.
+// tests/reference/randomness.md says which word decides what; docs/learn/*.py has the policies in plain Python.
 "use strict";
 
 const Simulation = (() => {
@@ -134,7 +134,7 @@ const Simulation = (() => {
     }
   }
 
-  // Values of slots, and who has the largest: the list of docs/randomness.md over a tournament.
+  // Values of slots and their leaders: the list of tests/reference/randomness.md, over a tournament.
   class Leaders {
     constructor(capacity, words) {
       this.leaves = 1;

@@ -72,7 +72,9 @@ def test_an_experiment_without_arms(tmp_path: Path) -> None:
         assert "0 pulls" in str(live)
         assert "0 arms" in f"{live!r} {live._repr_html_()}"
         for refused in (live.ask, live.season, live.recommend):
-            with pytest.raises(ma.TurnError, match=r"no arms yet\. Add some first|no reward has"):
+            with pytest.raises(
+                ma.TurnError, match=r"no arms yet\. Add some first|no available arm has"
+            ):
                 refused()
         live.save(tmp_path / "saved.db")
     with ma.load(tmp_path / "saved.db") as saved, ma.load(file) as live:

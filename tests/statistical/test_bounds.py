@@ -1,10 +1,10 @@
-"""No policy's regret exceeds its bound on 222 problems, and no iteration's of MOSS++.
+"""No policy's regret exceeds its bound on 222 problems, nor does that of an iteration of MOSS++.
 
 The bounds are on expectations, so the upper end of Student's interval for a mean is compared with
 its bound, at a one-sided level of 1e-6 divided by the number of comparisons. If the tests pass, all
 expectations are below their bounds with confidence 1 - 1e-6 (if means are normal). The measured
-means are more than twice as many standard errors below their bounds, so the probability of a false
-alarm is also below 1e-6.
+means are more than twice as many standard errors below their bounds as this level requires, so the
+probability of a false alarm is also below 1e-6.
 
 A comparison can fail only if the bound is below T times the largest gap, the most that T pulls can
 lose. Such a bound *bites*, and the tests count them. `python -m tests.statistical.test_bounds`
