@@ -69,14 +69,14 @@ def _measure(*, turns: int) -> dict[str, list[list[float]]]:
     """
     # MOSS is left out: it only draws fresh arms here
     players = policies()[1:]
-    games = [(policy, at) for policy in players for at in range(len(ARMS))]
+    runs = [(policy, at) for policy in players for at in range(len(ARMS))]
     measured: dict[str, list[list[float]]] = {p.name: [[] for _ in ARMS] for p in players}
-    for policy, at in games:
+    for policy, at in runs:
         _once(policy, ARMS[at])  # compiles
     shuffle = np.random.default_rng(1).permutation
     for _ in range(turns):
-        for number in shuffle(len(games)):
-            policy, at = games[number]
+        for number in shuffle(len(runs)):
+            policy, at = runs[number]
             measured[policy.name][at].append(_once(policy, ARMS[at]))
     return measured
 
