@@ -60,7 +60,9 @@ def kept(experiment: Experiment) -> int:
     """Return the arm to keep; -1 if no reward is known."""
     seat = recommend(experiment.state)
     own = seat if seat < 0 else experiment.seats.arm(seat)
-    if own >= 0 and own not in experiment.retired and _known(experiment, own)[0] > 0:
+    told_all = experiment.unused == 0  # a season begins with rewards that the policy was not told
+    known = own >= 0 and own not in experiment.retired and _known(experiment, own)[0] > 0
+    if told_all and known:
         return own
     best, highest, scale = -1, -math.inf, scale_of(experiment.policy, experiment.reward_range)
     for arm in experiment.counts:

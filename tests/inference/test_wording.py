@@ -49,6 +49,13 @@ def over() -> ma.Live:
     return live
 
 
+def searched() -> ma.Live:
+    live = ma.Scout().live(n_arms=200, horizon=200, seed=1)
+    for pull in live.ask(200):
+        live.tell(pull, float(pull.arm % 7 == 0))
+    return live
+
+
 # An experiment, the arguments of `verdict`, and a part of its text
 SAID: list[tuple[Callable[[], ma.Live], dict[str, Any], str]] = [
     # the first line
@@ -103,6 +110,8 @@ SAID: list[tuple[Callable[[], ma.Live], dict[str, Any], str]] = [
     (settled, {"target": 0.9}, "To search among more arms: "
                                "live.season(policy=ma.EmpMOSSPlusPlus(), horizon=1000)."),
     (over, {}, "To continue after the last pull: live.season(horizon=1000)."),
+    (searched, {}, "To continue after the last pull: "
+                   "live.season(policy=ma.EmpMOSSPlusPlus(), horizon=1000)."),
     # the interval
     (early, {}, "The mean of arm 'a' is 50 % so far, after 2 rewards, and at least "),
     (early, {}, f" {SURE}."),
@@ -188,3 +197,15 @@ def test_late_rewards_that_differ() -> None:
         "their late rewards are missing. Start the next experiment with `window` and `hold`: then "
         "early and late rewards count at the same time."
     )
+
+
+def test_a_finder_recommends_in_a_season_once_it_knows_the_earlier_rewards() -> None:
+    live = searched()
+    best = live.recommend()
+    live.season(horizon=100)
+    assert live.recommend() == best
+    for pull in live.ask(20):
+        live.tell(pull, 1.0)
+    assert live.progress().observed > 0
+    highest = max(live.arms(), key=lambda arm: arm.interval[0])
+    assert live.recommend().arm == highest.arm

@@ -86,9 +86,9 @@ def explain(
         said["known"] = nothing
     seen = int(tried.told[best])
     mean = float(tried.total[best]) / seen
-    pulls = max(_LEAST_SEASON, facts.pulls)
+    pulls, extend = max(_LEAST_SEASON, facts.pulls), "after_search" if facts.finder else "extend"
     if stopped or facts.pulls == facts.horizon:
-        outcome, step = (STOPPED, "stopped") if stopped else (OUT_OF_PULLS, "extend")
+        outcome, step = (STOPPED, "stopped") if stopped else (OUT_OF_PULLS, extend)
     elif nothing:
         outcome, step, missing = NOTHING_EARNED, "", ""
     elif _too_early(tried, mean, lower):
@@ -102,7 +102,7 @@ def explain(
         outcome, said["outlook"] = outlook.outcome, outlook.text
         said["more"] = outlook.more
         if outlook.more is not None and outlook.more > _left(facts):
-            step, pulls = "extend", outlook.more
+            step, pulls = extend, outlook.more
         elif outlook.helps:
             step = ""
     advice = ""

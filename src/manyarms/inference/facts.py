@@ -52,8 +52,9 @@ class Facts:
     named, skipped
         The arms that were not drawn at random; and the number of initial arms that were retired
         before they had a reward.
-    chosen
-        The arm that the policy recommends; None if it recommends none.
+        finder, chosen
+        Whether the policy recommends an arm itself; and this arm, or None while the policy has not
+        been told all known rewards.
     pulls, told, earned, pending, abandoned, horizon
         The number of pulls; the number and the sum of their rewards; the numbers of pending and of
         abandoned pulls; and the planned number of pulls (None without a horizon).
@@ -84,6 +85,7 @@ class Facts:
     by_chance: bool
     named: Collection[int]
     skipped: int
+    finder: bool
     chosen: int | None
     pulls: int
     told: int

@@ -17,6 +17,7 @@ class NextSteps(NamedTuple):
     wider: str  # too many arms were left out of the random sample
     itself: str  # the recommended arm is the target
     extend: str  # no pulls are left, or too few
+    after_search: str  # the same, with a policy that only searches
     stopped: str
 
 
@@ -28,6 +29,8 @@ HANDLE = NextSteps(
     wider="Leave aside more of the top arms: live.verdict(epsilon={epsilon}, quantile={quantile}).",
     itself="To compare it with the best arm instead: live.verdict(quantile={quantile}).",
     extend="To continue after the last pull: live.season(horizon={pulls}).",
+    after_search="To continue after the last pull: "
+    "live.season(policy=ma.EmpMOSSPlusPlus(), horizon={pulls}).",
     stopped="A stopped experiment cannot be resumed. To continue, create a new one.",
 )
 SERVICE = NextSteps(
@@ -41,6 +44,8 @@ SERVICE = NextSteps(
     "“Its mean is above” empty.",
     extend="To continue after the last pull, begin a season under Settings, with the horizon "
     "{pulls}.",
+    after_search="To continue after the last pull, begin a season under Settings, with the policy "
+    "empmoss++ and the horizon {pulls}.",
     stopped="A stopped experiment cannot be resumed. To continue, use “New experiment "
     "with these settings” under Settings.",
 )

@@ -401,10 +401,10 @@ class Live:
     def recommend(self) -> ArmEstimate:
         """Return the arm to deploy, by the same rule as in simulations.
 
-        A policy for finding one good arm, such as Scout, chooses it by its own rule. For other
-        policies it is the arm with the largest lower bound (99.9 %), so that a few lucky rewards
-        are not enough. Rewards that came too late for the policy count here. A retired arm is never
-        recommended.
+        A policy for finding one good arm, such as Scout, chooses it by its own rule (in a season,
+        once it has been told all earlier rewards). Otherwise it is the arm with the largest lower
+        bound (99.9 %), so that a few lucky rewards are not enough. Rewards that came too late for
+        the policy count here. A retired arm is never recommended.
         """
         return self.top(1)[0]
 
