@@ -128,7 +128,8 @@ def claims_csv(path: Path, claims: Sequence[Claim]) -> Path:
         about = [claim.number, claim.text, claim.said]
         for part in claim.parts:
             ends = ["" if math.isnan(end) else f"{end:.6g}" for end in part.interval]
-            rows.writerow([*about, part.what, part.rule, *ends, str(part.verdict)])
+            verdict = claim.said if claim.stand_in else str(part.verdict)
+            rows.writerow([*about, part.what, part.rule, *ends, verdict])
     return write_text(path, text.getvalue())
 
 
@@ -146,8 +147,8 @@ def claims_section(claims: Sequence[Claim]) -> Section:
         "A claim is a list of inequalities, its parts. A part holds if the confidence interval of "
         "what was measured lies entirely on the claimed side of the bound, fails if it lies "
         "entirely on the other side, and is undecided otherwise. A claim holds if all its parts "
-        "hold, and fails if some part fails. With 95 % probability all intervals of a claim "
-        "contain the truth, whatever the distribution of regret: they allow for rare, costly runs "
+        "hold, and fails if some part fails. All intervals of a claim hold together with 95 % "
+        "confidence (proved if regret takes only two values). They allow for rare, costly runs "
         "that were not seen. All parts are in claims.csv."
     )
     head = ["", "claim, and how it is read", "verdict", "the parts that decide"]
@@ -158,10 +159,14 @@ def overall(claims: Sequence[Claim]) -> str:
     """Count the verdicts in a sentence.
 
     >>> overall([Claim(1, "", "", ()), Claim(2, "", "", (), stand_in=True)])
-    'Of 2 claims, 0 hold, 0 fail, 1 is undecided. 1 was not checked.'
+    'Of 2 claims, 0 hold, 0 fail in part, 1 is undecided. 1 was not checked.'
     """
     checked = [claim for claim in claims if not claim.stand_in]
     said = f"Of {len(claims)} claims, {counted(claim.verdict for claim in checked)}."
+    said = said.replace(" fail,", " fail in part,").replace(" fails,", " fails in part,")
+    parts = [part.verdict for claim in checked for part in claim.parts]
+    said += f" Of their {len(parts)} inequalities, {counted(parts)}." if parts else ""
+
     if apart := len(claims) - len(checked):
         said += f" {apart} {'was' if apart == 1 else 'were'} not checked."
     return said

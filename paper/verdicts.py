@@ -97,8 +97,10 @@ class Claim:
 
     @property
     def deciding(self) -> list[Part]:
-        """The parts that determine the verdict."""
-        return [part for part in self.parts if part.verdict == self.verdict]
+        """The parts that determine the verdict; none if it is not checked."""
+        return (
+            [] if self.stand_in else [part for part in self.parts if part.verdict == self.verdict]
+        )
 
     @property
     def counts(self) -> str:

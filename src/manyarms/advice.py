@@ -220,7 +220,7 @@ def advise(
         n_arms = instance.n_arms
     else:
         raise refusal("instance", "an Instance such as instances.from_means(...)", instance)
-    longest = f"Use {_LONGEST}: more pulls only make a problem easier."
+    longest = f"For more pulls, use {_LONGEST}: they only make a problem easier."
     horizon = check_int("horizon", horizon, at_least=2, at_most=_LONGEST, fix=longest)
     pending = check_int("pending", pending, at_most=horizon - 1, fix="Give fewer than the horizon.")
     objective = check_objective(objective)

@@ -182,7 +182,7 @@ def test_replications_fit_the_budget(monkeypatch: pytest.MonkeyPatch) -> None:
     ("given", "message"),
     [
         ({"n_arms": None}, "Exactly one of `n_arms` and `instance` must be given, got none"),
-        ({"horizon": 10**8}, "more pulls only make a problem easier"),
+        ({"horizon": 10**8}, "they only make a problem easier"),
         ({"pending": 60}, "`pending` must be an integer >= 0 and <= 59, got 60"),
         ({"objective": "win"}, "`objective` must be one of 'earn', 'find'"),
         ({"m_at_least": 500}, "`m_at_least` must be an integer >= 1 and <= 499, got 500"),

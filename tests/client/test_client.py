@@ -18,7 +18,7 @@ import manyarms as ma
 from manyarms.client import AsyncRemote
 from tests.client.comparison import plain, play
 from tests.client.lossy_proxy import lossy_proxy
-from tests.serve.machines import TOKEN, Node, call, in_thread, node
+from tests.serve.machines import TOKEN, Node, call, in_thread, node, wait
 
 pytestmark = pytest.mark.interpreted
 
@@ -316,3 +316,11 @@ def test_threads_share_a_client(url: str) -> None:
         ids = [pull for some in pool.map(work, range(8)) for pull in some]
     assert sorted(ids) == list(range(160))
     assert remote.progress().told == 160
+
+
+def test_a_reward_after_the_window_is_refused_with_the_reason(url: str) -> None:
+    remote = create(url, "moss", arms=KEYS[:3], horizon=100, window=0.1, missing=0)
+    pull = remote.ask()
+    wait(lambda: remote.progress().told == 1)
+    with pytest.raises(ma.TurnError, match="already been told, or its window has ended"):
+        remote.tell(pull, 1.0)

@@ -132,8 +132,9 @@ def test_printed_progress_and_arms() -> None:
         "2 arms tried; 1 available"
     )
     low, high = live.recommend().interval
-    assert str(live).splitlines()[-2:] == [
-        "best arms so far (95 % confidence, valid for all arms at once and at any time):",
+    assert str(live).splitlines()[-3:] == [
+        "best arms so far, by lower bound",
+        "(95 % confidence, valid for all arms at once and at any time):",
         rf"  'b\nc'                     0.25 in [{low:.3g}, {high:.3g}], 1 told",
     ]
     assert repr(live) == "<Live moss++: 3 of 64 pulls on 1 arm, 1 pending>"

@@ -242,7 +242,7 @@ def test_a_control_is_a_target() -> None:
             assert not live.verdict(target=name, margin=above).stop
     asked = live.verdict(target="control", margin=0.9)
     assert (asked.outcome, asked.missing) == ("go on", f"So far: {live.uplift()}.")
-    with pytest.raises(ma.UnknownArmError):
+    with pytest.raises(ma.ParameterError, match="this experiment has no control"):
         new(n_arms=3).verdict(target="control")
 
 

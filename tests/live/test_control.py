@@ -203,3 +203,15 @@ def test_missing_rewards_of_the_control_give_a_warning() -> None:
         said = live.verdict(target="control", margin=margin)
         assert said.stop
         assert "of those of the target" in said.warning
+
+
+def test_the_control_cannot_be_retired_and_a_missing_one_is_no_target() -> None:
+    live = ma.MOSS().live(arms=["a", "b"], horizon=9, seed=1, control="today")
+    with pytest.raises(ma.ParameterError, match="`arm` must not be the control, got 'today'"):
+        live.retire("today")
+    live = ma.MOSS().live(arms=["a", "b"], horizon=9, seed=1)
+    live.observe("a", [1.0])
+    with pytest.raises(ma.ParameterError, match="'control', but this experiment has no control"):
+        live.verdict(target="control")
+    live.add_arms(["control"])
+    assert live.verdict(target="control").outcome == "too early to say"

@@ -60,7 +60,7 @@ def check(store: str) -> None:
 @click.argument("target")
 @click.option("--experiment", "names", multiple=True, help="Copy only this one. Repeatable.")
 def copy(source: str, target: str, names: tuple[str, ...]) -> None:
-    """Copy experiments from one store to another, such as from SQLite to PostgreSQL.
+    """Copy experiments to another store.
 
     All experiments and tokens are copied, unless you name experiments. Stop the service first:
     later events are not copied.

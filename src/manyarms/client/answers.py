@@ -23,6 +23,7 @@ from manyarms.live.calls import already_ended
 from manyarms.live.pulls import Pull
 
 T = TypeVar("T")
+_EXPIRED = ", or its window has ended"  # a part of the service's message
 
 
 @dataclass(frozen=True)
@@ -154,7 +155,8 @@ def refused_in(answer: Answer, verb: str, again: str) -> list[tuple[int, Manyarm
             found.append((place, error_of(Answer(result["status"], result))))
         elif again == "refuse":
             gone = code == "abandoned" or (verb == "abandon" and not code)
-            found.append((place, already_ended(verb, pull, gone=gone)))
+            window = _EXPIRED if _EXPIRED in (result.get("message") or "") else ""
+            found.append((place, already_ended(verb, pull, gone=gone, window=window)))
     return found
 
 

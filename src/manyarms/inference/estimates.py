@@ -205,7 +205,7 @@ def summary(label: str, how: Progress, best: Sequence[ArmEstimate]) -> str:
     """Describe an experiment: its policy, progress and best arms."""
     lines = [label, str(how)]
     if best:
-        lines.append(f"best arms so far ({PROMISE}):")
+        lines += ["best arms so far, by lower bound", f"({PROMISE}):"]
     for arm in best:
         mean, low, high = (mean_text(one, arm.rate) for one in (arm.estimate, *arm.interval))
         name = plain(repr(arm.arm), at_most=24)

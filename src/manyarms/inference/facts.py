@@ -9,6 +9,7 @@ from typing import Any
 from manyarms.protocol.recommend import Scale
 
 CONTROL = -1  # the number of the control, which is not an arm
+NO_CONTROL = "this experiment has no control. Set `control` in a new experiment."
 RECENT = 1000  # number of last pulls whose arms are known
 
 

@@ -36,7 +36,7 @@ from manyarms.inference.confidence_sequences import (
     uniform_interval,
 )
 from manyarms.inference.estimates import count, mean_text
-from manyarms.inference.facts import Facts
+from manyarms.inference.facts import NO_CONTROL, Facts
 from manyarms.inference.tried_arms import TriedArms
 
 _GRID = 128  # means of the arm in one round of a search
@@ -172,7 +172,7 @@ def check_confidence(confidence: Any) -> float:
 def why_no_uplift(facts: Facts, best: int | None) -> str:
     """Return why the recommended arm cannot be compared with the control; empty if it can."""
     if facts.control is None:
-        return "this experiment has no control. Set `control` in a new experiment."
+        return NO_CONTROL
     if best is None:
         return no_rewards(facts)
     if facts.control.told == 0:

@@ -199,6 +199,8 @@ def retire(context: Context, arms: Any) -> Change[None]:
     """Return a change that retires one or several arms; if one is refused, none is retired."""
     experiment = context.experiment
     experiment.check_can(retire_arm)
+    if isinstance(arms, str):
+        _refuse_control(context, arms)
     chosen = _numbers(context, arms)
     for number in chosen:
         if number in experiment.retired:
@@ -211,6 +213,13 @@ def retire(context: Context, arms: Any) -> Change[None]:
             what = f"arm {context.arms.name(chosen[0])!r}: it is the last one"
         raise TurnError(f"Cannot retire {what}. Add others first.", reason="last arm")
     return partial(_each, experiment.retire, chosen)
+
+
+def _refuse_control(context: Context, arm: Any) -> None:
+    """Raise if an arm is the control, which is not one of the arms."""
+    is_arm = isinstance(context.arms, ArmNames) and context.arms.known(arm) is not None
+    if arm == context.experiment.settings.control and not is_arm:
+        raise ParameterError(f"`arm` must not be the control, got {arm!r}. It keeps its share.")
 
 
 def restore(context: Context, arms: Any) -> Change[None]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from manyarms.core.gc_pause import gc_paused
 from manyarms.errors import ParameterError, UnknownArmError
-from manyarms.inference.facts import CONTROL, ControlFacts, Facts
+from manyarms.inference.facts import CONTROL, NO_CONTROL, ControlFacts, Facts
 from manyarms.inference.question import Question, asked, is_percentage
 from manyarms.inference.tried_arms import TriedArms
 from manyarms.live.arms import ArmNames
@@ -126,6 +126,8 @@ def _rival_of(context: Context, target: str) -> int:
     if control is not None and target in ("control", str(control)):
         return CONTROL
     is_arm = isinstance(arms, ArmNames) and arms.known(target) is not None
+    if target == "control" and not is_arm:
+        raise ParameterError(f"`target` is {target!r}, but {NO_CONTROL}", parameter="target")
     if is_percentage(target) and not is_arm:
         raise ParameterError(
             f"`target` must be a number such as 0.7, or the name of an arm, got {target[:100]!r}. "

@@ -107,8 +107,8 @@ def check(caller: Caller | None, role: str, scope: Any) -> None:
     """Raise a `RefusedError` unless a caller has a valid token with the required role."""
     if caller is None:
         said = (
-            "The header `Authorization: Bearer TOKEN` is missing, or its token is unknown. Ask the "
-            "administrator of the service for a token."
+            "The header `Authorization: Bearer TOKEN` is missing, or its token is unknown. "
+            "`manyarms serve` says where its token is; for your own, ask the administrator."
         )
         raise RefusedError(Failure("no_token", said, 401), {"WWW-Authenticate": "Bearer"})
     if caller.expired:

@@ -64,7 +64,10 @@ def _settings(spec: m.Spec) -> Settings:
 
 def _create(service: Service, name: str, settings: Settings, spec: m.Spec) -> bool:
     """Create an experiment; return False if it exists, and refuse if its settings differ."""
-    status = {"state": "running", "target": spec.target}
+    target = spec.target
+    if target is None and spec.control is not None and spec.epsilon is None:
+        target = "control"
+    status = {"state": "running", "target": target}
     try:
         service.store.create(name, settings.to_spec(), state=status)
         return True

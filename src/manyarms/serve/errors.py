@@ -236,30 +236,33 @@ def _choices(node: Any) -> list[str]:
     return [*(repr(value) for value in sorted(map(str, literal[0].values))), *others]
 
 
-def ended_before(pull: int, was: Any, reward: float | None) -> Told:
+def ended_before(pull: int, was: Any, reward: float | None, *, window: bool) -> Told:
     """Return the answer to a tell (or an abandon: no reward) of a pull that has ended.
 
     `was` is its reward, `ABANDONED_PULL`, or None if it ended so long ago that this is unknown.
+    `window` is whether pulls have a window.
     """
+    or_expired = ", or its window has ended" if window else ""
     if was is ABANDONED_PULL:
         if reward is None:
             return Told(pull, applied=False)
-        said = f"Pull {pull} was abandoned, or its window has ended. The reward does not count."
+        said = f"Pull {pull} was abandoned{or_expired}. The reward does not count."
         return refused_tell(pull, Failure("abandoned", said, 410))
     if was is None:
-        said = f"Pull {pull} has ended: its reward was told, or its window has ended."
+        said = f"Pull {pull} has ended: its reward was told{or_expired}."
         return refused_tell(pull, Failure("told", said, 409))
     if reward is None:
         said = f"Pull {pull} cannot be abandoned: its reward {was:g} has been told."
         return refused_tell(pull, Failure("told", said, 409))
     if reward == was:
         return Told(pull, applied=False)
-    return refused_tell(pull, other_reward(pull, was))
+    return refused_tell(pull, other_reward(pull, was, or_expired))
 
 
-def other_reward(pull: int, was: float) -> Failure:
+def other_reward(pull: int, was: float, or_expired: str = "") -> Failure:
     """Return the answer to a tell of a pull that was told with another reward."""
-    return Failure("told", f"Pull {pull} was already told with the reward {was:g}.", 409)
+    said = f"Pull {pull} was already told with the reward {was:g}{or_expired}."
+    return Failure("told", said, 409)
 
 
 def refused_tell(pull: int, failure: Failures) -> Told:

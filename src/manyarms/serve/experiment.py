@@ -280,7 +280,8 @@ class ServedExperiment:
             known: Any = ABANDONED_PULL if reason == "abandoned" else None
             if pull in self.ended and self.ended[pull] is not None:
                 known = self.ended[pull]
-            return ended_before(pull, known, reward)
+            window = self.experiment.window is not None
+            return ended_before(pull, known, reward, window=window)
         failure = failure_of(error)
         if reason == "unknown pull":
             failure = m.Failure("unknown_pull", failure.message, 404)

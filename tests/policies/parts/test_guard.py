@@ -107,7 +107,7 @@ def test_the_rule_is_dropped_permanently_if_its_debt_is_too_large() -> None:
     assert clock.dropped == 1
     clock.start = 1 << 62  # between stages
     assert turn(ready) == clock.keeper == 0
-    assert stage_words(ready) == "the guard has taken over"
+    assert stage_words(ready) == "the policy was dropped; the guard chooses all arms"
     before = clock.debt
     pulled(ready, 1, 0.0, by_rule=0)
     assert clock.debt == before  # the guard's own pulls do not count

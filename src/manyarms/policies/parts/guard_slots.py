@@ -246,5 +246,5 @@ def stage_words(guard: Guard) -> str:
     clock = guard.clock[0]
     if clock.at >= 0:
         arms = "an arm" if clock.size == 1 else f"{clock.size} arms"
-        return f"the guard tests {arms}"
-    return "the guard has taken over" if clock.dropped == 1 else ""
+        return f"testing {arms}"
+    return "the policy was dropped; the guard chooses all arms" if clock.dropped == 1 else ""
