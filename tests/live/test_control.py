@@ -215,3 +215,13 @@ def test_the_control_cannot_be_retired_and_a_missing_one_is_no_target() -> None:
         live.verdict(target="control")
     live.add_arms(["control"])
     assert live.verdict(target="control").outcome == "too early to say"
+
+
+def test_the_control_is_the_default_target_of_verdicts() -> None:
+    live = ma.MOSS().live(arms=["a", "b"], horizon=9, seed=1, control="today")
+    live.observe("a", [1.0])
+    assert live.verdict().target == "today"
+    assert live.verdict(epsilon="10%").target is live.verdict(quantile=0.1).target is None
+    live = ma.MOSS().live(arms=["a", "b"], horizon=9, seed=1, control="today", epsilon="20%")
+    live.observe("a", [1.0])
+    assert (live.verdict().target, live.verdict().epsilon) == (None, "20%")

@@ -145,9 +145,9 @@ class Remote(Client):
             missing names are added and no arm is retired; to retire the others, use `sync_arms`.
         spec
             `horizon`, `seed`, `reward_range`, `control`, `share`, `reward`, `window`, `missing`,
-            `hold` and `epsilon` as for `Live`; and `target`, the default of `verdict`: a mean, or
-            "control" (default if there is a control and no `epsilon`). If the experiment exists,
-            `epsilon` and `target` keep their values; use `change` to set them.
+            `hold` and `epsilon` as for `Live`; and `target`, the default of `verdict`: a mean or
+            "control" (default: as for `Live.verdict`). If the experiment exists, `epsilon` and
+            `target` keep their values; use `change` to set them.
         """
         remote = cls(url, experiment, token=token, timeout=timeout, retry_for=retry_for)
         remote._create(spec_of(policy, n_arms, **spec), arms)

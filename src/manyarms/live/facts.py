@@ -16,6 +16,7 @@ from manyarms.inference.tried_arms import TriedArms
 from manyarms.live.arms import ArmNames
 from manyarms.live.calls import Context
 from manyarms.live.experiment import Experiment
+from manyarms.live.settings import Settings
 from manyarms.protocol.policy import recommend
 from manyarms.protocol.recommend import scale_of
 
@@ -98,6 +99,16 @@ def facts_of(experiment: Experiment, name_of: Callable[[int], Any]) -> Facts:
     )
 
 
+def default_target(settings: Settings, status: dict[str, Any]) -> float | str | None:
+    """Return the target of verdicts: as it was set in the service, or the control if there is one.
+
+    With an `epsilon`, verdicts compare with the best arm.
+    """
+    by_control = settings.control is not None and settings.epsilon is None
+    target: float | str | None = status.get("target", "control" if by_control else None)
+    return target
+
+
 def question_of(
     context: Context,
     facts: Facts,
@@ -113,7 +124,7 @@ def question_of(
     """
     changed = context.experiment.status
     if epsilon is None and quantile is None and target is None:
-        target = changed.get("target")
+        target = default_target(context.experiment.settings, changed)
     if "epsilon" in changed:  # it may be None, which restores the default
         facts = replace(facts, epsilon=changed["epsilon"])
     rival = _rival_of(context, target) if isinstance(target, str) else None

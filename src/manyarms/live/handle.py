@@ -472,7 +472,9 @@ class Live:
             The probability (default: 0.95). Choose it before you see results.
         target
             A number: the arm is good enough if its mean is above it. Or a string, the name of an
-            arm or "control": the arm is good enough if its mean is above that of the named arm.
+            arm or "control": the arm is good enough if its mean is above that of the named arm. If
+            neither this nor `epsilon` nor `quantile` is given, here or to the experiment, the
+            default is "control" if there is one.
         margin
             By how much it must be above the arm that `target` names: a number, or a share of that
             arm's mean such as "5%" (default: 0).

@@ -64,10 +64,7 @@ def _settings(spec: m.Spec) -> Settings:
 
 def _create(service: Service, name: str, settings: Settings, spec: m.Spec) -> bool:
     """Create an experiment; return False if it exists, and refuse if its settings differ."""
-    target = spec.target
-    if target is None and spec.control is not None and spec.epsilon is None:
-        target = "control"
-    status = {"state": "running", "target": target}
+    status = {"state": "running"} | ({} if spec.target is None else {"target": spec.target})
     try:
         service.store.create(name, settings.to_spec(), state=status)
         return True

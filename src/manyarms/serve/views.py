@@ -19,6 +19,7 @@ from manyarms.inference.question import CONFIDENCE
 from manyarms.inference.reported import DELAYS, late_rewards_warning
 from manyarms.inference.uplift import check_confidence
 from manyarms.live.arms import ArmNames
+from manyarms.live.facts import default_target
 from manyarms.live.settings import Settings, settings_from
 from manyarms.serve import clock
 from manyarms.serve import messages as m
@@ -37,7 +38,7 @@ def spec_of(settings: Settings, status: dict[str, Any]) -> m.Spec:
     }
     known["policy"] = str(settings.policy)
     known["n_arms"] = settings.n_arms if settings.names is None else None
-    known["target"] = status.get("target")
+    known["target"] = default_target(settings, status)
     if "epsilon" in status:
         known["epsilon"] = status["epsilon"]
     return m.Spec(**known)
