@@ -68,7 +68,8 @@ class Work:
     def say(self, *lines: str) -> None:
         """Print lines above the bar, wrapped between words."""
         for line in lines:
-            text = textwrap.fill(line, self._bar.console.width, subsequent_indent=6 * " ")
+            indent = 6 * " " if line.startswith("  ") else ""  # of a claim
+            text = textwrap.fill(line, self._bar.console.width, subsequent_indent=indent)
             self._bar.console.print(text, markup=False, highlight=False, soft_wrap=True)
 
     def wrote(self, what: str, path: Path, begun: float) -> None:
