@@ -162,13 +162,12 @@ def overall(claims: Sequence[Claim]) -> str:
     'Of 2 claims, 0 hold, 0 fail in part, 1 is undecided. 1 was not checked.'
     """
     checked = [claim for claim in claims if not claim.stand_in]
-    said = f"Of {len(claims)} claims, {counted(claim.verdict for claim in checked)}."
-    said = said.replace(" fail,", " fail in part,").replace(" fails,", " fails in part,")
-    parts = [part.verdict for claim in checked for part in claim.parts]
-    said += f" Of their {len(parts)} inequalities, {counted(parts)}." if parts else ""
-
+    verdicts = counted((claim.verdict for claim in checked), fails="in part")
+    said = f"Of {len(claims)} claims, {verdicts}."
     if apart := len(claims) - len(checked):
         said += f" {apart} {'was' if apart == 1 else 'were'} not checked."
+    if parts := [part.verdict for claim in checked for part in claim.parts]:
+        said += f" Of the {len(parts)} inequalities that were checked, {counted(parts)}."
     return said
 
 

@@ -98,9 +98,9 @@ class Claim:
     @property
     def deciding(self) -> list[Part]:
         """The parts that determine the verdict; none if it is not checked."""
-        return (
-            [] if self.stand_in else [part for part in self.parts if part.verdict == self.verdict]
-        )
+        if self.stand_in:
+            return []
+        return [part for part in self.parts if part.verdict == self.verdict]
 
     @property
     def counts(self) -> str:
@@ -209,8 +209,8 @@ def short(number: float) -> str:
     return f"{number:.0f}" if abs(number) >= 100 else f"{number:.3g}"
 
 
-def counted(verdicts: Iterable[Verdict]) -> str:
-    """Return the number of each verdict as text.
+def counted(verdicts: Iterable[Verdict], *, fails: str = "") -> str:
+    """Return the number of each verdict as text; `fails` is added to the word "fails".
 
     >>> counted([Verdict.HOLDS, Verdict.OPEN, Verdict.OPEN])
     '1 holds, 0 fail, 2 are undecided'
@@ -218,7 +218,7 @@ def counted(verdicts: Iterable[Verdict]) -> str:
     found = Counter(verdicts)
     words = {
         Verdict.HOLDS: ("holds", "hold"),
-        Verdict.FAILS: ("fails", "fail"),
+        Verdict.FAILS: (f"fails {fails}".rstrip(), f"fail {fails}".rstrip()),
         Verdict.OPEN: ("is undecided", "are undecided"),
     }
     return ", ".join(

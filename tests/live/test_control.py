@@ -207,7 +207,7 @@ def test_missing_rewards_of_the_control_give_a_warning() -> None:
 
 def test_the_control_cannot_be_retired_and_a_missing_one_is_no_target() -> None:
     live = ma.MOSS().live(arms=["a", "b"], horizon=9, seed=1, control="today")
-    with pytest.raises(ma.ParameterError, match="`arm` must not be the control, got 'today'"):
+    with pytest.raises(ma.ParameterError, match="got 'today', which is the control"):
         live.retire("today")
     live = ma.MOSS().live(arms=["a", "b"], horizon=9, seed=1)
     live.observe("a", [1.0])

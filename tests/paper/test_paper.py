@@ -137,8 +137,8 @@ def test_the_summary() -> None:
         "Undecided, because a confidence interval contains the bound:",
         "   3  Who knows.",
         "",
-        "Of 3 claims, 1 holds, 1 fails in part, 1 is undecided. Of their 3 inequalities, 2 hold, "
-        "1 fails, 0 are undecided.",
+        "Of 3 claims, 1 holds, 1 fails in part, 1 is undecided. Of the 3 inequalities that were "
+        "checked, 2 hold, 1 fails, 0 are undecided.",
         "To decide more of them, with more runs for close comparisons (about 4 minutes):",
         "  make claims",
     ]

@@ -187,3 +187,17 @@ def test_windows_end_pulls_of_the_control(
     assert (said["control_told"], said["control_mean"]) == (len(own), 5 / len(own))
     summary = call(served.port, "GET", path)[1]
     assert summary["told"] == summary["pulls"] == 30 - len(own)
+
+
+def test_the_control_is_the_target_until_it_is_changed(served: InThread) -> None:
+    remote = ma.Remote.create(
+        f"http://127.0.0.1:{served.port}", new_name(), token=TOKEN, arms=ARMS, control="current"
+    )
+    remote.observe(ARMS[0], [1.0])
+    assert (remote.summary()["spec"]["target"], remote.verdict().target) == ("control", "current")
+    remote.change(epsilon="20%")
+    assert (remote.verdict().target, remote.verdict().epsilon) == (None, "20%")
+    remote.change(target="control")
+    assert remote.verdict().target == "current"
+    remote.change(epsilon=None, target=None)
+    assert (remote.verdict().target, remote.verdict().epsilon) == (None, "10%")

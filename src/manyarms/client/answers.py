@@ -19,11 +19,10 @@ from manyarms.errors import (
 from manyarms.inference.estimates import ArmEstimate, Progress
 from manyarms.inference.uplift import Uplift, nothing_to_compare
 from manyarms.inference.verdict import StopVerdict
-from manyarms.live.calls import already_ended
+from manyarms.live.calls import OR_EXPIRED, already_ended
 from manyarms.live.pulls import Pull
 
 T = TypeVar("T")
-_EXPIRED = ", or its window has ended"  # a part of the service's message
 
 
 @dataclass(frozen=True)
@@ -155,7 +154,7 @@ def refused_in(answer: Answer, verb: str, again: str) -> list[tuple[int, Manyarm
             found.append((place, error_of(Answer(result["status"], result))))
         elif again == "refuse":
             gone = code == "abandoned" or (verb == "abandon" and not code)
-            window = _EXPIRED if _EXPIRED in (result.get("message") or "") else ""
+            window = OR_EXPIRED if OR_EXPIRED in (result.get("message") or "") else ""
             found.append((place, already_ended(verb, pull, gone=gone, window=window)))
     return found
 

@@ -219,7 +219,10 @@ def _refuse_control(context: Context, arm: Any) -> None:
     """Raise if an arm is the control, which is not one of the arms."""
     is_arm = isinstance(context.arms, ArmNames) and context.arms.known(arm) is not None
     if arm == context.experiment.settings.control and not is_arm:
-        raise ParameterError(f"`arm` must not be the control, got {arm!r}. It keeps its share.")
+        raise ParameterError(
+            f"`arm` must be one of the arms, got {arm!r}, which is the control. To stop showing "
+            f"it, begin an experiment without `control`."
+        )
 
 
 def restore(context: Context, arms: Any) -> Change[None]:
@@ -383,6 +386,9 @@ def _check_ended(experiment: Experiment, number: int, again: str, verb: str) -> 
         if experiment.window is not None and number not in experiment.held:
             window = f", or its window of {experiment.window:g} s has ended"
         raise already_ended(verb, number, gone=gone, window=window)
+
+
+OR_EXPIRED = ", or its window has ended"  # in the service's messages, and so in its client's
 
 
 def already_ended(verb: str, number: int, *, gone: bool, window: str = "") -> TurnError:

@@ -102,9 +102,10 @@ def facts_of(experiment: Experiment, name_of: Callable[[int], Any]) -> Facts:
 def default_target(settings: Settings, status: dict[str, Any]) -> float | str | None:
     """Return the target of verdicts: as it was set in the service, or the control if there is one.
 
-    With an `epsilon`, verdicts compare with the best arm.
+    If the experiment has an `epsilon` and no target was set, verdicts compare with the best arm.
     """
-    by_control = settings.control is not None and settings.epsilon is None
+    epsilon = status.get("epsilon", settings.epsilon)
+    by_control = settings.control is not None and epsilon is None
     target: float | str | None = status.get("target", "control" if by_control else None)
     return target
 

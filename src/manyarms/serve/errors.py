@@ -19,6 +19,7 @@ from manyarms.errors import (
     UnknownNameError,
     nearest,
 )
+from manyarms.live.calls import OR_EXPIRED
 from manyarms.serve.messages import Failure, Failures, StoppedFailure, Told
 
 _logger = logging.getLogger("manyarms.serve")
@@ -242,7 +243,7 @@ def ended_before(pull: int, was: Any, reward: float | None, *, window: bool) -> 
     `was` is its reward, `ABANDONED_PULL`, or None if it ended so long ago that this is unknown.
     `window` is whether pulls have a window.
     """
-    or_expired = ", or its window has ended" if window else ""
+    or_expired = OR_EXPIRED if window else ""
     if was is ABANDONED_PULL:
         if reward is None:
             return Told(pull, applied=False)
