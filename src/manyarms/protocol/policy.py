@@ -76,6 +76,19 @@ def retire(state: Any, arm: int) -> None:
 
 
 @optional
+def credit_known(
+    state: Any, slot: int, count: int, total: float, squares: float
+) -> tuple[int, int]:
+    """Credit known rewards that came without a pull of this state; return their slot and its arm.
+
+    They are `count` >= 1 rewards of sum `total`, and `squares` is the sum of their squares. If
+    `slot` is -1, the next fresh arm is opened for them. A policy without this function begins with
+    nothing, and returns slot -1.
+    """
+    return -1, -1
+
+
+@optional
 def recommend(state: Any) -> int:
     """Return the arm to keep, or -1 to use the common rule.
 
@@ -86,7 +99,7 @@ def recommend(state: Any) -> int:
 
 _FUNCTIONS: tuple[Dispatched[..., Any], ...] = (
     *(reset, ask, tell),
-    *(count_late, generation, arrive, retire, recommend),
+    *(count_late, generation, arrive, retire, credit_known, recommend),
 )
 
 
@@ -100,6 +113,7 @@ def plays(
     generation: Callable[[Any], int] | None = None,
     arrive: Callable[[Any, int], None] | None = None,
     retire: Callable[[Any, int], None] | None = None,
+    credit_known: Callable[[Any, int, int, float, float], tuple[int, int]] | None = None,
     recommend: Callable[[Any], int] | None = None,
 ) -> None:
     """Register the functions of a policy whose states are of this class.
@@ -114,11 +128,13 @@ def plays(
         For late rewards; without them, late pulls are not counted, and no reward is dropped.
     arrive, retire
         To add and retire arms; without them, handles refuse to.
+    credit_known
+        Credits rewards that came without a pull; without it, they are not used.
     recommend
         Returns the arm to keep, if the policy does not use the common rule.
     """
     needed: tuple[Any, ...] = (reset, ask, tell)
-    others: tuple[Any, ...] = (count_late, generation, arrive, retire, recommend)
+    others: tuple[Any, ...] = (count_late, generation, arrive, retire, credit_known, recommend)
     table = dict(zip(_FUNCTIONS, (*needed, *others), strict=True))
     for function, body in table.items():
         if not callable(body) and (body is not None or function in _FUNCTIONS[: len(needed)]):
