@@ -11,13 +11,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from manyarms.core.scale import lower_confidence_bound
 from manyarms.inference.confidence_sequences import spent_error, uniform_interval
 from manyarms.inference.sample import INTERVALS, LEVELS, Sample, can_sample
 from manyarms.live.checks import exchangeable
 from manyarms.live.experiment import Experiment
 from manyarms.live.facts import facts_of
 from manyarms.protocol.policy import recommend
-from manyarms.protocol.recommend import lower_confidence_bound, scale_of, sigma_of
+from manyarms.protocol.scales import scale_of, sigma_of
 
 
 class Judged(NamedTuple):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from manyarms.protocol.recommend import Scale
+from manyarms.core.scale import Scale
 
 CONTROL = -1  # the number of the control, which is not an arm
 NO_CONTROL = "this experiment has no control. Set `control` in a new experiment."

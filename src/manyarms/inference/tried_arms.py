@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from manyarms.core.scale import KEEP_ERROR, lower_confidence_bound
 from manyarms.inference.confidence_sequences import (
     divergence,
     in_blocks,
@@ -23,7 +24,6 @@ from manyarms.inference.confidence_sequences import (
 from manyarms.inference.estimates import ArmEstimate, Progress, is_rate
 from manyarms.inference.facts import Facts
 from manyarms.inference.reported import reward_warnings
-from manyarms.protocol.recommend import KEEP_ERROR, lower_confidence_bound
 
 ERROR = 0.05  # probability that any interval is ever wrong
 _GIVEN = {"asked": np.int64, "told": np.int64, "total": np.float64, "missing": np.int64,

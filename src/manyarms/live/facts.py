@@ -18,7 +18,7 @@ from manyarms.live.calls import Context
 from manyarms.live.experiment import Experiment
 from manyarms.live.settings import Settings
 from manyarms.protocol.policy import recommend
-from manyarms.protocol.recommend import scale_of
+from manyarms.protocol.scales import scale_of
 
 
 def tried_arms_of(experiment: Experiment, name_of: Callable[[int], Any]) -> TriedArms:

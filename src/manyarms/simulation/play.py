@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 from manyarms.core.jit import generic, kernel
 from manyarms.core.memory import Floats, Ints, Memory, Records
 from manyarms.core.rng import draw
+from manyarms.core.scale import Scale
 from manyarms.instances.tape import Tape, arm_of, best_record, next_reward, record_of, rewind
 from manyarms.instances.world import World
 from manyarms.protocol.pending import PendingRecord, ask_pull, tell_pull
 from manyarms.protocol.policy import ask, recommend, reset, tell
-from manyarms.protocol.recommend import Scale
 
 
 class Stretch(NamedTuple):
