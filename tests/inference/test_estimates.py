@@ -113,7 +113,7 @@ def test_progress_adds_up(policy: ma.Policy) -> None:
     assert progress.n_arms == 30
     assert sum(arm.pulls for arm in live.arms()) == 120
     assert sum(arm.told for arm in live.arms()) == 80
-    assert progress.stage == policy.stage(live._experiment.state)
+    assert progress.stage == policy.stage(live._experiment.search.state)
 
 
 def test_printed_progress_and_arms() -> None:

@@ -18,7 +18,7 @@ import pytest
 import manyarms as ma
 from manyarms.inference.confidence_sequences import evidence_below
 from manyarms.inference.sample import Sample
-from manyarms.live.facts import facts_of
+from manyarms.live.answers import facts_of
 from tests.fixed import Fixed
 from tests.inference.random_events import new
 from tests.live.stores import copied
@@ -42,7 +42,7 @@ def stopped(
     luck = np.random.default_rng(seed)
     for k in range(1000):
         live.ask()
-        waiting = live._experiment.pending
+        waiting = live._experiment.ledger.pending
         if len(waiting) >= most_pending:
             number = list(waiting)[int(luck.integers(len(waiting)))]
             mean = means[waiting[number].arm]

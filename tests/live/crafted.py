@@ -40,7 +40,7 @@ _TEXTS: tuple[Any, ...] = (-1, 0, 1, 1 << 40, 1 << 63, 1 << 70, 1.5, "x", None, 
 _TEXTS += (float("nan"), [1, 2, 3], {"name": "moss"}, 10**5000)
 
 _KINDS = [kinds.ASKED, kinds.TOLD, kinds.ABANDONED, kinds.RETIRED, kinds.RESTORED, kinds.OBSERVED]
-_KINDS += [kinds.HELD, kinds.EXPIRED, kinds.USED]
+_KINDS += [kinds.HELD, kinds.EXPIRED]
 Change = Callable[[NDArray[Any], random.Random], NDArray[Any]]
 
 
@@ -80,7 +80,7 @@ def played(policy: ma.Policy, *, seed: int = 1, events: int = 130, moves: bool =
         if k == 60 and moves:
             live.observe(5, [0.0, 1.0, 1.0])
             live.observe(11, 1.0)
-            if live._experiment.retired:
+            if live._experiment.ledger.retired:
                 live.restore(3)
                 live.add_arms(1)
         if len(live.pending) < 4 or (chance.random() < 0.5 and len(live.pending) < 9):
@@ -295,7 +295,7 @@ def opened_and_played(make: Callable[[], ma.Live], *, seconds: float = 60.0) -> 
 
 
 def _play(live: ma.Live, pulls: int = 50) -> None:
-    if _can(live, arrive) and live._experiment.n_all < 1 << 49:
+    if _can(live, arrive) and live._experiment.ledger.n_all < 1 << 49:
         live.add_arms(1) if isinstance(live._context.arms.name(0), int) else live.add_arms(["new"])
     for k in range(pulls):
         for pull in live.pending[:2]:

@@ -72,7 +72,7 @@ class Model:
         how = experiment.progress()
         assert (how.pulls, how.abandoned) == (self.pulls, self.abandoned)
         assert how.n_arms == len(self.arms) - len(self.retired)
-        assert {pull.id: pull.arm for pull in experiment.pending} == {
+        assert {pull.id: pull.arm for pull in experiment.ledger.pending} == {
             number: arm for number, arm in self.open.items() if number not in self.held
         }
         known = {arm.arm: arm for arm in experiment.arms()}
@@ -167,7 +167,7 @@ class ExperimentMachine(RuleBasedStateMachine):
 
     @rule(k=st.sampled_from([None, 1, 2, 4]))
     def ask(self, k: int | None) -> None:
-        left = self.twin._experiment.left
+        left = self.twin._experiment.ledger.left
         possible = left is None or (k or 1) <= left
         pulls = self.both(lambda handle: handle.ask(k) if k else handle.ask(), refused=not possible)
         if possible:

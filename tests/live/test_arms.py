@@ -44,11 +44,11 @@ def _runs(state: Any) -> list[MossRun]:
 
 def _check(live: ma.Live, alive: set[int]) -> None:
     """Check the invariants of a handle's state."""
-    state = getattr(live._experiment.state, "inner", live._experiment.state)
+    state = getattr(live._experiment.search.state, "inner", live._experiment.search.state)
     assert live.n_arms == len(alive)
     progress = live.progress()
     assert progress.told == sum(arm.told for arm in live.arms())
-    for slots in _runs(live._experiment.state):
+    for slots in _runs(live._experiment.search.state):
         run = slots.run[slots.rank.number]
         if run.horizon == 0:
             continue  # not begun
@@ -168,7 +168,7 @@ def test_added_arms_join_in_the_next_iteration(policy: ma.Policy) -> None:
 
 def test_the_index_uses_the_present_number_of_arms() -> None:
     live = ma.MOSS().live(n_arms=10, horizon=500, seed=1)
-    run = live._experiment.state.moss.run[0]
+    run = live._experiment.search.state.moss.run[0]
     play_live(live, 30, lambda arm, k: arm / 10)
     assert (run.members, run.scale) == (10, 50.0)
     live.add_arms(10)
@@ -269,4 +269,4 @@ def test_a_policy_without_changing_arms_refuses_them() -> None:
             live.add_arms(2)
         with pytest.raises(ma.ParameterError, match="OwnUCBState has no `retire`. Write one"):
             live.retire(1)
-        assert live.n_arms == live._experiment.n_all == 5
+        assert live.n_arms == live._experiment.ledger.n_all == 5

@@ -38,7 +38,7 @@ def _most(live: ma.Live, chance: random.Random, pulls: int) -> int:
             else:
                 live.tell(pull, float(chance.random() < (pull.arm + 1) / 12))
         if k % 50 == 0:
-            most = max(most, sum(_stored(live._experiment.state)))
+            most = max(most, sum(_stored(live._experiment.search.state)))
     return most
 
 

@@ -18,7 +18,7 @@ NAMES = ["red", "blue", "green", "black"]
 
 def in_play(live: ma.Live) -> set[Any]:
     experiment, arms = live._context
-    return {arms.name(arm) for arm in range(arms.count) if arm not in experiment.retired}
+    return {arms.name(arm) for arm in range(arms.count) if arm not in experiment.ledger.retired}
 
 
 def test_the_same_list_again_changes_nothing() -> None:

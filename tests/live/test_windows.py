@@ -81,8 +81,8 @@ def test_windows_end_after_a_restart_also_for_the_control(clock: Clock, tmp_path
     clock.time += 600
     with ma.load(tmp_path / "shop.db", now=clock) as live:
         assert live.pending == []
-        assert live._experiment.control is not None
-        assert live._experiment.control.told == len(today)
+        assert live._experiment.ledger.control is not None
+        assert live._experiment.ledger.control.told == len(today)
         kinds = [event.kind for event in live.events()]
         assert (kinds.count("asked"), kinds.count("expired")) == (40, 40)
         clock.time += 1

@@ -101,4 +101,4 @@ def test_a_late_reward_of_a_discarded_arm_is_ignored() -> None:
     assert after.arm != pulls[0].arm
     for pull in pulls[20:]:
         live.tell(pull, 1.0)
-    assert live._experiment.state.current[0].pulls == 0
+    assert live._experiment.search.state.current[0].pulls == 0

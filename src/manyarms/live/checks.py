@@ -131,6 +131,61 @@ def check_reward(reward: Any, limits: tuple[float, float] | None, verb: str = "t
     raise error.framed("", " The pull is still pending." if verb == "tell" else "")
 
 
+def check_observed(
+    observed: Any, limits: tuple[float, float] | None, what: str = "counts"
+) -> tuple[int, float, float]:
+    """Return the number of observed rewards, their sum and the sum of their squares, or raise.
+
+    Without the sum of squares, it is the largest that is possible within the range of rewards: the
+    exact one if all rewards are at its ends, such as 0 and 1.
+
+    >>> check_observed((120, 7), (0.0, 1.0)), check_observed((3, 6.0, 14.0), None)
+    ((120, 7.0, 7.0), (3, 6.0, 14.0))
+    """
+    try:
+        number, given, *others = observed
+        squares = None if not others else others[0]
+        if len(others) > 1:
+            raise ValueError
+    except (TypeError, ValueError):
+        raise ParameterError(
+            f"`{what}` must be pairs of a number of rewards and their sum, such as (120, 7), and "
+            f"the sum of their squares if rewards are not 0 or 1, got {shown(observed)}.",
+            parameter="counts",
+        ) from None
+    low, high = limits or (-MOST_REWARD, MOST_REWARD)
+    count = check_int(f"{what}", number, at_least=1, at_most=MOST_HORIZON)
+    total = check_number(f"{what}", given, at_least=low * count, at_most=high * count)
+    if squares is None and limits is None:
+        raise ParameterError(
+            f"`{what}` must have the sum of squares if rewards have no bounds, got "
+            f"{shown(observed)}. Pass (number, sum, sum of squares).",
+            parameter="counts",
+        )
+    largest = math.inf if limits is None else _largest_squares(count, total, low, high)
+    if squares is None:
+        return count, total, largest
+    room = 1e-9 * (1.0 + abs(total) * max(abs(low), abs(high), 1.0)) if limits else 0.0
+    least = total * total / count
+    return (
+        count,
+        total,
+        check_number(
+            f"{what}", squares, at_least=least * (1 - 1e-9) - room, at_most=largest + room
+        ),
+    )
+
+
+def _largest_squares(count: int, total: float, low: float, high: float) -> float:
+    """Return the largest sum of squares of rewards with this sum: all but one are at the ends."""
+    ends = (total - low * count) / (high - low)  # how many are at the upper end
+    whole = min(math.floor(ends), count)
+    if whole == count:
+        return count * high * high
+    between = low + (high - low) * (ends - whole)
+    return whole * high * high + between * between + (count - whole - 1) * low * low
+
+
 def _as_float(reward: Any) -> float:
     try:
         if not isinstance(reward, str | bytes) and getattr(reward, "ndim", 0) == 0:

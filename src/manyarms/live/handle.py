@@ -24,10 +24,10 @@ from manyarms.inference.tried_arms import TriedArms
 from manyarms.inference.uplift import Uplift, check_confidence, uplift_of
 from manyarms.inference.verdict import StopVerdict, give_verdict
 from manyarms.live import calls
+from manyarms.live.answers import question_of, stage_of, tried_arms_of
 from manyarms.live.arms import ArmNames, arms_of
 from manyarms.live.calls import Context
 from manyarms.live.experiment import Experiment
-from manyarms.live.facts import question_of, tried_arms_of
 from manyarms.live.html import MOST_ARMS_SHOWN, handle_html
 from manyarms.live.opening import (
     NAME,
@@ -43,7 +43,7 @@ from manyarms.live.synced import SyncedArms
 from manyarms.protocol.policy import Policy
 from manyarms.store import Event
 
-_CHECK_EVERY = 256  # pulls between checks for whether only the best rewards are told
+_CHECK_EVERY = 250  # pulls between checks for whether only the best rewards are told
 
 
 class Live:
@@ -210,21 +210,25 @@ class Live:
         k
             The number of pulls, at most a million (default: a single `Pull`, not in a list).
         """
-        pulls: Pull | list[Pull] = self._recorder.do(calls.ask, k)
-        if self._experiment.next >= self._next_check:
+        if self._experiment.ledger.next >= self._next_check:
             self._warn_of_rewards()
+        pulls: Pull | list[Pull] = self._recorder.do(calls.ask, k)
         return pulls
 
     def _warn_of_rewards(self) -> None:
-        """Warn, once, if it looks as if only the best rewards are told."""
+        """Warn, once, if it looks as if only the best rewards are told.
+
+        Call it before a pull is made, because the warning may be raised as an error.
+        """
         with self._recorder.reading() as (experiment, _):
+            ledger = experiment.ledger
             warning = only_best_reported(
-                experiment.reward_range,
-                pulls=experiment.pulls,
-                told=experiment.told,
-                earned=experiment.earned,
+                experiment.settings.reward_range,
+                pulls=ledger.pulls,
+                told=ledger.told,
+                earned=ledger.earned,
             )
-            self._next_check = math.inf if warning else experiment.next + _CHECK_EVERY
+            self._next_check = math.inf if warning else ledger.next + _CHECK_EVERY
         if warning:
             warnings.warn(warning, RewardWarning, stacklevel=3)
 
@@ -366,8 +370,8 @@ class Live:
     @property
     def horizon(self) -> int | None:
         """The total number of pulls, including those already made; None without a horizon."""
-        experiment = self._experiment
-        return None if experiment.left is None else experiment.pulls + experiment.left
+        ledger = self._experiment.ledger
+        return None if ledger.left is None else ledger.pulls + ledger.left
 
     @property
     def seed(self) -> int:
@@ -383,19 +387,20 @@ class Live:
     def n_arms(self) -> int:
         """The number of available arms, without retired ones."""
         with self._recorder.reading() as context:
-            return context.experiment.n_arms
+            return context.experiment.ledger.n_arms
 
     @property
     def pulls(self) -> int:
         """The number of pulls so far, without those of the control."""
         with self._recorder.reading() as context:
-            return context.experiment.pulls
+            return context.experiment.ledger.pulls
 
     @property
     def pending(self) -> list[Pull]:
         """The pulls whose reward has not been told yet, in the order of asks."""
         with self._recorder.reading() as context:
-            pending, held = context.experiment.pending, context.experiment.held
+            ledger = context.experiment.ledger
+            pending, held = ledger.pending, ledger.held
             return [Pull(context.name(p.arm), n) for n, p in pending.items() if n not in held]
 
     def recommend(self) -> ArmEstimate:
@@ -437,7 +442,7 @@ class Live:
 
     def _progress(self) -> Progress:
         experiment = self._experiment
-        stage = experiment.policy.stage(experiment.state) if experiment.n_all else "no arms yet"
+        stage = "no arms yet" if experiment.search is None else stage_of(experiment)
         return self._tried_arms().progress(stage)
 
     @by_name
@@ -555,10 +560,11 @@ class Live:
         experiment, recording = self._experiment, self._recorder.recording
         horizon = self.horizon
         of = "" if horizon is None else f" of {horizon}"
-        pending = f", {len(experiment.pending)} pending" if experiment.pending else ""
+        ledger = experiment.ledger
+        pending = f", {len(ledger.pending)} pending" if ledger.pending else ""
         kept = "" if recording is None else f", recorded in {recording}"
-        arms = f"{estimates.count(experiment.n_arms, 'arm')}{pending}{kept}"
-        return f"<Live {experiment.policy}: {experiment.pulls}{of} pulls on {arms}>"
+        arms = f"{estimates.count(ledger.n_arms, 'arm')}{pending}{kept}"
+        return f"<Live {experiment.policy}: {ledger.pulls}{of} pulls on {arms}>"
 
     def __str__(self) -> str:
         with self._recorder.reading():

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import dataclass, fields, replace
+from typing import Any, TypeVar
 
 from manyarms.core.checks import check_flag, check_int, check_number, shown
+from manyarms.core.scale import Scale
 from manyarms.errors import ManyarmsError, ParameterError, SavedFileError
 from manyarms.inference.question import check_setting
 from manyarms.live.arms import check_name
@@ -16,12 +17,16 @@ from manyarms.live.checks import (
     check_reward,
     check_reward_name,
 )
-from manyarms.protocol.policy import Policy
+from manyarms.protocol.policy import Policy, layers
 from manyarms.protocol.registry import described_policy, restored_policy
+from manyarms.protocol.scales import scale_of
+
+P = TypeVar("P", bound=Policy)
 
 SHARE = 0.05  # default share of the control
 _MOST_SHARE = 0.5
 SHORTEST_WINDOW = 0.1  # seconds
+_UNIT_SIGMA = 0.5  # of rewards in [0, 1], the default of policies
 NAME_KINDS = (None, "text", "integers")
 
 
@@ -61,6 +66,39 @@ class Settings:
             "policy": described_policy(self.policy),
             "reward_range": None if limits is None else list(limits),
         }
+
+    @property
+    def scale(self) -> Scale:
+        """The scale of rewards: the range, or the sigma of the first policy if there is none."""
+        return scale_of(self.policy, self.reward_range)
+
+    def fitted(self, policy: Policy) -> Policy:
+        """Return the policy of a season with the experiment's range and sigma, or raise."""
+        policy = policy.with_reward_range(self.reward_range)
+        policy.check_rewards(self.reward_range)
+        if self.reward_range is not None:
+            return policy
+        policy = _with_sigma(policy, self.scale.sigma)
+        sigmas = {layer.sigma for layer in layers(policy) if hasattr(layer, "sigma")}
+        if sigmas - {self.scale.sigma} or (policy.unit_rewards and self.scale.sigma != _UNIT_SIGMA):
+            raise ParameterError(
+                f"`policy` must assume a sigma of {self.scale.sigma:g}, as this experiment does, "
+                f"got {policy}. Rewards have no bounds here, so all intervals rest on this sigma. "
+                f"Leave `sigma` out, or begin another experiment and observe the rewards there.",
+                parameter="policy",
+            )
+        return policy
+
+
+def _with_sigma(policy: P, sigma: float) -> P:
+    """Return a policy with this sigma, in all its layers that have the default."""
+    changes: dict[str, Any] = {}
+    inner = getattr(policy, "policy", None)
+    if isinstance(inner, Policy):
+        changes["policy"] = _with_sigma(inner, sigma)
+    if getattr(policy, "sigma", None) == _UNIT_SIGMA and not policy.unit_rewards:
+        changes["sigma"] = sigma
+    return replace(policy, **changes) if changes else policy
 
 
 def check_settings(policy: Policy, **given: Any) -> Settings:

@@ -31,7 +31,7 @@ def test_what_the_inner_policy_knows() -> None:
     assert not SubSampled(ma.MOSS(), size=5).anytime
     live = SubSampled(ma.MOSSPlusPlus(), size=50).live(n_arms=10**6, horizon=100, seed=1)
     live.ask()
-    assert live.policy.stage(live._experiment.state) == "iteration 1 of 3"
+    assert live.policy.stage(live._experiment.search.state) == "iteration 1 of 3"
 
 
 @pytest.mark.parametrize("late", [1, 7, 30])
