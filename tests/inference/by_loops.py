@@ -18,7 +18,6 @@ from manyarms.live.answers import facts_of
 from manyarms.live.checks import exchangeable
 from manyarms.live.experiment import Experiment
 from manyarms.protocol.policy import recommend
-from manyarms.protocol.scales import scale_of, sigma_of
 
 
 class Judged(NamedTuple):
@@ -52,7 +51,7 @@ def intervals_of(experiment: Experiment, error: float = 0.05) -> dict[int, tuple
         [count for count, _ in known],
         [total for _, total in known],
         bounds=experiment.settings.reward_range,
-        sigma=scale_of(experiment.policy, experiment.settings.reward_range).sigma,
+        sigma=experiment.settings.scale.sigma,
         error=spent_error(error, [k for k, _ in told]),
     )
     ends = zip(low.tolist(), high.tolist(), strict=True)
@@ -61,17 +60,14 @@ def intervals_of(experiment: Experiment, error: float = 0.05) -> dict[int, tuple
 
 def kept(experiment: Experiment) -> int:
     """Return the arm to keep; -1 if no reward is known."""
-    seat = recommend(experiment.state)
-    own = seat if seat < 0 else experiment.seats.arm(seat)
-    told_all = experiment.unused == 0  # a season begins with rewards that the policy was not told
+    search = experiment.search
+    assert search is not None
+    seat = recommend(search.state)
+    own = seat if seat < 0 else search.seats.arm(seat)
     known = own >= 0 and own not in experiment.ledger.retired and _known(experiment, own)[0] > 0
-    if told_all and known:
+    if known and not search.due:
         return own
-    best, highest, scale = (
-        -1,
-        -math.inf,
-        scale_of(experiment.policy, experiment.settings.reward_range),
-    )
+    best, highest, scale = -1, -math.inf, experiment.settings.scale
     for arm in experiment.ledger.counts:
         count, total = _known(experiment, arm)
         if count > 0 and arm not in experiment.ledger.retired:
@@ -92,7 +88,7 @@ def evidence(count: int, total: float, bar: float, experiment: Experiment) -> fl
     """Return the evidence of an arm's rewards against a mean of `bar` or more."""
     parts = (1 / 4, 1 / 2, 3 / 4, 7 / 8, 15 / 16)
     if experiment.settings.reward_range is None:
-        sigma = sigma_of(experiment.policy)
+        sigma = experiment.settings.scale.sigma
         steps = [(1.0 - part) / sigma for part in parts]
         logs = [s * (bar * count - total) - count * (s * sigma) ** 2 / 2.0 for s in steps]
     else:
@@ -122,7 +118,7 @@ def judged(experiment: Experiment, epsilon: float, quantile: float, confidence: 
         for a in experiment.ledger.counts
         if a < experiment.ledger.first_arms and a not in experiment.ledger.named
     ]
-    met = met if exchangeable(experiment.policy) else []
+    met = met if exchangeable(experiment.settings.policy) else []
     against = [evidence(*_known(experiment, a), bar, experiment) for a in met]
     samples = [
         Sample(facts, np.array([x <= 1.0 / a for x in against], np.bool_), quantile,

@@ -99,8 +99,8 @@ def test_many_arms_are_judged_in_blocks(shape: str) -> None:
     total = draws if shape == "coins" else told * draws
     for arm in luck.permutation(size).tolist():
         pulls = int(told[arm])
-        live._experiment.ledger.counts[arm] = ArmCounts(pulls, pulls, 0, float(total[arm]))
-    live._experiment.ledger.counts[7] = ArmCounts(3000, 3000, 0, 2500.0)
+        live._experiment.ledger.counts[arm] = ArmCounts(0, pulls, pulls, 0, float(total[arm]))
+    live._experiment.ledger.counts[7] = ArmCounts(0, 3000, 3000, 0, 2500.0)
     for asked in ((0.1, 0.05, 0.95), (0.1, 0.0, 0.95), (0.05, 0.6, 0.95)):
         _check_verdict(live, asked, 0)
         tried, bar = live._tried_arms(), 0.3

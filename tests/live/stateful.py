@@ -72,7 +72,7 @@ class Model:
         how = experiment.progress()
         assert (how.pulls, how.abandoned) == (self.pulls, self.abandoned)
         assert how.n_arms == len(self.arms) - len(self.retired)
-        assert {pull.id: pull.arm for pull in experiment.ledger.pending} == {
+        assert {pull.id: pull.arm for pull in experiment.pending} == {
             number: arm for number, arm in self.open.items() if number not in self.held
         }
         known = {arm.arm: arm for arm in experiment.arms()}

@@ -172,9 +172,11 @@ def test_the_index_uses_the_present_number_of_arms() -> None:
     play_live(live, 30, lambda arm, k: arm / 10)
     assert (run.members, run.scale) == (10, 50.0)
     live.add_arms(10)
+    live.ask()
     assert (run.members, run.scale) == (20, 25.0)
     for arm in range(15):
         live.retire(arm)
+    live.ask()
     assert (run.members, run.scale) == (5, 100.0)
     _check(live, set(range(15, 20)))
 

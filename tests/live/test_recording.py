@@ -292,9 +292,11 @@ def test_an_unusable_snapshot_is_skipped(
         began: list[int] = []
         real = replaying.replay
 
-        def watched(experiment: Any, *given: Any, began: Any = began, real: Any = real) -> None:
+        def watched(
+            experiment: Any, *given: Any, began: Any = began, real: Any = real, **named: Any
+        ) -> None:
             began.append(experiment.seq)
-            real(experiment, *given)
+            real(experiment, *given, **named)
 
         with monkeypatch.context() as patch:
             patch.setattr(opening, "replay", watched)

@@ -135,8 +135,8 @@ def missing_in_sample(
     if sample.top < 1:
         return (
             f"{facts.missed} of the {count(facts.first_arms, 'initial arm')} could not be drawn at "
-            f"random: they were retired without a reward, or observed before they were drawn. They could "
-            f"all belong to {top}."
+            f"random: they were retired without a reward, or observed before they were drawn. They "
+            f"could all belong to {top}."
         )
     looks = [(each, *look) for each in samples for look in each.sizes()]
     if not looks:

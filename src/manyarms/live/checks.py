@@ -9,6 +9,7 @@ from typing import Any
 from manyarms.core.checks import check_int, check_number, shown
 from manyarms.core.jit import Dispatched, check_bodies
 from manyarms.errors import ParameterError
+from manyarms.protocol.plain_classes import PlainState, check_method
 from manyarms.protocol.policy import Policy, arrive, layers
 
 MOST_HORIZON = 1 << 40  # pulls; also the memory's bound if there is no horizon
@@ -29,6 +30,8 @@ def check_can(policy: Policy, state: Any, function: Dispatched[..., Any]) -> Non
                 parameter="policy",
             )
         check_bodies(state, (function,))
+        if isinstance(state, PlainState):
+            check_method(state, "arrive" if function is arrive else "retire")
         state = getattr(state, "inner", None)
 
 

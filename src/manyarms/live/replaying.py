@@ -115,9 +115,10 @@ class _Checked:
         why = (event.detail or {}).get("why", AT_RANDOM)
         arm, reason = search.choose(event.pull)
         if arm != event.arm or why != reason:
+            because = "" if arm != event.arm else f" for another reason ({reason}, not {why})"
             raise SavedFileError(
                 f"{self._what} says that pull {event.pull} was of arm {event.arm}, but "
-                f"{search.policy} now chooses arm {arm} ({reason}): its code has changed since. "
+                f"{search.policy} now chooses arm {arm}{because}: its code has changed since. "
                 f"Install the version of manyarms (and of the policy) that recorded it, or begin "
                 f"another experiment and observe the rewards there."
             )

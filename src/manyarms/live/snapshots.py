@@ -61,7 +61,7 @@ def snapshot(experiment: Experiment) -> bytes:
     ledger, search = _dump_ledger(experiment.ledger), b""
     if experiment.search is not None:
         search = _dump_search(experiment.search)
-    return _LENGTH.pack(len(ledger)) + ledger + search
+    return join_parts(ledger, search)
 
 
 def restored(
@@ -86,7 +86,7 @@ def restored_ledger(settings: Settings, data: bytes, what: str) -> Ledger:
     """Return the ledger of a snapshot."""
     ledger = Experiment(settings, searching=False).ledger
     with _errors_of_snapshots(what):
-        about, columns = unpack(_parts(data)[0], what)
+        about, columns = unpack(split_parts(data)[0], what)
         _read_ledger(ledger, about, columns)
         if columns:
             raise ValueError(f"it has unknown columns: {next(iter(columns))[:40]!r}")
@@ -106,7 +106,13 @@ def _errors_of_snapshots(what: str) -> Iterator[None]:
         ) from error
 
 
-def _parts(data: bytes) -> tuple[bytes, bytes]:
+def join_parts(ledger: bytes, search: bytes) -> bytes:
+    """Return a snapshot of two parts; the search's is empty before there are arms."""
+    return _LENGTH.pack(len(ledger)) + ledger + search
+
+
+def split_parts(data: bytes) -> tuple[bytes, bytes]:
+    """Return the parts of a snapshot: the ledger and the search."""
     (length,) = _LENGTH.unpack_from(data)
     begin = _LENGTH.size
     return data[begin : begin + length], data[begin + length :]
@@ -240,7 +246,7 @@ def _dump_search(search: Search) -> bytes:
 def _read_search(
     experiment: Experiment, data: bytes, policy: Policy | None, what: str
 ) -> Search | None:
-    part, ledger, settings = _parts(data)[1], experiment.ledger, experiment.settings
+    part, ledger, settings = split_parts(data)[1], experiment.ledger, experiment.settings
     if not part:
         if ledger.n_all:
             raise ValueError("it has arms but no policy state")
