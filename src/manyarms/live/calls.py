@@ -230,7 +230,7 @@ def restore(context: Context, arms: Any, *, more: bool = False) -> Change[None]:
 
     `more` says that other arms of the same group follow.
     """
-    return partial(_restore, context.experiment, check_restore(context, arms), more)
+    return partial(_restore, context.experiment, check_restore(context, arms), more=more)
 
 
 def check_restore(context: Context, arms: Any) -> list[int]:
@@ -246,7 +246,7 @@ def check_restore(context: Context, arms: Any) -> list[int]:
     return chosen
 
 
-def _restore(experiment: Experiment, chosen: list[int], more: bool) -> None:
+def _restore(experiment: Experiment, chosen: list[int], *, more: bool) -> None:
     for number in chosen:
         experiment.restore(number, more=more)
 
@@ -294,7 +294,7 @@ def sync_arms(context: Context, arms: Any) -> Change[SyncedArms]:
 def _sync(context: Context, plan: SyncPlan) -> SyncedArms:
     experiment, called = context.experiment, context.arms.name
     _add(context, plan.new)
-    _each(experiment.restore, plan.back)
+    _restore(experiment, plan.back, more=False)
     _each(experiment.retire, plan.gone)
     back, gone = [*map(called, plan.back)], [*map(called, plan.gone)]
     return SyncedArms(plan.new, back, gone, experiment.ledger.n_arms)
