@@ -189,7 +189,7 @@ def _recipes(data: bytes) -> Iterator[Callable[[], bytes]]:
     for make in _recipes_of_part(search):
         yield lambda make=make: join_parts(ledger, make())  # type: ignore[misc]
     for length in (0, 1, len(ledger) - 1, len(data), 1 << 63):
-        yield partial((struct.pack("<Q", length) + ledger + search).__getitem__, slice(None))
+        yield partial(b"".join, [struct.pack("<Q", length), ledger, search])
 
 
 def _recipes_of_part(data: bytes) -> Iterator[Callable[[], bytes]]:

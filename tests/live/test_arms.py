@@ -14,7 +14,7 @@ from manyarms.policies.emp_moss_plus_plus import EmpMossPlusPlusState
 from manyarms.policies.guarded import GuardedState
 from manyarms.policies.parallel import run_of
 from manyarms.policies.parts.moss_run import GONE, MossRun, moss_index
-from tests.helpers import ALL_POLICIES, label, play_live
+from tests.helpers import ALL_POLICIES, label, play_live, state_of
 
 MORE_POLICIES = [
     *ALL_POLICIES,
@@ -44,11 +44,11 @@ def _runs(state: Any) -> list[MossRun]:
 
 def _check(live: ma.Live, alive: set[int]) -> None:
     """Check the invariants of a handle's state."""
-    state = getattr(live._experiment.search.state, "inner", live._experiment.search.state)
+    state = getattr(state_of(live), "inner", state_of(live))
     assert live.n_arms == len(alive)
     progress = live.progress()
     assert progress.told == sum(arm.told for arm in live.arms())
-    for slots in _runs(live._experiment.search.state):
+    for slots in _runs(state_of(live)):
         run = slots.run[slots.rank.number]
         if run.horizon == 0:
             continue  # not begun
@@ -168,7 +168,7 @@ def test_added_arms_join_in_the_next_iteration(policy: ma.Policy) -> None:
 
 def test_the_index_uses_the_present_number_of_arms() -> None:
     live = ma.MOSS().live(n_arms=10, horizon=500, seed=1)
-    run = live._experiment.search.state.moss.run[0]
+    run = state_of(live).moss.run[0]
     play_live(live, 30, lambda arm, k: arm / 10)
     assert (run.members, run.scale) == (10, 50.0)
     live.add_arms(10)

@@ -17,7 +17,7 @@ from manyarms.live.replaying import replay
 from manyarms.live.snapshots import snapshot
 from manyarms.protocol.keys import control_key
 from manyarms.protocol.state_dump import dump_state
-from tests.helpers import ALL_POLICIES, label
+from tests.helpers import ALL_POLICIES, label, state_of
 from tests.live.stores import ADDRESSES, copied, known
 from tests.serve.machines import new_name
 
@@ -62,9 +62,7 @@ def test_the_control_does_not_affect_the_policy(policy: ma.Policy) -> None:
     assert plain.progress() == replace(
         with_control.progress(), control=None, control_pulls=0, control_mean=math.nan
     )
-    assert repr(dump_state(plain._experiment.search.state)) == repr(
-        dump_state(with_control._experiment.search.state)
-    )
+    assert repr(dump_state(state_of(plain))) == repr(dump_state(state_of(with_control)))
 
 
 def test_the_seed_determines_the_pulls_of_the_control() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import manyarms as ma
+from manyarms.protocol.policy import layers
 from tests.fixed import Fixed
 from tests.helpers import EVERY_POLICY, label
 from tests.inference.random_events import new
@@ -248,7 +249,7 @@ def test_the_sigma_of_rewards_without_bounds_stays() -> None:
         horizon = None if season.anytime else 50
         again.season(policy=season, horizon=horizon)
         assert again.arms() == copied(again).arms() == before
-        assert getattr(again.policy, "policy", again.policy).sigma == 10.0
+        assert {getattr(layer, "sigma", 10.0) for layer in layers(again.policy)} == {10.0}
     for wrong in (ma.MOSS(sigma=3.0), ma.Prospector(), ma.MOSS(index="kl")):
         with pytest.raises(ma.ParameterError, match="`policy` must assume a sigma of 10"):
             live.season(policy=wrong, horizon=10)

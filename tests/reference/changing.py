@@ -347,8 +347,9 @@ class ChangingProspector:
 
     def arrive(self, count: int) -> None:
         new = len(self.newcomers.places)
-        if new + count - self.newcomers.drawn > self.power:
-            self.newcomers.drawn = new
+        waiting = new - self.newcomers.drawn
+        for _ in range(min(waiting, waiting + count - int(self.power))):
+            self.newcomers.next()  # an earlier one loses its trial
         self.newcomers.places += range(new, new + count)
         arms = len(self.order.places)
         self.order.places += range(arms, arms + count)

@@ -16,7 +16,7 @@ from manyarms.core.memory import place_of_arm, wipe
 from manyarms.core.sampler import clear_sampler
 from manyarms.policies.parts.guard_slots import RETIRED, TOLD, Guard, has_fresh, open_next, settle
 from manyarms.policies.parts.kl import bernoulli_kl, kl_upper
-from manyarms.policies.parts.randomness import reset_order
+from manyarms.policies.parts.randomness import draw_fresh, reset_order
 
 _FIRST_GUESS = 256  # of an unknown horizon (docs/guard.md, "Without the horizon")
 _AHEAD = 4  # the guess is kept above this multiple of the pulls made
@@ -311,12 +311,14 @@ def guard_learn(guard: Guard, note: int, reward: float) -> int:
 def guard_arrive(guard: Guard, count: int) -> None:
     """Add new arms to those that have no slot yet.
 
-    They become newcomers. If more than T^beta newcomers would wait for a trial, the earlier ones
-    lose theirs.
+    They become newcomers. All of them get a trial. If more than T^beta newcomers would wait for
+    one, as many of the earlier ones lose theirs, at random.
     """
     newcomers = guard.newcomers
-    if newcomers.n[0] + count - newcomers.drawn[0] > guard.clock[0].power:
-        newcomers.drawn[0] = newcomers.n[0]
+    waiting = newcomers.n[0] - newcomers.drawn[0]
+    lost = min(waiting, max(0, waiting + count - int(guard.clock[0].power)))
+    for _ in range(lost):
+        draw_fresh(newcomers, guard.words)
     newcomers.n[0] += count
     guard.sampler.n[0] += count
     guard.clock[0].arms += count
