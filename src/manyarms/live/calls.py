@@ -13,7 +13,7 @@ Refusals are `TurnError`, whose `reason` is for programs, `UnknownArmError` and 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
@@ -23,7 +23,7 @@ from manyarms.core.memory import SPARSE
 from manyarms.errors import ParameterError, TurnError
 from manyarms.inference.facts import CONTROL
 from manyarms.live.arms import ArmNames, Arms
-from manyarms.live.checks import MOST_HORIZON, check_first_draws, check_reward
+from manyarms.live.checks import MOST_HORIZON, check_first_draws, check_observed, check_reward
 from manyarms.live.checks import check_can as check_can_change
 from manyarms.live.experiment import Experiment
 from manyarms.live.ledger import Ledger
@@ -159,6 +159,21 @@ def observe(context: Context, arm: Any, rewards: Any) -> Change[None] | None:
     values = [check_reward(reward, limits, "observe") for reward in several]
     number = context.arms.number(arm)
     return partial(context.experiment.observe, number, values) if values else None
+
+
+def observe_counts(context: Context, counts: Any) -> Change[None] | None:
+    """Return a change that records numbers and sums of observed rewards of several arms."""
+    limits = context.experiment.settings.reward_range
+    if not isinstance(counts, Mapping):
+        raise ParameterError(
+            f"`counts` must be a dict from arms to a number of rewards and their sum, such as "
+            f"{{'bold': (120, 7)}}, got {shown(counts, 100)}."
+        )
+    observed = [
+        (context.arms.number(arm), *check_observed(given, limits, arm))
+        for arm, given in counts.items()
+    ]
+    return partial(context.experiment.observe_counts, observed) if observed else None
 
 
 def check_can(experiment: Experiment, function: Dispatched[..., Any]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
+from collections.abc import Iterable
 from typing import Any
 
 from manyarms.core.checks import check_int, check_number, shown
@@ -135,7 +136,7 @@ def check_reward(reward: Any, limits: tuple[float, float] | None, verb: str = "t
 
 
 def check_observed(
-    observed: Any, limits: tuple[float, float] | None, what: str = "counts"
+    given: Any, limits: tuple[float, float] | None, arm: Any = None
 ) -> tuple[int, float, float]:
     """Return the number of observed rewards, their sum and the sum of their squares, or raise.
 
@@ -145,37 +146,39 @@ def check_observed(
     >>> check_observed((120, 7), (0.0, 1.0)), check_observed((3, 6.0, 14.0), None)
     ((120, 7.0, 7.0), (3, 6.0, 14.0))
     """
+    of_arm = "" if arm is None else f" for arm {shown(arm)}"
+    values = tuple(given) if isinstance(given, Iterable) and not isinstance(given, str) else ()
+    if not 2 <= len(values) <= 3:
+        raise _wrong_counts(f"a number of rewards and their sum, such as (120, 7){of_arm}", given)
     try:
-        number, given, *others = observed
-        squares = None if not others else others[0]
-        if len(others) > 1:
-            raise ValueError
-    except (TypeError, ValueError):
-        raise ParameterError(
-            f"`{what}` must be pairs of a number of rewards and their sum, such as (120, 7), and "
-            f"the sum of their squares if rewards are not 0 or 1, got {shown(observed)}.",
-            parameter="counts",
+        count = check_int("counts", values[0], at_least=1, at_most=MOST_HORIZON)
+        total, *squares = (check_number("counts", value) for value in values[1:])
+    except ParameterError:
+        raise _wrong_counts(
+            f"a number of rewards >= 1 and finite sums, such as (120, 7){of_arm}", given
         ) from None
     low, high = limits or (-MOST_REWARD, MOST_REWARD)
-    count = check_int(f"{what}", number, at_least=1, at_most=MOST_HORIZON)
-    total = check_number(f"{what}", given, at_least=low * count, at_most=high * count)
-    if squares is None and limits is None:
-        raise ParameterError(
-            f"`{what}` must have the sum of squares if rewards have no bounds, got "
-            f"{shown(observed)}. Pass (number, sum, sum of squares).",
-            parameter="counts",
+    if not low * count <= total <= high * count:
+        bounds = f"from {low:g} to {high:g} times the number of rewards"
+        raise _wrong_counts(f"a sum{of_arm} that is {bounds}, as `reward_range` says", given)
+    if not squares and limits is None:
+        raise _wrong_counts(
+            f"(number, sum, sum of squares){of_arm} if rewards have no bounds", given
         )
-    largest = math.inf if limits is None else _largest_squares(count, total, low, high)
-    if squares is None:
+    least, largest = total * total / count, math.inf
+    if limits is not None:
+        largest = _largest_squares(count, total, low, high)
+    if not squares:
         return count, total, largest
-    room = 1e-9 * (1.0 + abs(total) * max(abs(low), abs(high), 1.0)) if limits else 0.0
-    least = total * total / count
-    return (
-        count,
-        total,
-        check_number(
-            f"{what}", squares, at_least=least * (1 - 1e-9) - room, at_most=largest + room
-        ),
+    room = 1e-9 * (least if limits is None else count * max(low * low, high * high))
+    if not least - room <= squares[0] <= largest + room:
+        raise _wrong_counts(f"a sum of squares{of_arm} that fits the sum", given)
+    return count, total, squares[0]
+
+
+def _wrong_counts(rule: str, given: Any) -> ParameterError:
+    return ParameterError(
+        f"`counts` must have {rule}, got {shown(given)}. Nothing was recorded.", parameter="counts"
     )
 
 

@@ -8,7 +8,7 @@ import secrets
 import time
 import warnings
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NoReturn, Self, overload
 
 from manyarms.core.checks import by_name, check_int, check_path
@@ -279,23 +279,48 @@ class Live:
         """
         self._recorder.do(calls.abandon, pull, again)
 
-    def observe(self, arm: str | int, rewards: float | Iterable[float]) -> None:
-        """Import rewards of an arm that did not come from pulls of this experiment.
+    @overload
+    def observe(self, arm: str | int, rewards: float | Iterable[float]) -> None: ...
+    @overload
+    def observe(self, *, counts: Mapping[Any, Sequence[float]]) -> None: ...
 
-        Confidence intervals use them at once. When the policy chooses this arm, it gets the next of
-        them instead of a pull; this counts toward the horizon. When the policy draws a fresh arm,
-        arms with observed rewards come first, so every policy can learn from them.
+    def observe(
+        self,
+        arm: str | int | None = None,
+        rewards: float | Iterable[float] | None = None,
+        *,
+        counts: Mapping[Any, Sequence[float]] | None = None,
+    ) -> None:
+        """Import rewards that did not come from pulls of this experiment.
+
+        Confidence intervals use them at once, and the policy is told them before the next pull.
+        They use no pull of the horizon. Pass all rewards, not only good ones: intervals and
+        guarantees do not hold for selected rewards, nor if the list of arms was sorted by their
+        rewards.
 
         Parameters
         ----------
         arm
             The arm's number or name.
         rewards
-            A reward, or several in the order in which they came. Pass all of them, not only good
-            ones: intervals and guarantees do not hold for selected rewards, nor if the list of arms
-            was sorted by their rewards.
+            A reward, or several.
+        counts
+            Instead of `arm` and `rewards`: for each arm, the number of its rewards and their sum,
+            such as `{"bold": (120, 7)}` for 120 views and 7 clicks. If rewards are not all at the
+            ends of `reward_range`, add the sum of their squares as a third number. Without it, the
+            largest possible one is assumed, so that the rewards seem to vary more than they did. If
+            `reward_range` is None, it must be given.
         """
-        self._recorder.do(calls.observe, arm, rewards)
+        if counts is not None:
+            if arm is not None or rewards is not None:
+                raise ParameterError(
+                    "`counts` cannot be combined with `arm` and `rewards`. Make two calls."
+                )
+            self._recorder.do(calls.observe_counts, counts)
+        elif arm is None or rewards is None:
+            raise ParameterError("`arm` and `rewards` must be given, or `counts`.")
+        else:
+            self._recorder.do(calls.observe, arm, rewards)
 
     def add_arms(self, arms: int | Iterable[str | int]) -> Sequence[Any]:
         """Add arms and return their names (a `range` if arms have numbers).
@@ -303,8 +328,9 @@ class Live:
         Prospector tries new arms, with at most 2 % of the pulls (its parameter `trials`). All other
         policies treat them like any unpulled arm, so they rarely try them after they have found a
         good one. MOSS++ and empMOSS++ try none before their next iteration, and Quantile none
-        before its next round. See docs/changing_catalogue.md. The call takes time in proportion to
-        the number of arms tried, so add many arms with one call.
+        before its next round. See docs/changing_catalogue.md. Arms that come between two pulls are
+        one group, whatever calls add or restore them. The next pull takes time in proportion to the
+        number of arms tried.
 
         Parameters
         ----------
@@ -319,9 +345,8 @@ class Live:
 
         If one of them is refused, none is retired.
 
-        Rewards of pending pulls may still be told. They count in the estimates, but the policy
-        learns nothing from them. The call takes time in proportion to the number of arms tried.
-        `restore` makes an arm available again.
+        Rewards of pending pulls may still be told. They count in the estimates; the policy learns
+        them only if the arm is restored. `restore` makes an arm available again.
 
         Parameters
         ----------
@@ -333,10 +358,8 @@ class Live:
     def restore(self, arm: str | int | Iterable[str | int]) -> None:
         """Make one or several retired arms available again.
 
-        If one of them is refused, none is restored. The estimates keep the earlier rewards of an
-        arm. The policy treats such an arm as a fresh one, and takes it when it next
-        draws a fresh arm (Prospector: for a trial). The policy does not learn from pulls made
-        before the arm was restored.
+        If one of them is refused, none is restored. All earlier rewards of an arm count, in the
+        estimates and for the policy. An arm without rewards is like one that was just added.
 
         Parameters
         ----------
@@ -406,8 +429,8 @@ class Live:
     def recommend(self) -> ArmEstimate:
         """Return the arm to deploy, by the same rule as in simulations.
 
-        A policy for finding one good arm, such as Scout, chooses it by its own rule (in a season,
-        once it has been told all earlier rewards). Otherwise it is the arm with the largest lower
+        A policy for finding one good arm, such as Scout, chooses it by its own rule (after the
+        first pull of a season). Otherwise it is the arm with the largest lower
         bound (99.9 %), so that a few lucky rewards are not enough. Rewards that came too late for
         the policy count here. A retired arm is never recommended.
         """
@@ -587,24 +610,25 @@ class Live:
     ) -> None:
         """Begin a season: continue with more pulls or another policy, and keep the estimates.
 
-        Arms, names and pending pulls do not change; retired arms stay retired. When the policy
-        chooses an arm with earlier rewards, it gets one of them instead of a pull (see `observe`).
+        Arms, names and pending pulls do not change; retired arms stay retired. The policy begins
+        with all that is known: before its first pull it is told the number and the sum of each
+        arm's rewards, which use no pull. Rewards of pending pulls follow when they come. A policy
+        of your own without `credit_known` begins with nothing, as `progress` says.
 
         Parameters
         ----------
         horizon
-            The number of pulls to come (default: None, for policies that need none). The policy is
-            given this number plus the number of known rewards.
+            The number of pulls to come (default: None, for policies that need none).
         policy
-            The policy to continue with (default: the present one).
+            The policy to continue with (default: the present one). If rewards have no bounds, it
+            must have the same `sigma`, or none.
         seed
             The seed of its random choices (default: the present one).
 
         Notes
         -----
-        Only the number and the sum of each arm's rewards are kept. If `reward_range` is (0, 1) and
-        an arm's sum is an integer, the policy gets zeros and ones in a random order. Otherwise it
-        gets the arm's mean each time. A season changes no interval and no verdict.
+        A season changes no interval and no verdict. What known rewards mean for a policy's
+        guarantee is on the policy's page.
         """
         self._recorder.do(calls.season, policy, horizon, seed)
 

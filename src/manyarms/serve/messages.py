@@ -85,11 +85,16 @@ class ArmName(Struct, forbid_unknown_fields=True):
     arm: str | int
 
 
-class Observe(Struct, forbid_unknown_fields=True):
-    """Rewards of an arm from elsewhere, in the order in which they arrived."""
+# how many rewards, their sum, and the sum of their squares if they are not all 0 or 1
+Counts = Annotated[list[int | float], Meta(min_length=2, max_length=3)]
 
-    arm: str | int
-    rewards: Annotated[list[float], Meta(min_length=1, max_length=MOST_PULLS)]
+
+class Observe(Struct, forbid_unknown_fields=True):
+    """Rewards from elsewhere: those of an arm, or `counts` for several arms."""
+
+    arm: str | int | None = None
+    rewards: Annotated[list[float], Meta(min_length=1, max_length=MOST_PULLS)] | None = None
+    counts: Annotated[dict[str, Counts], Meta(min_length=1, max_length=MOST_PULLS)] | None = None
 
 
 class Question(Struct, forbid_unknown_fields=True):
