@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from manyarms.core.files import replace_file
 from manyarms.core.optional import need_pyarrow
-from manyarms.simulation.chunks import Chunk, digest_of_code
+from manyarms.simulation.chunks import Chunk, CodeDigests, left_out
 from manyarms.simulation.runner import Played, row_type
 from manyarms.simulation.sweep import Sweep
 
@@ -51,7 +51,7 @@ class ChunkFiles:
 
     def __init__(self, folder: Path, sweep: Sweep) -> None:
         self._folder, self._sweep = folder, sweep
-        self._codes: dict[tuple[str, frozenset[type]], str] = {}  # by policy and distributions
+        self._codes = CodeDigests()
 
     def save(self, chunk: Chunk, played: Played) -> None:
         """Write the file of a chunk atomically."""
@@ -76,7 +76,7 @@ class ChunkFiles:
         buffer, table = io.BytesIO(), arrow.table(columns)
         about = {
             _SWEEP: self._sweep.hash,
-            _CODE: self._code(chunk),
+            _CODE: self._codes.of(chunk),
             _SUM: _checksum(chunk.file_name, table),
         }
         with arrow.parquet.ParquetWriter(
@@ -98,8 +98,14 @@ class ChunkFiles:
 
     def has_same_code(self, chunk: Chunk) -> bool:
         """Return whether `has` is true and the code that plays the chunk has not changed."""
+        code = self._codes.of(chunk)  # also if there is no file: before the chunk is played
         stored = self._stored(chunk)
-        return stored is not None and stored.code == self._code(chunk)
+        return stored is not None and stored.code == code and not left_out(code)
+
+    def uncertain(self, chunk: Chunk) -> str:
+        """Return a value in the code of a stored chunk that may have changed; empty if none may."""
+        value = left_out(self._codes.of(chunk))
+        return value if value and self.has(chunk) else ""
 
     def _stored(self, chunk: Chunk) -> Stored | None:
         try:
@@ -108,12 +114,6 @@ class ChunkFiles:
             return None
         right = stored.sweep == self._sweep.hash and len(stored.rows) == chunk.replications
         return stored if right else None
-
-    def _code(self, chunk: Chunk) -> str:
-        pair = repr(chunk.player.policy), chunk.cell.law_classes
-        if pair not in self._codes:
-            self._codes[pair] = digest_of_code(chunk)
-        return self._codes[pair]
 
 
 def _checksum(name: str, table: Any) -> str:

@@ -6,18 +6,21 @@ import functools
 import hashlib
 import itertools
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
 from manyarms.core.checks import check_choice, check_int, refusal
-from manyarms.core.jit import check_bodies
+from manyarms.core.fingerprint import digest_of_data
+from manyarms.core.jit import check_bodies, check_repeatable
 from manyarms.core.memory import BOUNDED, Memory
 from manyarms.errors import ParameterError
 from manyarms.instances.instance import Instance
+from manyarms.protocol.plain_classes import PlainPolicy
 from manyarms.protocol.policy import Policy, ask, reset, tell
+from manyarms.protocol.state_dump import classes_in
 from manyarms.simulation.players import Player, Scalar, players_of
 
 Engine: TypeAlias = Literal["threads", "cuda"]  # what runs replications
@@ -308,7 +311,7 @@ class Sweep:
                     [each.instance.label, each.horizon, each.times],
                     [each.delay, each.batch, each.first_replication],
                     [
-                        [p.label, repr(p.policy), p.replications, dict(p.parameters)]
+                        [p.label, _identity(p.policy), p.replications, dict(p.parameters)]
                         for p in each.players
                     ],
                 ]
@@ -341,6 +344,38 @@ def _as_text(value: Scalar) -> str:
         return str(value)
 
 
+def values_of(policy: Policy) -> dict[str, Any]:
+    """Return the values of a policy's fields, and what else it stores and cannot compute again."""
+    values = {one.name: getattr(policy, one.name) for one in fields(policy)} | vars(policy)
+    computed = functools.cached_property
+    return {
+        k: v for k, v in values.items() if not isinstance(getattr(type(policy), k, 0), computed)
+    }
+
+
+def _identity(policy: Policy) -> list[Any]:
+    """Return a policy's class, and its parameters as digests, or raise if one is not plain data."""
+    kind: type = type(policy)
+    values = values_of(policy)
+    if isinstance(policy, PlainPolicy):
+        kind, values = policy.make, dict(policy.parameters)
+
+    def inner(value: Any) -> Iterator[str]:
+        if not isinstance(value, Policy):
+            raise TypeError
+        yield json.dumps(_identity(value))
+
+    digests = {}
+    for name, value in values.items():
+        try:
+            digests[name] = digest_of_data(value, inner)
+        except (TypeError, RecursionError):
+            rule = "made of numbers, strings and arrays to identify the results of a sweep"
+            fix = f"Make the object in {kind.__name__} from such parameters, or use `simulate`."
+            raise refusal(name, rule, value, fix) from None
+    return [f"{kind.__module__}:{kind.__qualname__}", digests]
+
+
 def informed_policy(policy: Policy, instance: Instance) -> Policy:
     """Give the policy the instance's best mean and reward range, if it needs and lacks them."""
     informed = policy.with_best_mean(instance.best_mean)
@@ -354,10 +389,13 @@ def new_state(policy: Policy, instance: Instance, horizon: int, memory: Memory) 
 
 
 def check_playable(policy: Policy, instance: Instance, horizon: int) -> None:
-    """Raise unless the policy can play the instance. This takes less than a millisecond."""
+    """Raise unless the policy can play the instance. This takes a few milliseconds at most."""
     informed = informed_policy(policy, instance)
     informed.check_rewards(instance.rewards.reward_range)
-    check_bodies(new_state(policy, instance, horizon, BOUNDED), (reset, ask, tell))
+    state = new_state(policy, instance, horizon, BOUNDED)
+    check_bodies(state, (reset, ask, tell))
+    world = instance.world(horizon)
+    check_repeatable({*classes_in(state), type(world.law), type(world.mean_law)})
 
 
 def check_objective(objective: Any) -> Objective:
