@@ -91,6 +91,94 @@ def test_edits_here_and_in_imported_files_invalidate_the_cache(tmp_path: Path) -
     assert _played(tmp_path) == ["0", "0"]
 
 
+# one policy for each way to a value; ask returns it
+WAYS = {
+    "int64": "config.SCALAR",
+    "float32": "int(config.FRACTION)",
+    "module": "pk.config.K",
+    "kernel": "pk.base.f()",
+    "enum": "Colour.RED.value",
+    "pair": "PAIR.left",
+    "closure": None,
+    "truth": "int(config.TRUTH)",
+}
+VALUES = """
+import enum
+from typing import NamedTuple
+import numpy as np
+class Colour(enum.IntEnum):
+    RED = {k}
+class Pair(NamedTuple):
+    left: int
+K = {k}
+SCALAR, FRACTION, TRUTH, PAIR = np.int64(K), np.float32(K), np.bool_(K == 1), Pair(K)
+"""
+POLICY = """
+class {state}State(NamedTuple):
+    n_arms: int
+def {state}_reset(state, key, horizon): pass
+def {state}_tell(state, slot, reward): pass
+def {state}_ask(state): return 0, {value}
+"""
+CLOSURE = """
+class closureState(NamedTuple):
+    n_arms: int
+def closure_reset(state, key, horizon): pass
+def closure_tell(state, slot, reward): pass
+def closed(arm):
+    def ask(state): return 0, arm
+    return ask
+closure_ask = closed(config.K)
+"""
+PLAY_ALL = """
+import sys; sys.path.insert(0, {folder!r}); sys.dont_write_bytecode = True
+import ways
+from manyarms.core.jit import compiled
+def play_all():
+    for name in ways.NAMES:
+        kind = getattr(ways, name + "State")
+        loop = compiled(ways.loop, kind)
+        print(name, loop(kind(10)), sum(loop.stats.cache_hits.values()))
+play_all()
+if sys.argv[-1] == "again":
+    ways.pk.config.K = 9
+    try:
+        play_all()
+    except TypeError as error:
+        print(error)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.compiled
+def test_a_new_process_plays_new_values_by_whatever_way_they_are_reached(tmp_path: Path) -> None:
+    folder = tmp_path / "pk"
+    folder.mkdir()
+    (folder / "__init__.py").write_text("")
+    (folder / "base.py").write_text(
+        "from manyarms.kit import kernel\nfrom pk import config\n"
+        "@kernel\ndef f(): return config.K\n"
+    )
+    source = "from typing import NamedTuple\nimport pk.base\nfrom pk import config\n"
+    source += (
+        "from pk.config import PAIR, Colour\nfrom manyarms.kit import plays\n" + LOOP + CLOSURE
+    )
+    source += "".join(POLICY.format(state=s, value=v) for s, v in WAYS.items() if v is not None)
+    source += f"NAMES = {[*WAYS]}\nfor name in NAMES:\n    kind = globals()[name + 'State']\n"
+    bodies = "reset", "ask", "tell"
+    table = ", ".join(f"{body}=globals()[name + '_{body}']" for body in bodies)
+    (tmp_path / "ways.py").write_text(f"{source}    plays(kind, {table})\n")
+    for k, hits, last in ((1, 0, ""), (4, 0, ""), (4, 1, "again")):
+        (folder / "config.py").write_text(VALUES.format(k=k))
+        code = f"import sys; sys.argv.append({last!r})\n" + PLAY_ALL.format(folder=str(tmp_path))
+        lines = run_python(code, MANYARMS_CACHE=str(tmp_path / "cache")).stdout.splitlines()
+        chosen = {name: int(k == 1) if name == "truth" else k for name in WAYS}
+        assert lines[: len(WAYS)] == [f"{name} {arm} {hits}" for name, arm in chosen.items()]
+    # in the process that compiled it, Numba would not notice the change, and cache the wrong code
+    assert [line.split()[0] for line in lines[len(WAYS) :]] == ["int64", "float32", "`ask`"]
+    assert "`ask` of moduleState, or a function or value that it uses, has changed" in lines[-1]
+
+
 class _FirstState(NamedTuple):
     n_arms: int
 
