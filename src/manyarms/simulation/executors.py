@@ -20,7 +20,7 @@ from manyarms.simulation.runner import CpuRunner, Played
 from manyarms.simulation.sweep import Engine
 
 _CHUNKS_PER_WORKER = 3  # one running and two queued, so that workers never wait for a chunk
-_checked: set[str] = set()  # digests that this process has compared with its own code
+_checked: set[str] = set()  # digests of this process's own code
 
 
 class Meter:
@@ -219,7 +219,7 @@ class Pool(ChunkPlayer):
 
     def compile(self, chunk: Chunk) -> None:
         """Compile in this process; others on this machine load the code from the cache."""
-        self._codes.of(chunk)  # before it is played
+        _checked.add(self._codes.of(chunk))  # before it is played
         runner = CpuRunner(chunk.cell, chunk.player, seed=self._seed)
         _compile(runner, chunk, self._meter)
 
