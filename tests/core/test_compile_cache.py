@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import pytest
 
 import manyarms as ma
-from manyarms.core import compile_cache, fingerprint, jit
+from manyarms.core import compile_cache, jit, versions
 from manyarms.core.compile_cache import folder_for
-from manyarms.core.fingerprint import environment
+from manyarms.core.versions import environment
 from manyarms.errors import CacheWarning
 from tests.helpers import OWN_POLICY, run_python
 
@@ -304,7 +304,7 @@ def test_all_kernels_are_in_packages_that_the_digest_covers() -> None:
     modules = {function.__module__ for function, _, _ in jit._collected}
     modules |= {body.__module__ for one in jit._generics for body in one.bodies.values()}
     packages = {name.split(".")[1] for name in modules if name.startswith("manyarms.")}
-    assert {"core", "policies", "simulation"} <= packages <= set(fingerprint._HASHED)
+    assert {"core", "policies", "simulation"} <= packages <= set(versions._HASHED)
 
 
 @pytest.fixture
@@ -312,8 +312,8 @@ def copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Make the digest read a copy of the package, which the test may change."""
     folder = tmp_path / "manyarms"
     shutil.copytree(SOURCE, folder, ignore=shutil.ignore_patterns("__pycache__"))
-    monkeypatch.setattr(fingerprint, "_PACKAGE", folder)
-    monkeypatch.setattr(fingerprint, "_own_digest", fingerprint._own_digest.__wrapped__)
+    monkeypatch.setattr(versions, "_FOLDER", folder)
+    monkeypatch.setattr(versions, "_own_digest", versions._own_digest.__wrapped__)
     return folder
 
 

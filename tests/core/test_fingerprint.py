@@ -13,15 +13,15 @@ import numpy as np
 import pytest
 
 import manyarms as ma
-from manyarms.core import fingerprint as module
+from manyarms.core import versions
 from manyarms.core.fingerprint import (
     Fingerprint,
     digest_of_data,
     digest_of_files,
-    environment,
     fingerprint,
 )
 from manyarms.core.rng import draw
+from manyarms.core.versions import environment, release_of
 
 FILES = {
     "config.py": """
@@ -226,15 +226,15 @@ def test_what_is_installed_counts_by_its_version(monkeypatch: pytest.MonkeyPatch
     made = _defined("def made(): return draw(1, 2) + np.sqrt(2) + arms.shape", draw=draw, np=np)
     before = fingerprint([made])
     assert before.modules == {"typed"}
-    module._release.cache_clear()
-    real = module.version_of
-    monkeypatch.setattr(module, "version_of", lambda name: real(name) and "0.0")
+    release_of.cache_clear()
+    real = versions.version_of
+    monkeypatch.setattr(versions, "version_of", lambda name: real(name) and "0.0")
     assert fingerprint([made]).digest != before.digest
-    module._release.cache_clear()
+    release_of.cache_clear()
 
 
 @pytest.mark.parametrize(
-    "value", [threading.Lock(), (n for n in ()), {"a": [open]}, memoryview(b"")]
+    "value", [threading.Lock(), (n for n in [0]), {"a": [open]}, memoryview(b"")]
 )
 def test_values_that_cannot_be_compared_are_reported(value: Any) -> None:
     made = _defined("def made(): return VALUE", VALUE=value)
@@ -318,10 +318,10 @@ def test_other_versions_of_numpy_and_numba_change_the_digest(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     seen = {environment()}
-    real = module.version_of
+    real = versions.version_of
     for package in ("numpy", "numba"):
         monkeypatch.setattr(
-            module,
+            versions,
             "version_of",
             lambda name, package=package: "0" if name == package else real(name),
         )

@@ -14,10 +14,8 @@ import enum
 import functools
 import hashlib
 import importlib
-import importlib.metadata
 import importlib.util
 import sys
-import sysconfig
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -26,10 +24,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-_PACKAGE = Path(__file__).resolve().parent.parent
-_HASHED = ("core", "instances", "policies", "protocol", "simulation", "theory")
-_COMPILERS = ("numpy", "numba", "llvmlite")
-_INSTALLED = {"site-packages", "dist-packages"}  # folders
+from manyarms.core.versions import PACKAGE, release_of
+
 _UNREPEATABLE = ("random", "numpy.random", "time", "secrets")  # modules
 
 _ATOMS = {NoneType, bool, int, float, complex, str, bytes, type(...), type(NotImplemented)}
@@ -70,12 +66,6 @@ def fingerprint(roots: Iterable[Any]) -> Fingerprint:
     return Fingerprint(_sha("\n".join(texts)), modules, tuple(unknown), tuple(unrepeatable))
 
 
-def environment(*more: object) -> str:
-    """Hash the source of this package, the compilers' versions, and `more`."""
-    parts = _own_digest(), [version_of(name) for name in _COMPILERS], more
-    return _sha(repr(parts))
-
-
 def digest_of_files(modules: Iterable[str]) -> str:
     """Hash the files of modules that can be imported."""
     found = []
@@ -96,27 +86,7 @@ def digest_of_data(value: Any, other: Callable[[Any], Iterable[str]]) -> str:
 
 def is_ours(definition: Any) -> bool:
     """Return whether a function or class belongs to this package."""
-    return _package(_module_of(definition)) == _PACKAGE.name
-
-
-@functools.cache
-def version_of(package: str) -> str | None:
-    """Return the version of an installed package, without importing it; None if it is missing."""
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        return None
-
-
-@functools.cache
-def _own_digest() -> str:
-    """Hash the source files of the packages that affect the results of a simulation."""
-    found = hashlib.sha256()
-    for package in _HASHED:
-        for path in sorted((_PACKAGE / package).rglob("*.py")):
-            text = path.read_text(encoding="utf-8")  # line endings do not matter
-            found.update(f"{path.relative_to(_PACKAGE).as_posix()} {len(text)}\n{text}".encode())
-    return found.hexdigest()
+    return _package(_module_of(definition)) == PACKAGE
 
 
 def _sha(text: str | bytes) -> str:
@@ -132,36 +102,6 @@ def _module_of(definition: Any) -> str:
     if isinstance(definition, FunctionType):
         return str(definition.__globals__.get("__name__"))
     return str(getattr(definition, "__module__", None))
-
-
-def _is_standard(package: str, path: Path | None) -> bool:
-    if package not in sys.stdlib_module_names:
-        return False
-    folders = [Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib")]
-    return path is None or any(folder in path.parents for folder in folders)
-
-
-@functools.cache
-def _release(package: str) -> str | None:
-    """Return the name and version of an installed package; None if it is the user's own code."""
-    if package in (_PACKAGE.name, "__main__", "__mp_main__"):
-        return package if package == _PACKAGE.name else None
-    try:
-        module: Any = sys.modules.get(package) or importlib.util.find_spec(package)
-    except (ImportError, ValueError):
-        module = None
-    places = [getattr(module, name, None) for name in ("__file__", "origin")]
-    places += list(getattr(module, "__path__", None) or ())  # of a package without __init__.py
-    path = next((Path(place) for place in places if place and Path(place).exists()), None)
-    installed = path is not None and bool(_INSTALLED & {*path.parts})
-    if not installed:
-        version = ".".join(map(str, sys.version_info[:2]))
-        return f"python {version}" if _is_standard(package, path) else None
-    names = [package]
-    if version_of(package) is None:  # sklearn is called scikit-learn
-        names = sorted({*importlib.metadata.packages_distributions().get(package, ())})
-    versions = [f"{name} {version_of(name)}" for name in names]
-    return ", ".join(versions) or None
 
 
 class _Data:
@@ -289,9 +229,9 @@ class _Walk(_Data):
     def _release_of(self, module: str) -> str | None:
         """Return the version that stands for a module; None if its definitions are followed."""
         package = _package(module)
-        release = _release(package)
-        fixed = package == _PACKAGE.name or (release or "").startswith("python ")
-        return release if fixed or package not in self._packages else None
+        found = release_of(package)
+        fixed = package == PACKAGE or (found or "").startswith("python ")
+        return found if fixed or package not in self._packages else None
 
     def _named(self, name: str, value: Any) -> str:
         self._names.append(name)
@@ -304,7 +244,7 @@ class _Walk(_Data):
         release = self._release_of(module)
         if release is not None:
             yield f"{release} {module} {function.__qualname__}"
-            if release == _PACKAGE.name or _is_at(function, module, function.__qualname__):
+            if release == PACKAGE or _is_at(function, module, function.__qualname__):
                 return
         else:
             self.modules.add(module)
@@ -413,7 +353,8 @@ class _Walk(_Data):
             yield from (self.digest(getattr(value, name)) for name in _INSIDE[kind])
         elif _package(kind.__module__) == "numba" and hasattr(value, "py_func"):
             yield from (self.digest(value.py_func), self.digest(value.targetoptions))
-        elif hasattr(kind, "__objclass__"):  # a method or field of a class written in C
+        elif hasattr(kind, "__objclass__") and not hasattr(value, "__self__"):
+            # a method of a class written in C, or a slot
             yield f"{value.__name__} {self.digest(value.__objclass__)}"
         else:
             yield from self._stored(value)

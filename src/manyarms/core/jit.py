@@ -22,10 +22,11 @@ from pathlib import Path
 from typing import Any, ParamSpec, Protocol, TypeVar, cast
 
 from manyarms.core.compile_cache import folder_for, warn_uncached
-from manyarms.core.fingerprint import Fingerprint, environment, fingerprint, is_ours
+from manyarms.core.fingerprint import Fingerprint, fingerprint, is_ours
 from manyarms.core.gc_pause import gc_paused
 from manyarms.core.loop_compiler import part_options, whole_options
 from manyarms.core.optional import need
+from manyarms.core.versions import environment
 from manyarms.errors import CompilationError, DuplicateNameError, ParameterError
 
 P = ParamSpec("P")

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from manyarms.core.fingerprint import digest_of_files, environment, fingerprint, is_ours
+from manyarms.core.fingerprint import digest_of_files, fingerprint, is_ours
 from manyarms.core.jit import bodies_of
 from manyarms.core.memory import BOUNDED
+from manyarms.core.versions import environment
 from manyarms.protocol.plain_classes import PlainPolicy, plays_plainly
 from manyarms.protocol.policy import Policy
 from manyarms.protocol.state_dump import classes_in

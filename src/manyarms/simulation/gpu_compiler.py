@@ -26,9 +26,9 @@ from numpy.typing import NDArray
 
 from manyarms.core.compile_cache import warn_uncached
 from manyarms.core.files import replace_file
-from manyarms.core.fingerprint import version_of
 from manyarms.core.jit import cache_folder, cached_in, jit_enabled, register_collected
 from manyarms.core.memory import is_shared
+from manyarms.core.versions import version_of
 from manyarms.errors import DeviceError, MissingExtraError
 
 _BLOCK = 32  # threads: a warp, so that as many fit as registers allow

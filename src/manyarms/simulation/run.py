@@ -20,8 +20,8 @@ from typing import Any
 
 from manyarms.core.checks import check_path, refusal
 from manyarms.core.files import PART, FileLock, LockedError, fix_for, replace_file
-from manyarms.core.fingerprint import version_of
 from manyarms.core.optional import need_pyarrow
+from manyarms.core.versions import version_of
 from manyarms.errors import FolderError, OldResultsWarning
 from manyarms.simulation import tables
 from manyarms.simulation.chunk_files import ChunkFiles
