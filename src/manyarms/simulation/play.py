@@ -35,6 +35,7 @@ class Measured(NamedTuple):
     times: Ints
     regret: Any
     best_pulls: Ints
+    first_best: Ints  # the time of the first pull of a best arm; 0 if there is none
     distinct_arms: Ints  # NO_ARM if the policy chose an arm that does not exist
     recommended: Ints
     recommended_mean: Floats
@@ -143,6 +144,7 @@ def play(
             rewind(tape)
             reset(state, draw(key, 0), int(times[last]))
             best_pulls[replication] = 0
+            measured.first_best[replication] = 0
             regret[replication, last + 1] = 0.0
         total = regret[replication, last + 1]
         best = best_pulls[replication]
@@ -159,7 +161,10 @@ def play(
             mean = tape.last[0].mean
             receive(rewards, state, place, next_reward(tape, world))
             total += world.best_mean - mean
-            best += int(mean >= world.good_mean)
+            if mean >= world.good_mean:
+                if best == 0:
+                    measured.first_best[replication] = time + 1
+                best += 1
             if time < measured.arms.shape[1]:
                 measured.arms[replication, time] = arm
             if time + 1 == times[checkpoint]:

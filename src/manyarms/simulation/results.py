@@ -40,7 +40,7 @@ class Result(Tabular):
         The number of pulls, the seed, the number of the first replication, and the checkpoints.
     rows
         By policy: a record for each replication, with `regret` by checkpoint, `best_pulls`,
-        `distinct_arms`, `recommended` and `recommended_mean`.
+        `first_best`, `distinct_arms`, `recommended` and `recommended_mean`.
     arms
         The arms pulled, by (policy, replication, time), if `record_arms` was given, else None.
     seconds
@@ -98,6 +98,11 @@ class Result(Tabular):
     def best_pulls(self) -> NDArray[np.int64]:
         """Pulls of best arms, by (policy, replication)."""
         return self._stacked("best_pulls")
+
+    @property
+    def first_best(self) -> NDArray[np.int64]:
+        """The time of the first pull of a best arm, 0 if there is none, by (policy, replication)."""
+        return self._stacked("first_best")
 
     @property
     def distinct_arms(self) -> NDArray[np.int64]:
@@ -230,12 +235,13 @@ class Result(Tabular):
         """Return the largest possible loss."""
         return float(self.largest_gap if self.objective == "find" else self.largest_regret[at])
 
-    def _missed(self, policy: str) -> NDArray[np.bool_]:
-        """Return by replication whether no best arm was pulled ("earn") or recommended ("find")."""
+    def _missed(self, policy: str, at: int) -> NDArray[np.bool_]:
+        """Return by replication whether no best arm was pulled so far, or is recommended."""
         rows = self.rows_of(policy)
         if self.objective == "find":
             return np.asarray(rows["recommended_mean"] < self.good_mean)
-        return np.asarray(rows["best_pulls"] == 0)
+        first = rows["first_best"]
+        return np.asarray((first == 0) | (first > self.times[at]))
 
     def _paired(
         self, first: str | Policy, second: str | Policy, time: int | None
@@ -299,7 +305,7 @@ class Result(Tabular):
         chosen_time = int(self.times[at])
         most = self._most(at) if interval else None
         rows = [
-            summarise(label, self._losses(label, at), self._missed(label), most, confidence)
+            summarise(label, self._losses(label, at), self._missed(label, at), most, confidence)
             for label in self.policies
         ]
         pairs = []

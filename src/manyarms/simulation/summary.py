@@ -32,7 +32,7 @@ class PolicySummary(NamedTuple):
     q95: float
     q99: float
     worst: float  # of a replication
-    miss_rate: float  # share of replications that pulled ("earn") or recommend ("find") no best arm
+    miss_rate: float  # share of replications that have pulled, or recommend ("find"), no best arm
     replications: int
     low: float | None  # ends of the confidence interval of the mean, if there is one
     high: float | None
@@ -204,8 +204,8 @@ class Summary(Tabular):
         columns
             The columns, in this order. For policies: "mean" (± its standard error), "interval",
             "median", "q05", "q95", "q99" (quantiles over replications), "worst", "missed" (the
-            share of replications that pulled no best arm, or recommend none), "best" (the share of
-            the others) and "runs". The default is the mean, the interval if there is one, the
+            share of replications that have pulled no best arm by this time, or recommend none),
+            "best" (the share of the others) and "runs". The default is the mean, the interval if there is one, the
             median, the 99 % quantile, the worst run, and "best" if the objective is "find". For
             pairs: "mean", "interval" if there is one, "median" and "worse" (in how many
             replications the first policy loses more). The default is all of them.
