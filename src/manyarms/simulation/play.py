@@ -144,10 +144,10 @@ def play(
             rewind(tape)
             reset(state, draw(key, 0), int(times[last]))
             best_pulls[replication] = 0
-            measured.first_best[replication] = 0
             regret[replication, last + 1] = 0.0
         total = regret[replication, last + 1]
         best = best_pulls[replication]
+        before = stretch.start if best == 0 else measured.first_best[replication] - 1
         checkpoint = 0
         while times[checkpoint] <= stretch.start:
             checkpoint += 1
@@ -161,10 +161,8 @@ def play(
             mean = tape.last[0].mean
             receive(rewards, state, place, next_reward(tape, world))
             total += world.best_mean - mean
-            if mean >= world.good_mean:
-                if best == 0:
-                    measured.first_best[replication] = time + 1
-                best += 1
+            best += int(mean >= world.good_mean)
+            before += int(best == 0)  # pulls before the first one of a best arm
             if time < measured.arms.shape[1]:
                 measured.arms[replication, time] = arm
             if time + 1 == times[checkpoint]:
@@ -172,6 +170,7 @@ def play(
                 checkpoint += 1
         regret[replication, last + 1] = total
         best_pulls[replication] = best
+        measured.first_best[replication] = 0 if best == 0 else before + 1
         if stretch.stop == times[last]:
             measured.distinct_arms[replication] = tape.number.filled[0]
             tell_rest(rewards, state, stretch.stop)
