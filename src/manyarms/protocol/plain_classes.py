@@ -94,6 +94,11 @@ class PlainPolicy(Policy):
     def _changed(self, known: bool) -> dict[str, Any]:
         return dict(self.parameters)
 
+    def defaults(self) -> dict[str, Any]:
+        """Return the default of each parameter that users may give; a required one has `empty`."""
+        known = _signature(self.make)
+        return {key: one.default for key, one in known.items() if key not in _FACTS}
+
     @property
     def anytime(self) -> bool:  # type: ignore[override]  # it depends on the class
         """Whether the class can be made without a horizon."""

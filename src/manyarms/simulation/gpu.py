@@ -248,6 +248,12 @@ class GpuRunner(Runner):
         memory.begin(self._bytes(count, lane))
         own = lane._asdict()
         common = {"world": self._world, "numbers": None, "stretch": None, "measured": None}
+        columns: Any = (
+            memory.zeros((count, len(self._times) + 1), np.float64),
+            *(memory.zeros((count,), np.int64) for _ in COUNTS),
+            memory.zeros((count,), np.float64),
+            memory.zeros((count, self._recorded), np.int64),
+        )
         logs = memory.copy(logarithms(min(self._cell.horizon, _MOST_LOGS) + 1))
         return LaneBatch(
             lane_kernel(play_lane, own, common, _compiled_in),
@@ -256,13 +262,7 @@ class GpuRunner(Runner):
             memory.copy(numbers + self._cell.first_replication),
             memory.copy(self._key),
             self._scale,
-            Measured(
-                memory.copy(self._times),
-                memory.zeros((count, len(self._times) + 1), np.float64),
-                *(memory.zeros((count,), np.int64) for _ in COUNTS),
-                memory.zeros((count,), np.float64),
-                memory.zeros((count, self._recorded), np.int64),
-            ),
+            Measured(memory.copy(self._times), *columns),
             memory,
         )
 

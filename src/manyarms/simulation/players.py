@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
-from typing import Any, TypeAlias
+from dataclasses import dataclass, field
+from typing import Any
 
 from manyarms.errors import ParameterError, UnknownNameError
 from manyarms.protocol.plain_classes import is_plain, plain_policy
 from manyarms.protocol.policy import Policy
-
-Scalar: TypeAlias = str | int | float | bool
+from manyarms.simulation.columns import Scalar, check_text
 
 
 @dataclass(frozen=True)
@@ -24,7 +23,8 @@ class Player:
     policy, label, replications
         The policy, its label in tables (unique in the cell), and the number of replications.
     parameters
-        Its parameters in tables, each in its own column.
+        Its parameters in tables, each in its own column (default: those of the policy which the
+        sweep varies; `Sweep` fills them in).
     """
 
     policy: Policy
@@ -49,12 +49,10 @@ def players_of(policies: Any, replications: int) -> tuple[Player, ...]:
     unnamed = [policy for policy in chosen if isinstance(policy, Policy)]
     labels = iter(_labels(unnamed))
     players = tuple(
-        policy
-        if isinstance(policy, Player)
-        else Player(policy, next(labels), replications, _changed(policy))
+        policy if isinstance(policy, Player) else Player(policy, next(labels), replications)
         for policy in chosen
     )
-    for label, count in Counter(player.label for player in players).items():
+    for label, count in Counter(check_text("label", p.label) for p in players).items():
         if count > 1:
             raise ParameterError(f"`policies` must differ, got {label} twice. Remove one of them.")
     return players
@@ -88,16 +86,6 @@ def _hint(wrong: Any) -> str:
         ]
         return f" To be simulated, a class needs {' and '.join(missing)}."
     return ""
-
-
-def _changed(policy: Policy) -> dict[str, Scalar | None]:
-    """Return the parameters that differ from their defaults, if they are numbers or strings."""
-    return {
-        one.name: value
-        for one in fields(policy)
-        if (value := getattr(policy, one.name)) != one.default
-        and isinstance(value, str | int | float)
-    }
 
 
 def label_of(policy: str | Policy, labels: Sequence[str]) -> str:

@@ -101,7 +101,7 @@ class Result(Tabular):
 
     @property
     def first_best(self) -> NDArray[np.int64]:
-        """The time of the first pull of a best arm, 0 if there is none, by (policy, replication)."""
+        """The time of the first pull of a best arm (0: none), by (policy, replication)."""
         return self._stacked("first_best")
 
     @property

@@ -205,10 +205,10 @@ class Summary(Tabular):
             The columns, in this order. For policies: "mean" (± its standard error), "interval",
             "median", "q05", "q95", "q99" (quantiles over replications), "worst", "missed" (the
             share of replications that have pulled no best arm by this time, or recommend none),
-            "best" (the share of the others) and "runs". The default is the mean, the interval if there is one, the
-            median, the 99 % quantile, the worst run, and "best" if the objective is "find". For
-            pairs: "mean", "interval" if there is one, "median" and "worse" (in how many
-            replications the first policy loses more). The default is all of them.
+            "best" (the share of the others) and "runs". The default is the mean, the interval if
+            there is one, the median, the 99 % quantile, the worst run, and "best" if the objective
+            is "find". For pairs: "mean", "interval" if there is one, "median" and "worse" (in how
+            many replications the first policy loses more). The default is all of them.
         """
         check_choice("which", which, choices=("policies", "pairs"))
         known = POLICY_COLUMNS if which == "policies" else _PAIR_COLUMNS
