@@ -176,7 +176,8 @@ def test_chosen_policies_are_drawn_in_their_order() -> None:
 
 
 def test_a_policy_left_out_at_some_hardness() -> None:
-    alone = replace(tiny().first(2), policies=("moss",), rows=tiny().first(2).rows[:1])
+    names: Any = {"policies": ("moss",), "specifications": ("moss",)}
+    alone = replace(tiny().first(2), **names, rows=tiny().first(2).rows[:1])
     figure = figures.regret_against_hardness({0.1: alone, 0.2: tiny()})
     assert [len(np.asarray(line.get_xdata())) for line in figure.axes[0].lines] == [2, 1]
     assert words(figure)[-1].endswith("2 to 3 replications")

@@ -181,6 +181,27 @@ def test_shares_of_misses_are_those_at_the_time() -> None:
     assert long["moss"].miss_rate == (result.recommended[0] >= 2).mean()
 
 
+def test_equal_losses_are_ties() -> None:
+    means = [0.3] * 4 + [0.2] * 6 + [0.1] * 10
+    policies = [ma.MOSSOracle(size=8), ma.MOSSOracle(size=9), ma.MOSSOracle(size=7)]
+    instance = ma.instances.from_means(means)
+    result = ma.simulate(policies, instance, horizon=40, replications=100, record_arms=True)
+    assert result.arms is not None
+    for objective in ("earn", "find"):
+        gaps = np.array([3 - round(10 * mean) for mean in means])  # in tenths, exactly
+        exact = gaps[result.arms].sum(axis=2) if objective == "earn" else gaps[result.recommended]
+        places = itertools.combinations(range(3), 2)
+        ties = 0
+        summary = result.by(objective).summary()
+        for pair, (k, other) in zip(summary.pairs, places, strict=True):
+            differences = exact[k] - exact[other]
+            assert pair.above == (differences > 0).sum()
+            assert pair.below == (differences < 0).sum()
+            assert pair.mean == pytest.approx(differences.mean() / 10)
+            ties += (differences == 0).sum()
+        assert ties > 20
+
+
 def test_gaffkes_intervals_are_shown_on_request() -> None:
     result = _simulate()
     summary = result.summary(time=100, interval="gaffke", confidence=0.9)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+import numpy as np
 
 from manyarms.errors import ParameterError, UnknownNameError
 from manyarms.protocol.plain_classes import is_plain, plain_policy
@@ -88,22 +91,46 @@ def _hint(wrong: Any) -> str:
     return ""
 
 
-def label_of(policy: str | Policy, labels: Sequence[str]) -> str:
-    """Return the label of a policy, or raise.
+def specification(policy: Policy) -> str:
+    """Return a policy with all its parameters as text; long arrays are not cut."""
+    with np.printoptions(threshold=sys.maxsize, floatmode="unique"):
+        return repr(policy)
 
-    A name without parameters is accepted if only one policy has it.
 
-    >>> labels = ["moss++(beta=0.6)", "moss", "ucb(sigma=1)", "ucb(sigma=2)"]
-    >>> label_of("moss++", labels), label_of("ucb(sigma=2)", labels)
-    ('moss++(beta=0.6)', 'ucb(sigma=2)')
+def label_of(policy: str | Policy, played: Iterable[tuple[str, str]]) -> str:
+    """Return the label of a policy, or raise; `played` has labels and specifications.
+
+    A policy must be one that was played, with all its parameters. A name without parameters is
+    accepted if only one policy has it.
+
+    >>> played = [("moss++(beta=0.6)", "..."), ("moss", "..."), ("ucb(sigma=1)", "...")]
+    >>> label_of("moss++", played), label_of("ucb(sigma=1)", played)
+    ('moss++(beta=0.6)', 'ucb(sigma=1)')
     """
-    names = [policy] if isinstance(policy, str) else [str(policy), policy.text(known=False)]
-    found = [name for name in names if name in labels][:1]
-    if not found and isinstance(policy, str):
-        found = [label for label in labels if _name(label) == policy]
-    if len(found) != 1:
-        raise UnknownNameError("policy of this result:", str(policy), labels)
-    return found[0]
+    pairs = list(played)
+    if not isinstance(policy, str):
+        return _label_of_policy(policy, pairs)
+    labels = {label for label, _ in pairs}
+    matches = {policy} & labels or {label for label in labels if _name(label) == policy}
+    if len(matches) != 1:
+        raise UnknownNameError("policy of this result:", policy, labels)
+    return matches.pop()
+
+
+def _label_of_policy(policy: Policy, pairs: list[tuple[str, str]]) -> str:
+    text = specification(policy)
+    matches = [label for label, played in dict.fromkeys(pairs) if played == text]
+    if not matches:
+        raise UnknownNameError("policy of this result:", text, {played for _, played in pairs})
+    others = [played for label, played in pairs if label == matches[0] and played != text]
+    if len(matches) > 1 or others:
+        labels = " and ".join(map(repr, matches))
+        also = f", and so was {others[0]}" if others else ""
+        raise ParameterError(
+            f"`policy` must be the only policy of its label, with one label, got {text}, which was "
+            f"played as {labels}{also}. Pass a label."
+        )
+    return matches[0]
 
 
 def _name(label: str) -> str:

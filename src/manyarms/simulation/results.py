@@ -16,11 +16,12 @@ from manyarms.core.statistics import Interval, mean_interval, mean_intervals, ra
 from manyarms.core.tabular import Library, Tabular, data_frame
 from manyarms.errors import ParameterError
 from manyarms.protocol.policy import Policy
-from manyarms.simulation.players import label_of
+from manyarms.simulation.players import label_of, specification
 from manyarms.simulation.summary import IntervalKind, Summary, compare, summarise
 from manyarms.simulation.sweep import Cell, Objective, check_objective
 
 _LARGEST_COUNT = (1 << 63) - 1
+_SLACK = 1e-12  # means that differ by less, as a share of the largest one, are equal
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -30,8 +31,8 @@ class Result(Tabular):
     Attributes
     ----------
     policies
-        The policies' labels. Methods take a label, a policy, or a name without parameters if only
-        one policy has this name.
+        The policies' labels. Methods take a label, a policy (one that was played, with the same
+        parameters), or a name without parameters if only one policy has this name.
     specifications
         The policies with all their parameters.
     instance, n_arms, best_mean
@@ -149,7 +150,8 @@ class Result(Tabular):
 
     def rows_of(self, policy: str | Policy) -> NDArray[Any]:
         """Return the measurements of one policy, a record for each replication."""
-        return self.rows[self.policies.index(label_of(policy, self.policies))]
+        label = label_of(policy, zip(self.policies, self.specifications, strict=True))
+        return self.rows[self.policies.index(label)]
 
     def best_share(self, policy: str | Policy) -> NDArray[np.float64]:
         """Return the share of pulls to best arms, by replication."""
@@ -246,11 +248,22 @@ class Result(Tabular):
     def _paired(
         self, first: str | Policy, second: str | Policy, time: int | None
     ) -> tuple[NDArray[Any], NDArray[Any], float]:
-        """Return the losses of the replications that both have, and the largest possible loss."""
+        """Return the losses of the replications that both have, and the largest possible loss.
+
+        Losses that differ by rounding errors only are made equal.
+        """
         at = self._checkpoint(time)
         a, b = self._losses(first, at), self._losses(second, at)
         count = min(len(a), len(b))
-        return a[:count], b[:count], self._most(at)
+        a, b = a[:count], b[:count]
+        equal = np.abs(a - b) <= self._rounding(at, np.maximum(a, b))
+        return a, np.where(equal, a, b), self._most(at)
+
+    def _rounding(self, at: int, losses: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return how much losses may differ by rounding: of the means, and of each addition."""
+        pulls = 1 if self.objective == "find" else int(self.times[at])
+        largest = max(abs(self.best_mean), abs(self.best_mean - self.largest_gap))
+        return pulls * (_SLACK * largest + np.finfo(float).eps * np.abs(losses))
 
     def _stacked(self, name: str) -> NDArray[Any]:
         if len({len(rows) for rows in self.rows}) > 1:
@@ -316,7 +329,8 @@ class Result(Tabular):
             f"{'simple ' * (self.objective == 'find')}regret on {self.instance} after "
             f"{chosen_time} pulls, {runs} replication{'s' * (runs != 1)}, seed {self.seed}"
         )
-        return Summary(title, tuple(rows), tuple(pairs), self.objective, interval, confidence)
+        tables = tuple(rows), tuple(pairs), self.specifications
+        return Summary(title, *tables, self.objective, interval, confidence)
 
     def _columns(self) -> dict[str, Any]:
         return self._tidy(over_time=False)
@@ -411,7 +425,7 @@ def cell_facts(cell: Cell) -> dict[str, Any]:
         "good_mean": instance.world(cell.horizon).good_mean,
         "policies": {
             player.label: {
-                "policy": repr(player.policy),
+                "policy": specification(player.policy),
                 "replications": player.replications,
                 "parameters": dict(player.parameters),
             }

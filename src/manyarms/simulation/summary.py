@@ -167,6 +167,8 @@ class Summary(Tabular):
         One `PolicySummary` for each policy.
     pairs
         One `PairedDifference` for each pair of policies.
+    specifications
+        The policies with all their parameters.
     objective
         "earn" (regret) or "find" (simple regret).
     interval, confidence
@@ -188,6 +190,7 @@ class Summary(Tabular):
     title: str
     policies: tuple[PolicySummary, ...]
     pairs: tuple[PairedDifference, ...]
+    specifications: tuple[str, ...]
     objective: Objective = "earn"
     interval: IntervalKind | None = None
     confidence: float = 0.95
@@ -275,7 +278,8 @@ class Summary(Tabular):
 
     def __getitem__(self, policy: str | Policy) -> PolicySummary:
         labels = [row.policy for row in self.policies]
-        return self.policies[labels.index(label_of(policy, labels))]
+        label = label_of(policy, zip(labels, self.specifications, strict=True))
+        return self.policies[labels.index(label)]
 
     def __repr__(self) -> str:
         return str(self)
