@@ -386,3 +386,17 @@ assert not {"matplotlib.pyplot", "numba"} & set(sys.modules)
     )
     assert done.stdout.startswith("MissingExtraError matplotlib must be installed")
     assert 'pip install "manyarms[sim]"' in done.stdout
+
+
+@pytest.mark.parametrize("other", ["MOSS", "MOSS Oracle"])
+def test_an_own_policy_has_its_own_entry_in_the_legend(other: str) -> None:
+    labels = ("moss", "moss-oracle", other)
+    result = many(labels)
+    over_time = figures.regret_over_time(result)
+    against = figures.regret_against_hardness({0.1: result, 0.2: result})
+    for figure in (over_time, against):
+        lines = figure.axes[0].lines
+        titles = {str(line.get_label()) for line in lines}
+        assert len(titles) == len({line.get_color() for line in lines}) == 3
+        assert other in titles
+        assert titles <= {*words(figure)}

@@ -46,7 +46,7 @@ from manyarms.report.style import (
     WIDE,
     LineStyle,
     policy_styles,
-    policy_title,
+    policy_titles,
     shades,
     thousands,
 )
@@ -112,14 +112,16 @@ def regret_against_hardness(
         pulls = thousands(next(iter(ordered.values())).horizon)
         label_axes(axes, HARDNESS, f"mean pseudo-regret after {pulls} pulls")
         lines: list[Line2D] = []
-        for label, style in policy_styles(_chosen(policies, ordered.values())).items():
+        styles = policy_styles(_chosen(policies, ordered.values()))
+        titles = policy_titles(styles)
+        for label, style in styles.items():
             # a policy may have been left out at some hardnesses
             played = {a: result for a, result in ordered.items() if label in result.policies}
             final = [mean_and_band(result, label, band) for result in played.values()]
             means, *ends = (
                 np.array([each[-1] for each in column]) for column in zip(*final, strict=True)
             )
-            options = style.options(label=policy_title(label))
+            options = style.options(label=titles[label])
             lines += axes.plot(list(played), means, **options)
             draw_band(axes, list(played), ends, style.colour, band=band)
         if len(ordered) <= _TICKS:
@@ -183,11 +185,12 @@ def regret_over_time(
         step = max(1, len(times) // _MARKS)
         lines: list[Line2D] = []
         styles = policy_styles(_chosen(policies, [result]))
+        titles = policy_titles(styles)
         for k, (label, style) in enumerate(styles.items()):
             means, *ends = (np.concatenate([[0.0], v]) for v in mean_and_band(result, label, band))
             # shift the markers of each line, so that they do not overlap
             start = step - 1 - k * step // len(styles)
-            options = style.options(label=policy_title(label), markevery=(start, step))
+            options = style.options(label=titles[label], markevery=(start, step))
             lines += axes.plot(times, means, **options)
             draw_band(axes, times, ends, style.colour, band=band)
         axes.set_xlim(0, 1.01 * result.horizon)
