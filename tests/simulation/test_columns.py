@@ -69,7 +69,7 @@ def test_a_column_of_one_class_has_a_short_name() -> None:
         *({"moss++.beta": beta} for beta in BETAS),
         {"empmoss++.beta": 0.75},
     ]
-    assert _rows(*FORMS, ma.EmpMOSSPlusPlus())[1] == {"moss++.beta": 0.6}
+    assert _rows(FORMS[1], ma.EmpMOSSPlusPlus()) == [{"beta": 0.6}, {}]  # emp's is not varied
     assert _rows(FORMS[1], parameters={"beta": 3}) == [{"moss++.beta": 0.6}]
     fixed = Player(ma.MOSS(), "mine", 2, {"beta": 1.5})
     assert _rows(fixed, FORMS[1]) == [{"beta": 1.5}, {"moss++.beta": 0.6}]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import Any, NamedTuple, TypeAlias
@@ -101,11 +102,11 @@ def check_exact(columns: Mapping[str, Sequence[Scalar | None]]) -> None:
 
 
 def column_type(values: Iterable[Scalar | None]) -> str:
-    """Return the type of a column: int64, double or string."""
+    """Return the type of a column: int64, double, bool or string."""
     present = [value for value in values if value is not None]
     kinds = {type(value) for value in present}
-    if kinds == {int}:
-        return "int64"
+    if kinds in ({int}, {bool}):
+        return "int64" if kinds == {int} else "bool"
     exact = kinds <= {int, float} and not any(map(_is_large, present))
     return "double" if exact else "string"
 
@@ -133,29 +134,29 @@ def _layer(policy: Policy) -> Layer:
 def column_names(policies: Iterable[Policy], taken: Iterable[str]) -> dict[tuple[type, str], str]:
     """Return the column of each parameter that a policy has with another value than the default.
 
-    It is called "beta" if only one class of the policies has such a parameter, otherwise
-    "moss++.beta", also if "beta" is `taken`. Classes of the same name get their module's name.
+    It is called "beta" if policies of one class have such a column, otherwise "moss++.beta", also
+    if "beta" is `taken`. Classes of the same name get their module's name.
 
     >>> import manyarms as ma
-    >>> names = column_names([ma.MOSSPlusPlus(), ma.EmpMOSSPlusPlus(beta=0.6)], [])
-    >>> [*names.values()]
-    ['empmoss++.beta']
+    >>> forms = [ma.MOSSPlusPlus(beta=0.6), ma.EmpMOSSPlusPlus(beta=0.7)]
+    >>> [*column_names(forms, []).values()], [*column_names(forms[:1], []).values()]
+    (['moss++.beta', 'empmoss++.beta'], ['beta'])
     """
-    every = [layer for policy in policies for layer in layers_of(policy)]
-    owners: dict[str, set[type]] = {}  # by parameter
+    varied: dict[tuple[type, str], str] = {}  # the name of the class of each column
     classes: dict[str, set[type]] = {}  # by name
-    for layer in every:
-        classes.setdefault(layer.name, set()).add(layer.owner)
-        for parameter in layer.values:
-            owners.setdefault(parameter, set()).add(layer.owner)
+    for policy in policies:
+        for layer in layers_of(policy):
+            classes.setdefault(layer.name, set()).add(layer.owner)
+            varied |= {(layer.owner, parameter): layer.name for parameter in layer.varied()}
+    count = Counter(parameter for _, parameter in varied)
     names = {}
-    for layer in every:
-        for parameter in layer.varied():
-            name, owner = layer.name, layer.owner
-            if len(classes[name]) > 1:
-                name = f"{owner.__module__}:{owner.__qualname__}"
-            is_short = len(owners[parameter]) == 1 and parameter not in (*RESERVED, *taken)
-            names[owner, parameter] = parameter if is_short else f"{name}.{parameter}"
+    for (owner, parameter), name in varied.items():
+        if count[parameter] == 1 and parameter not in (*RESERVED, *taken):
+            names[owner, parameter] = parameter
+            continue
+        same = len(classes[name]) > 1
+        title = f"{owner.__module__}:{owner.__qualname__}" if same else name
+        names[owner, parameter] = f"{title}.{parameter}"
     return names
 
 

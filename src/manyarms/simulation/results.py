@@ -19,9 +19,9 @@ from manyarms.protocol.policy import Policy
 from manyarms.simulation.players import label_of, specification
 from manyarms.simulation.summary import IntervalKind, Summary, compare, summarise
 from manyarms.simulation.sweep import Cell, Objective, check_objective
+from manyarms.theory.hardness import good_mean
 
 _LARGEST_COUNT = (1 << 63) - 1
-_SLACK = 1e-12  # means that differ by less, as a share of the largest one, are equal
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -45,7 +45,7 @@ class Result(Tabular):
     arms
         The arms pulled, by (policy, replication, time), if `record_arms` was given, else None.
     seconds
-        By policy: the computing time over all workers.
+        By policy: the computing time over all workers, if it is known.
     parameters, policy_parameters
         The parameters of the cell in its sweep; by policy, the parameters shown in tables.
     n_best, is_stand_in
@@ -158,12 +158,21 @@ class Result(Tabular):
         return np.asarray(self.rows_of(policy)["best_pulls"] / self.horizon)
 
     def first(self, replications: int) -> Result:
-        """Return the result of the first `replications` replications only."""
+        """Return the result of the first `replications` replications only.
+
+        It has no `seconds` of policies that had more, because only their sum is measured.
+        """
         wanted = slice(check_int("replications", replications, at_least=1))
+        whole = [len(rows) <= wanted.stop for rows in self.rows]
         return replace(
             self,
             rows=tuple(rows[wanted] for rows in self.rows),
             arms=None if self.arms is None else self.arms[:, wanted],
+            seconds={
+                label: self.seconds[label]
+                for label in itertools.compress(self.policies, whole)
+                if label in self.seconds
+            },
         )
 
     @property
@@ -263,7 +272,8 @@ class Result(Tabular):
         """Return how much losses may differ by rounding: of the means, and of each addition."""
         pulls = 1 if self.objective == "find" else int(self.times[at])
         largest = max(abs(self.best_mean), abs(self.best_mean - self.largest_gap))
-        return pulls * (_SLACK * largest + np.finfo(float).eps * np.abs(losses))
+        slack = largest - good_mean(largest)
+        return pulls * (slack + np.finfo(float).eps * np.abs(losses))
 
     def _stacked(self, name: str) -> NDArray[Any]:
         if len({len(rows) for rows in self.rows}) > 1:

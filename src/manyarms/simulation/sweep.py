@@ -273,12 +273,12 @@ class Sweep:
 
     @functools.cached_property
     def columns(self) -> dict[str, str]:
-        """The types of the parameters' columns in tables, by name: int64, double or string.
+        """The types of the parameters' columns in tables: int64, double, bool or string.
 
         A parameter of a cell keeps its name. If some policy has another value of a parameter than
         the default, there is a column with the values of all policies of its class, also of
-        policies inside others. It is called "beta" if only one class has such a parameter and
-        there is no other column of this name, otherwise "moss++.beta".
+        policies inside others. It is called "beta" if no other class and no cell has a column of
+        this name, otherwise "moss++.beta".
         """
         players = [player for each in self.cells for player in each.players]
         parameters = [dict(each.parameters) for each in self.cells]
