@@ -1,9 +1,10 @@
 """The file of a chunk: a Parquet file with the hash of its sweep and a checksum.
 
 It has a row for each replication. The columns are the parameters (`Sweep.columns`), policy,
-replication, regret (at the horizon), best_pulls, distinct_arms, recommended, recommended_mean (the
-true mean of the recommended arm), checkpoints and regret_at_checkpoints (lists). The same versions
-write the same bytes on processors of one kind.
+replication, regret (at the horizon), best_pulls, first_best (the time of the first pull of a best
+arm, 0 if there is none), distinct_arms, recommended, recommended_mean (the true mean of the
+recommended arm), checkpoints and regret_at_checkpoints (lists). The same versions write the same
+bytes on processors of one kind.
 """
 
 from __future__ import annotations
@@ -19,12 +20,12 @@ from numpy.typing import NDArray
 from manyarms.core.files import replace_file
 from manyarms.core.optional import need_pyarrow
 from manyarms.simulation.chunks import Chunk, CodeDigests, left_out
-from manyarms.simulation.runner import Played, row_type
+from manyarms.simulation.runner import COUNTS, Played, row_type
 from manyarms.simulation.sweep import Sweep
 
 _SWEEP, _CODE, _SUM = (f"manyarms_{name}" for name in ("sweep", "code", "sum"))
 _LISTS = ("checkpoints", "regret_at_checkpoints")
-_COUNTS = ("best_pulls", "distinct_arms", "recommended", "recommended_mean")
+_NUMBERS = (*COUNTS, "recommended_mean")
 # errors that reading a damaged file may raise
 MALFORMED = (
     *(OSError, ValueError, RuntimeError, LookupError, TypeError, AttributeError),
@@ -68,7 +69,7 @@ class ChunkFiles:
             },
             "replication": first + np.arange(len(rows)),
             "regret": rows["regret"][:, -1],
-            **{name: rows[name] for name in _COUNTS},
+            **{name: rows[name] for name in _NUMBERS},
             "checkpoints": arrow.ListArray.from_arrays(ends, np.tile(times, len(rows))),
             "regret_at_checkpoints": arrow.ListArray.from_arrays(ends, rows["regret"].ravel()),
         }
@@ -140,7 +141,7 @@ def read_chunk(path: Path) -> Stored:
     times = columns["checkpoints"][0].values.to_numpy()
     rows = np.zeros(table.num_rows, row_type(len(times)))
     rows["regret"] = regret.reshape(len(rows), len(times))
-    for name in _COUNTS:
+    for name in _NUMBERS:
         rows[name] = columns[name].to_numpy()
     if not all((np.abs(rows[name]) < _LARGEST).all() for name in ("regret", "recommended_mean")):
         raise ValueError("it has regrets or means that are not finite, or too large")

@@ -21,6 +21,7 @@ from manyarms.simulation.play import InTurn, Late, Measured, Stretch, late, play
 from manyarms.simulation.players import Player
 from manyarms.simulation.sweep import Cell, informed_policy, new_state
 
+COUNTS = ("best_pulls", "first_best", "distinct_arms", "recommended")  # of a replication
 _TWICE, _SLOW_TWICE = 1 << 12, 1 << 9  # pulls to play twice: compiled, and in CPython
 _FEWEST, _SHARE = 64, 50  # pulls to play twice: at least 64, and at most a fiftieth of all
 PIECE, SLOW_PIECE = 1 << 20, 1 << 11  # pulls in about 30 ms: compiled, and in CPython
@@ -58,7 +59,7 @@ def blocks(count: int, size: int) -> Iterator[range]:
 
 def row_type(times: int) -> np.dtype[Any]:
     """Return the NumPy type of a row of measurements, with regret at this number of times."""
-    counts = [(name, "<i8") for name in ("best_pulls", "distinct_arms", "recommended")]
+    counts = [(name, "<i8") for name in COUNTS]
     return np.dtype([("regret", "<f8", (times,)), *counts, ("recommended_mean", "<f8")])
 
 
@@ -187,7 +188,7 @@ class CpuRunner(Runner):
     def _new_measured(self, count: int, recorded: int | None = None) -> Measured:
         recorded = self._recorded if recorded is None else recorded
         regret, means = np.zeros((count, len(self._times) + 1)), np.zeros(count)
-        counts = [np.zeros(count, np.int64) for _ in range(3)]
+        counts = [np.zeros(count, np.int64) for _ in COUNTS]
         arms = np.zeros((count, recorded), np.int64)
         columns: Any = regret, *counts, means, arms
         return Measured(self._times, *columns)
@@ -205,6 +206,6 @@ def rows_of(measured: Measured) -> NDArray[Any]:
     """Return the measurements as one row for each replication."""
     rows = np.zeros(len(measured.best_pulls), row_type(len(measured.times)))
     rows["regret"] = measured.regret[:, :-1]
-    for name in ("best_pulls", "distinct_arms", "recommended", "recommended_mean"):
+    for name in (*COUNTS, "recommended_mean"):
         rows[name] = getattr(measured, name)
     return rows
