@@ -101,6 +101,26 @@ def check_exact(columns: Mapping[str, Sequence[Scalar | None]]) -> None:
             )
 
 
+def values_by_name(every: Iterable[Mapping[str, Any]]) -> dict[str, list[Any]]:
+    """Return all values of each parameter."""
+    values: dict[str, list[Any]] = {}
+    for parameters in every:
+        for name, value in parameters.items():
+            values.setdefault(name, []).append(value)
+    return values
+
+
+def comparable(value: Scalar) -> str:
+    """Return a value as text; those that are equal in a column are equal."""
+    try:
+        number = float(value)
+    except ValueError:
+        return str(value)
+    if abs(number) < 1 << 53:
+        return repr(number)
+    return str(int(value) if isinstance(value, float) else value)  # a float would be rounded
+
+
 def column_type(values: Iterable[Scalar | None]) -> str:
     """Return the type of a column: int64, double, bool or string."""
     present = [value for value in values if value is not None]

@@ -30,7 +30,9 @@ from manyarms.simulation.columns import (
     column_names,
     column_type,
     columns_of,
+    comparable,
     taken_name,
+    values_by_name,
 )
 from manyarms.simulation.players import Player, players_of
 
@@ -243,7 +245,7 @@ class Sweep:
         seen: set[str] = set()
         for each in self.cells:
             # compared as in columns, where 1, 1.0 and "1" are equal
-            text = repr(sorted((key, _as_text(value)) for key, value in each.parameters.items()))
+            text = repr(sorted((key, comparable(value)) for key, value in each.parameters.items()))
             if text in seen:
                 raise ParameterError(
                     f"`cells` must differ in their parameters, got {each.label!r} twice. Give "
@@ -285,7 +287,7 @@ class Sweep:
         """
         players = [player for each in self.cells for player in each.players]
         parameters = [dict(each.parameters) for each in self.cells]
-        values = _values_by_name([*parameters, *(dict(each.parameters) for each in players)])
+        values = values_by_name([*parameters, *(dict(each.parameters) for each in players)])
         return {name: column_type(column) for name, column in values.items()}
 
     def row(self, each: Cell, player: Player) -> dict[str, Scalar | None]:
@@ -317,16 +319,6 @@ class Sweep:
         ]
 
 
-def _as_text(value: Scalar) -> str:
-    try:
-        number = float(value)
-    except ValueError:
-        return str(value)
-    if abs(number) < 1 << 53:
-        return repr(number)
-    return str(int(value) if isinstance(value, float) else value)  # a float would be rounded
-
-
 def _with_columns(cells: Sequence[Cell]) -> tuple[Cell, ...]:
     """Return the cells with all parameters of their players, or raise if tables cannot hold them.
 
@@ -340,7 +332,7 @@ def _with_columns(cells: Sequence[Cell]) -> tuple[Cell, ...]:
     for name in taken & (named | {*names.values()}):
         raise taken_name(name)
     chosen = [check_parameters(player.parameters, optional=True) for player in fixed]
-    check_exact(_values_by_name([*(each.parameters for each in cells), *chosen]))
+    check_exact(values_by_name([*(each.parameters for each in cells), *chosen]))
     return tuple(_with_players(each, names) for each in cells)
 
 
@@ -356,15 +348,6 @@ def _with_players(each: Cell, names: Mapping[tuple[type, str], str]) -> Cell:
     players = tuple(replace(player, parameters=parameters(player)) for player in each.players)
     object.__setattr__(made, "players", players)
     return made
-
-
-def _values_by_name(every: Iterable[Mapping[str, Any]]) -> dict[str, list[Any]]:
-    """Return all values of each parameter."""
-    values: dict[str, list[Any]] = {}
-    for parameters in every:
-        for name, value in parameters.items():
-            values.setdefault(name, []).append(value)
-    return values
 
 
 def values_of(policy: Policy) -> dict[str, Any]:
