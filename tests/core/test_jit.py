@@ -152,7 +152,7 @@ def test_a_policy_compiles_once_for_all_instances() -> None:
         "for problem in problems:\n"
         "    for arms in (False, True):\n"
         "        ma.simulate(ma.MOSS(), problem, horizon=30, replications=3, record_arms=arms)\n"
-        "classes = classes_in(ma.MOSS().new_state(ARRAYS, n_arms=9, pulls=30))\n"
+        "classes = classes_in(ma.MOSS(sigma=0.5).new_state(ARRAYS, n_arms=9, pulls=30))\n"
         "assert len(compiled(play, *classes, InTurn, NoLaw).signatures) == 1\n"
     )
 

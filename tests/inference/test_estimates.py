@@ -59,8 +59,8 @@ def test_intervals_are_scaled_to_the_range() -> None:
         ma.MOSS(sigma=3.0),
         ma.Doubling(ma.MOSSPlusPlus(sigma=3.0)),
         ma.Doubling(SubSampled(ma.MOSS(sigma=3.0), size=2)),
-        ma.Guarded(ma.MOSS(), bound="mean", sigma=3.0, top=10.0),
-        ma.Guarded(ma.MOSS(sigma=3.0), bound="mean", sigma=1.0, top=10.0),
+        ma.Guarded(ma.MOSS(), sigma=3.0, bottom=0.0, top=10.0),
+        ma.Guarded(ma.MOSS(sigma=3.0), bound="mean", sigma=1.0, bottom=0.0, top=10.0),
     ],
 )
 def test_without_a_range_the_interval_uses_the_policys_sigma(policy: ma.Policy) -> None:

@@ -71,7 +71,7 @@ def facts_of(experiment: Experiment, name_of: Callable[[int], Any]) -> Facts:
     left = experiment.left
     return Facts(
         policy=str(experiment.policy),
-        scale=scale_of(experiment.policy, settings.reward_range),
+        scale=scale_of(settings.scaled(experiment.policy), settings.reward_range),
         reward_range=settings.reward_range,
         n_arms=experiment.n_arms,
         all_arms=experiment.n_all,

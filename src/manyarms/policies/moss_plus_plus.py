@@ -37,7 +37,7 @@ from manyarms.policies.parts.moss_run import (
     put_back,
     set_scale,
 )
-from manyarms.policies.parts.parameters import IndexPolicy
+from manyarms.policies.parts.parameters import IndexPolicy, unused
 from manyarms.protocol import plays
 from manyarms.protocol.parameters import Positive, number
 
@@ -156,9 +156,14 @@ class MixturePolicy(IndexPolicy):
     beta: Annotated[float, number(at_least=0.5, at_most=1.0)] = 0.5
     mixture_sigma: Positive | None = None
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.unit_rewards and self.mixture_sigma is not None:
+            raise unused("mixture_sigma", self.mixture_sigma, self)
+
     @property
     def mixture_spread(self) -> float:
-        sigma = self.sigma if self.mixture_sigma is None else self.mixture_sigma
+        sigma = self._sigma() if self.mixture_sigma is None else self.mixture_sigma
         return 4.0 * sigma**2 * self.exploration
 
     def stage(self, state: Any) -> str:

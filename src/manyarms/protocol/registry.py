@@ -117,7 +117,7 @@ def policy(name: str, **parameters: Any) -> Policy:
     >>> str(policy("moss++", beta=0.6))
     'moss++(beta=0.6)'
     >>> policy("ss(size=7)-moss++(beta=0.6)")
-    SubSampled(policy=MOSSPlusPlus(sigma=0.5, ..., beta=0.6, ...), size=7, exponent=None)
+    SubSampled(policy=MOSSPlusPlus(sigma=None, ..., beta=0.6, ...), size=7, exponent=None)
     """
     known = parameters_of(name)
     for parameter in parameters:
@@ -233,23 +233,17 @@ def _storable(policy: Policy, parameter: str) -> Any:
     )
 
 
-def restored_policy(
-    described: dict[str, Any],
-    given: Any = None,
-    limits: tuple[float, float] | None = None,
-    depth: int = 0,
-) -> Policy:
+def restored_policy(described: dict[str, Any], given: Any = None, depth: int = 0) -> Policy:
     """Return the policy of a description; `given` is needed if it has no registered name."""
     own = given if isinstance(given, Policy) else None
     if described["name"] is None or (own is not None and name_of(type(own)) is None):
-        for one in () if own is None else (own, own.with_reward_range(limits)):
-            if described["label"] == str(one):
-                return one
+        if own is not None and described["label"] == str(own):
+            return own
         raise ParameterError("it was not registered when it was saved.")
     if depth > _DEEPEST:
         raise ParameterError("it is nested too deeply.")
     parameters = {
-        name: restored_policy(value, getattr(own, name, None), limits, depth + 1)
+        name: restored_policy(value, getattr(own, name, None), depth + 1)
         if isinstance(value, dict)
         else value
         for name, value in described["parameters"].items()

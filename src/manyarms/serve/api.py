@@ -58,7 +58,8 @@ def _settings(spec: m.Spec) -> Settings:
         "seed": secrets.randbits(48) if spec.seed is None else spec.seed,
     }
     settings = check_settings(policy(given.pop("policy")), **given)
-    settings.policy.new_state(SPARSE, n_arms=1, pulls=1)  # raises if a parameter is missing
+    made = settings.scaled(settings.policy)
+    made.new_state(SPARSE, n_arms=1, pulls=1)  # raises if a parameter is missing
     return settings
 
 

@@ -70,8 +70,9 @@ class Runner:
         self._key: Any = np.array([run_key(seed)], np.uint64)
         self._times: Any = np.array(cell.times, np.int64)
         self._recorded = cell.horizon if record_arms else 0  # pulls whose arm is recorded
+        rewards = cell.instance.rewards
         policy = informed_policy(player.policy, cell.instance)
-        self._scale = scale_of(policy, cell.instance.rewards.reward_range)
+        self._scale = scale_of(policy, rewards.reward_range, rewards.reward_sigma)
 
     def new_workspace(self, memory: Memory) -> Workspace:
         """Allocate memory for a replication with at most `memory.arms_met` distinct arms."""
