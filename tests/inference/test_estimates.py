@@ -200,6 +200,6 @@ def test_means_of_0_1_rewards_are_percentages() -> None:
 def test_a_reward_name_makes_means_from_0_to_1_percentages(
     limits: Any, name: Any, shown: str
 ) -> None:
-    live = ma.MOSS().live(arms=["a"], horizon=9, seed=1, reward_range=limits, reward=name)
+    live = ma.MOSS(sigma=2.0).live(arms=["a"], horizon=9, seed=1, reward_range=limits, reward=name)
     live.tell(live.ask(), 0.3)
     assert f"{shown}\n" in str(live.progress())

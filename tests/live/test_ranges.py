@@ -45,7 +45,7 @@ def test_a_sigma_of_one_half_can_be_asked_for() -> None:
 
 
 def test_without_a_range_someone_must_give_a_sigma() -> None:
-    with pytest.raises(ma.ParameterError, match="`sigma` must be given to ss.size=2.-moss"):
+    with pytest.raises(ma.ParameterError, match="`sigma` must be given to moss if rewards"):
         field.SubSampled(ma.MOSS(), size=2).live(n_arms=3, horizon=9, reward_range=None)
     live = ma.MOSS(sigma=2.0).live(n_arms=3, horizon=9, reward_range=None)
     live.season(policy=ma.EmpMOSSPlusPlus(), horizon=20)

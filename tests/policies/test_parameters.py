@@ -68,7 +68,10 @@ def test_bad_parameters(call: Callable[[], object], message: str) -> None:
 @pytest.mark.parametrize("number", [np.float32(0.6), np.float64(0.6), Fraction(3, 5)])
 def test_parameters_are_kept_as_plain_numbers(number: Any) -> None:
     # a float32 beta once gave tables one iteration too small
-    for policy in (ma.MOSSPlusPlus(beta=number), ma.EmpMOSSPlusPlus(sigma=number, beta=number)):
+    for policy in (
+        ma.MOSSPlusPlus(sigma=number, beta=number),
+        ma.EmpMOSSPlusPlus(sigma=number, beta=number),
+    ):
         assert type(policy.beta) is float
         assert type(policy.sigma) is float
     assert type(ma.MOSSOracle(alpha=number).alpha) is float

@@ -40,7 +40,7 @@ from manyarms.simulation.gpu_compiler import (
 from manyarms.simulation.gpu_memory import Load, StreamMemory, lane_bytes
 from manyarms.simulation.play import Measured, Stretch, play
 from manyarms.simulation.players import Player
-from manyarms.simulation.runner import Played, Runner, Stopped, Workspace, no_such_arm, rows_of
+from manyarms.simulation.runner import Played, Runner, Stopped, Workspace, check_choices, rows_of
 from manyarms.simulation.sweep import Cell
 
 # Measured on an H200, on which a policy's kernel takes some 160 registers.
@@ -219,8 +219,8 @@ class GpuRunner(Runner):
                 done(-start * len(numbers))  # they will be played again
                 return None
             if (found < 0).any():
-                arm = memory.read(batch.measured.recommended)[found < 0][0]
-                raise no_such_arm(self.label, arm, self._cell.instance.n_arms)
+                arms = memory.read(batch.measured.recommended)
+                check_choices(self.label, found, arms, self._cell)
             done((stop - start) * len(numbers))
             start = stop
             seconds = max(time.perf_counter() - begun, _PIECE_SECONDS / 16)

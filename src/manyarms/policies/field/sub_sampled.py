@@ -35,6 +35,7 @@ from manyarms.protocol.parameters import Count, Probability
 from manyarms.protocol.policy import recommend
 
 _EXPONENT = 0.5  # of Bayati et al.
+_WRONG = -2  # instead of an arm that the inner policy does not have, or recommends without a pull
 
 
 class GreedyState(NamedTuple):
@@ -92,6 +93,7 @@ class Greedy(RankingPolicy):
 class SubSampledState(NamedTuple):
     """The state of the inner policy, and the real arms behind its arm numbers."""
 
+    size: int
     inner: Any  # the inner policy's state
     subset: HashMap  # the inner policy's arm -> the real arm, once it was pulled
     sampler: Sampler
@@ -106,6 +108,8 @@ def sub_sampled_reset(state: SubSampledState, key: int, horizon: int) -> None:
 
 def sub_sampled_ask(state: SubSampledState) -> tuple[int, int]:
     slot, member = ask(state.inner)
+    if member < 0 or member >= state.size:
+        return slot, min(member, _WRONG)  # not an arm; the caller raises
     at = find(state.subset, member)
     if state.subset.cells[at] == 0:  # its first pull: draw the real arm
         insert(state.subset, at, member, draw_fresh(state.sampler, state.words))
@@ -114,7 +118,11 @@ def sub_sampled_ask(state: SubSampledState) -> tuple[int, int]:
 
 def sub_sampled_recommend(state: SubSampledState) -> int:
     member = recommend(state.inner)
-    return -1 if member < 0 else state.subset.cells[find(state.subset, member) + 1]
+    if member < 0:
+        return member
+    at = find(state.subset, min(member, state.size - 1))
+    known = member < state.size and state.subset.cells[at] != 0
+    return state.subset.cells[at + 1] if known else _WRONG
 
 
 plays(
@@ -206,6 +214,7 @@ class SubSampled(Wrapper):
         size = self.set_size(n_arms, pulls)
         draws = min(size, pulls)
         return SubSampledState(
+            size=size,
             inner=self.policy.new_state(memory, n_arms=size, pulls=pulls),
             subset=hash_map(memory, names=size, entries=draws),
             sampler=sampler(memory, n_arms, draws=draws),
