@@ -6,10 +6,12 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from manyarms.core.checks import check_flag, check_int, check_number, shown
+from manyarms.core.memory import SPARSE
 from manyarms.errors import ManyarmsError, ParameterError, SavedFileError
 from manyarms.inference.question import check_setting
 from manyarms.live.arms import check_name
 from manyarms.live.checks import (
+    MOST_HORIZON,
     check_first_draws,
     check_horizon,
     check_range,
@@ -63,6 +65,11 @@ class Settings:
                 f"sigma is their scale, got {other:g} for {policy}. Leave it out."
             )
         return policy.with_reward_range(self.reward_range, sigma or other)
+
+    def new_state(self, policy: Policy, n_arms: int, horizon: int | None) -> Any:
+        """Return the state of a policy of any season, or raise."""
+        pulls = horizon or MOST_HORIZON
+        return self.scaled(policy).new_state(SPARSE, n_arms=n_arms, pulls=pulls)
 
     def to_spec(self) -> dict[str, Any]:
         """Return the settings as JSON."""

@@ -220,7 +220,7 @@ class Policy(ABC):
             low, high = reward_range or (0.0, 1.0)
             raise ParameterError(
                 f"`reward_range` must lie in [0, 1] for {self}, got {(low, high)}. Tell "
-                f"(reward - {low:g}) / {high - low or 1.0:g} instead, or use a policy with `sigma`."
+                f"(reward - {low:g}) / {high - low:g} instead, or use a policy with `sigma`."
             )
         return self
 

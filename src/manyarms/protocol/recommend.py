@@ -66,7 +66,7 @@ def half_width(reward_range: tuple[float, float]) -> float:
     (0.5, 3.0)
     """
     low, high = reward_range
-    return (high - low) / 2.0 or 0.5  # any sigma, if all rewards are equal
+    return (high - low) / 2.0
 
 
 @kernel

@@ -215,7 +215,6 @@ class GuardPolicy(Policy):
         else:
             if reward_range is not None:
                 sigma = half_width(reward_range)
-                high = reward_range[0] + 2.0 * sigma  # above `low`, also if all rewards are equal
             found = {"sigma": sigma, "bottom": low, "top": high}
         found = {
             name: value if getattr(self, name) is None else getattr(self, name)
