@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
 import manyarms as ma
+from manyarms.core.memory import SPARSE
 from manyarms.instances import BetaMeans, Gaussian, Instance, from_means, planted, reservoir
-from manyarms.protocol import reset
+from manyarms.policies.moss_plus_plus import iterations
+from manyarms.protocol import ask, reset, tell
 from tests.helpers import ALL_POLICIES, EVERY_POLICY, label, play_live, unit_only
 
 CORNERS: list[tuple[str, Instance, int]] = [
@@ -93,6 +97,24 @@ def test_every_arm_of_a_small_set_is_tried(policy: ma.Policy) -> None:
     result = ma.simulate(policy, from_means([0.2, 0.8]), horizon=64, replications=20, workers=1)
     assert (result.distinct_arms == 2).all()
     assert (result.recommended == 1).mean() > 0.8
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("kind", [ma.MOSSPlusPlus, ma.EmpMOSSPlusPlus])
+@pytest.mark.parametrize("wrap", [lambda policy: policy, ma.Guarded], ids=["alone", "guarded"])
+def test_the_last_iteration_goes_on_after_the_horizon(
+    kind: type[ma.MOSSPlusPlus], wrap: Callable[[ma.Policy], ma.Policy]
+) -> None:
+    for n, horizon, beta in ((500, 300, 0.5), (3, 1, 0.5), (40, 60, 1.0), (5, 1024, 0.5)):
+        scaled = wrap(kind(beta=beta)).with_reward_range((0.0, 1.0))
+        state = scaled.new_state(SPARSE, n_arms=n, pulls=horizon)
+        reset(state, 7, horizon)
+        for time in range(8 * horizon + 20):
+            slot, arm = ask(state)
+            assert 0 <= arm < n
+            tell(state, slot, float((7 * arm + time) % 10 < 4))
+        inner = getattr(state, "inner", state)
+        assert inner.clock[0].iteration <= max(1, iterations(horizon, beta))
 
 
 def test_every_state_has_a_docstring() -> None:

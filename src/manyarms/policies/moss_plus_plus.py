@@ -89,10 +89,24 @@ class MossPlusPlusState(NamedTuple):
     mixtures: Mixtures
 
 
+@kernel
+def prolong_last(clock: Any, beta: float) -> bool:
+    """If this is the last iteration, prolong it, and return True.
+
+    Iteration p alone has room for T pulls, so this happens only after the horizon.
+    """
+    is_last = clock.iteration >= max(1, iterations(clock.horizon, beta))
+    if is_last:
+        clock.left = clock.horizon
+    return is_last
+
+
 @rare
 def next_iteration(state: MossPlusPlusState) -> None:
     """Start MOSS on a new set: min(K_i, n) newly drawn arms, and the mixture-arms so far."""
     moss, clock = state.moss, state.clock[0]
+    if prolong_last(clock, state.beta):
+        return
     clock.iteration += 1
     i = clock.iteration
     if i > 1:
