@@ -95,7 +95,7 @@ def prolong_last(clock: Any, beta: float) -> bool:
 
     Iteration p alone has room for T pulls, so this happens only after the horizon.
     """
-    is_last = clock.iteration >= max(1, iterations(clock.horizon, beta))
+    is_last: bool = clock.iteration >= max(1, iterations(clock.horizon, beta))
     if is_last:
         clock.left = clock.horizon
     return is_last

@@ -184,18 +184,13 @@ class SubSampled(Wrapper):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.size is None and self.exponent is None:
-            object.__setattr__(self, "exponent", _EXPONENT)
-        check_one("Leave one out.", size=self.size, exponent=self.exponent)
+        if self.size is not None and self.exponent is not None:
+            check_one("", size=self.size, exponent=self.exponent)
 
     @property
     def anytime(self) -> bool:  # type: ignore[override]  # it depends on the inner policy
         """Whether no horizon is needed: the size is fixed and the inner policy is anytime."""
         return self.size is not None and self.policy.anytime
-
-    def _changed(self, known: bool) -> dict[str, Any]:
-        changed = super()._changed(known)
-        return {} if changed == {"exponent": _EXPONENT} else changed
 
     @property
     def sized_by_horizon(self) -> bool:
@@ -204,7 +199,9 @@ class SubSampled(Wrapper):
 
     def set_size(self, n_arms: int, pulls: int) -> int:
         """Return the size of the subset, from 1 to `n_arms`."""
-        size = float(self.size or 1) if self.exponent is None else math.pow(pulls, self.exponent)
+        size = float(self.size or 0)
+        if self.size is None:
+            size = math.pow(pulls, _EXPONENT if self.exponent is None else self.exponent)
         return max(1, min(math.ceil(size * (1 - 1e-12)), n_arms))  # pow may be slightly too large
 
     def stage(self, state: SubSampledState) -> str:
