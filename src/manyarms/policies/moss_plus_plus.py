@@ -4,7 +4,7 @@ The schedule and the iterations are here. MOSS on a random set (the index, credi
 `parts/moss_run.py`, and the mixture-arms are in `parts/mixtures.py`.
 """
 
-from __future__ import annotations
+# Annotations are not postponed, so that the types of inherited fields are known in other modules.
 
 import math
 from dataclasses import dataclass

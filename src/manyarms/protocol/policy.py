@@ -24,7 +24,8 @@ from manyarms.protocol.parameters import checks_of
 
 if TYPE_CHECKING:
     from manyarms.live.handle import Live
-
+else:
+    Live = Any  # so that the hints of `live` can be evaluated, although its module is loaded later
 
 _OF_REWARDS = ("bound", "sigma", "bottom", "top")  # None: what the rewards imply
 _LONG = 8  # characters; longer floats are shown as fractions if these are exact

@@ -1,6 +1,6 @@
 """Parameters that several policies share."""
 
-from __future__ import annotations
+# Annotations are not postponed, so that the types of inherited fields are known in other modules.
 
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, TypeAlias, TypeVar
