@@ -33,15 +33,25 @@ def test_arms_do_not_depend_on_the_unit(policy: ma.Policy, unit: ma.Policy) -> N
     assert arms == play_live(unit.live(n_arms=50, horizon=400, seed=3), 400, _coin)
 
 
-def test_a_given_sigma_is_kept() -> None:
-    def sigma(given: float, limits: tuple[float, float] | None) -> float:
-        live = ma.MOSS(sigma=given).live(n_arms=3, horizon=9, reward_range=limits)
-        assert isinstance(live.policy, ma.MOSS)
-        return live.policy.sigma
+def test_a_sigma_of_one_half_can_be_asked_for() -> None:
+    """As any other sigma it is kept on a wide range; without one, half the width is taken."""
 
-    assert [sigma(0.5, limits) for limits in [(0, 100), (-1, 1), (0, 0.5)]] == [50.0, 1.0, 0.25]
-    assert [sigma(0.5, limits) for limits in [(0, 1), (3, 4), None]] == [0.5] * 3
-    assert sigma(2.0, (0, 100)) == 2.0
+    def arms(sigma: float | None) -> list[int]:
+        live = ma.MOSS(sigma=sigma).live(n_arms=40, horizon=300, seed=3, reward_range=(0.0, SCALE))
+        assert live.policy == ma.MOSS(sigma=sigma)  # as it was given
+        return play_live(live, 300, lambda arm, count: SCALE * _coin(arm, count))
+
+    assert arms(None) == arms(SCALE / 2) != arms(0.5)
+
+
+def test_without_a_range_someone_must_give_a_sigma() -> None:
+    with pytest.raises(ma.ParameterError, match="`sigma` must be given to moss if rewards"):
+        field.SubSampled(ma.MOSS(), size=2).live(n_arms=3, horizon=9, reward_range=None)
+    live = ma.MOSS(sigma=2.0).live(n_arms=3, horizon=9, reward_range=None)
+    live.season(policy=ma.EmpMOSSPlusPlus(), horizon=20)
+    assert live.ask().arm in range(3)
+    with pytest.raises(ma.ParameterError, match="`sigma` must be 2 in every season.* got 3 for mo"):
+        live.season(policy=ma.MOSS(sigma=3.0), horizon=20)
 
 
 @pytest.mark.parametrize(

@@ -102,7 +102,8 @@ def test_the_reference_picks_the_same_arms(traffic: str) -> None:
 
 
 def new_state(n: int, seed: int = 1, *, trials: float = 0.02) -> ProspectState:
-    state: ProspectState = ma.Prospector(trials=trials).new_state(SPARSE, n_arms=n, pulls=1 << 40)
+    policy = ma.Prospector(trials=trials).with_reward_range((0.0, 1.0))
+    state: ProspectState = policy.new_state(SPARSE, n_arms=n, pulls=1 << 40)
     reset(state, seed, 0)
     return state
 
@@ -235,7 +236,8 @@ def sequence(state: Any, key: int, arms: Any, changes: Any) -> None:
 @pytest.mark.compiled
 @pytest.mark.slow
 def test_compiled_trials_pick_the_same_arms() -> None:
-    policy, changes = ma.Prospector(trials=0.1), [3, 40, 1, 200, 2] * 6
+    policy = ma.Prospector(trials=0.1).with_reward_range((0.0, 1.0))
+    changes = [3, 40, 1, 200, 2] * 6
     interpreted = policy.new_state(SPARSE, n_arms=300, pulls=1 << 40)
     expected = [0] * 3000
     sequence(interpreted, 7, expected, changes)

@@ -163,6 +163,7 @@ def test_provenance(sweep: Sweep, finished: Path) -> None:
     assert said["cells"][0]["instance"] == "grouped(2 groups, n=50)"
     assert said["cells"][0]["policies"]["quantile"] == {
         "policy": repr(ma.Quantile()),
+        "played": repr(ma.Quantile(sigma=0.5)),
         "replications": 7,
         "parameters": {},
     }

@@ -167,11 +167,12 @@ class Guarded(Wrapper, GuardPolicy):
         Between 1/2 and 1 (default: 0.5): with many best arms the regret is about
         :math:`T^\beta`.
     bound
-        "kl" (default) for rewards in [0, 1]; "mean" for rewards that are sigma-sub-Gaussian.
+        "kl" for rewards in [0, 1] (default for them); "mean" for rewards that are
+        sigma-sub-Gaussian.
     sigma
-        For "mean": rewards are sigma-sub-Gaussian (default: 0.5).
+        For "mean": rewards are sigma-sub-Gaussian (default: half the width of their range).
     bottom, top
-        All means are between these (default: 0 and 1).
+        All means are between these (default: 0 and 1, for "mean" the ends of the rewards' range).
 
     Notes
     -----
@@ -212,7 +213,7 @@ class Guarded(Wrapper, GuardPolicy):
                 raise ParameterError(
                     f"`policy` must not have a guard already, got {self.policy}. Use it directly."
                 )
-            if self.bound == "kl" and getattr(within, "sigma", 0.5) > 0.5:
+            if self.bound == "kl" and (getattr(within, "sigma", None) or 0.5) > 0.5:
                 raise ParameterError(
                     f"`bound` must be 'mean' if rewards may lie outside [0, 1], got 'kl' with "
                     f"{within}. Give `sigma`, `bottom` and `top`, too."
@@ -229,15 +230,12 @@ class Guarded(Wrapper, GuardPolicy):
         """Whether the inner policy depends on the horizon; `Doubling` refuses such policies."""
         return getattr(self.policy, "sized_by_horizon", False)
 
-    def with_reward_range(self, reward_range: tuple[float, float] | None) -> Guarded:
-        own = self._for_range(reward_range)
-        if not own:  # checked first: the inner policy's message would be misleading
-            GuardPolicy.check_rewards(self, reward_range)
-        return replace(self, policy=self.policy.with_reward_range(reward_range), **own)
-
-    def check_rewards(self, reward_range: tuple[float, float] | None) -> None:
-        GuardPolicy.check_rewards(self, reward_range)
-        super().check_rewards(reward_range)
+    def with_reward_range(
+        self, reward_range: tuple[float, float] | None, sigma: float | None = None
+    ) -> Guarded:
+        own = self._for_rewards(reward_range, sigma)  # first: the other message would mislead
+        inner = self.policy.with_reward_range(reward_range, sigma)
+        return replace(self, policy=inner, **own)
 
     def stage(self, state: GuardedState) -> str:
         return ", ".join(filter(None, (self.policy.stage(state.inner), stage_words(state.guard))))

@@ -397,12 +397,14 @@ class Prospector(GuardPolicy):
         term. This is better if best arms are rarer than 1 in :math:`T^\beta`, and worse if there
         are many good arms, all far below `top`.
     bound
-        "kl" (default) for rewards in [0, 1]; "mean" for rewards that are sigma-sub-Gaussian.
+        "kl" for rewards in [0, 1] (default for them); "mean" for rewards that are
+        sigma-sub-Gaussian.
     sigma
-        For "mean": rewards are sigma-sub-Gaussian (default: 0.5).
+        For "mean": rewards are sigma-sub-Gaussian (default: half the width of their range).
     bottom, top
-        All means are between these (default: 0 and 1). With other values :math:`\zeta` starts at
-        `top`, and costs are in units of `top` - `bottom`.
+        All means are between these (default: 0 and 1, for "mean" the ends of the rewards' range).
+        With other values than 0 and 1 :math:`\zeta` starts at `top`, and costs are in units of
+        `top` - `bottom`.
     count_late
         Whether pending pulls count (default: True): an arm with N rewards then rests while 4 N or
         more of its pulls are pending, and others are tried. If False, only an arm without a reward

@@ -46,7 +46,7 @@ from manyarms.simulation.runner import (
     Runner,
     Stopped,
     Workspace,
-    no_such_arm,
+    check_choices,
     rows_of,
 )
 from manyarms.simulation.sweep import Cell
@@ -228,8 +228,8 @@ class GpuRunner(Runner):
                 done(-start * len(numbers))  # they will be played again
                 return None
             if (found < 0).any():
-                arm = memory.read(batch.measured.recommended)[found < 0][0]
-                raise no_such_arm(self.label, arm, self._cell.instance.n_arms)
+                arms = memory.read(batch.measured.recommended)
+                check_choices(self.label, found, arms, self._cell)
             done((stop - start) * len(numbers))
             start = stop
             seconds = max(time.perf_counter() - begun, _PIECE_SECONDS / 16)

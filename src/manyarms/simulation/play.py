@@ -7,11 +7,21 @@ from typing import Any, NamedTuple
 from manyarms.core.jit import generic, kernel
 from manyarms.core.memory import Floats, Ints, Memory, Records
 from manyarms.core.rng import draw
-from manyarms.instances.tape import Tape, arm_of, best_record, next_reward, record_of, rewind
+from manyarms.instances.tape import (
+    Tape,
+    arm_of,
+    best_record,
+    next_reward,
+    pulled_record,
+    record_of,
+    rewind,
+)
 from manyarms.instances.world import World
 from manyarms.protocol.pending import PendingRecord, ask_pull, tell_pull
 from manyarms.protocol.policy import ask, recommend, reset, tell
 from manyarms.protocol.recommend import Scale
+
+NOT_PULLED = -2  # instead of a number of arms, if an arm is recommended that was not pulled
 
 
 class Stretch(NamedTuple):
@@ -36,7 +46,7 @@ class Measured(NamedTuple):
     regret: Any
     best_pulls: Ints
     first_best: Ints  # the time of the first pull of a best arm; 0 if there is none
-    distinct_arms: Ints  # NO_ARM if the policy chose an arm that does not exist
+    distinct_arms: Ints  # NO_ARM if the policy chose an arm that does not exist; or NOT_PULLED
     recommended: Ints
     recommended_mean: Floats
     arms: Any
@@ -176,7 +186,11 @@ def play(
             tell_rest(rewards, state, stretch.stop)
             kept = recommend(state)
             number = best_record(tape, stretch.scale)
-            if kept >= 0:
-                number = record_of(tape, world, tape_key, kept)
+            if kept != -1:
+                number = pulled_record(tape, world, kept)
+            if number < 0:
+                measured.distinct_arms[replication] = NOT_PULLED
+                measured.recommended[replication] = kept
+                return
             measured.recommended[replication] = arm_of(tape, number)
             measured.recommended_mean[replication] = tape.record[number].mean

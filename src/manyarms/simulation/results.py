@@ -18,7 +18,7 @@ from manyarms.errors import ParameterError
 from manyarms.protocol.policy import Policy
 from manyarms.simulation.players import label_of, specification
 from manyarms.simulation.summary import IntervalKind, Summary, compare, summarise
-from manyarms.simulation.sweep import Cell, Objective, check_objective
+from manyarms.simulation.sweep import Cell, Objective, check_objective, informed_policy
 from manyarms.theory.hardness import good_mean
 
 _LARGEST_COUNT = (1 << 63) - 1
@@ -436,6 +436,7 @@ def cell_facts(cell: Cell) -> dict[str, Any]:
         "policies": {
             player.label: {
                 "policy": specification(player.policy),
+                "played": specification(informed_policy(player.policy, instance)),
                 "replications": player.replications,
                 "parameters": dict(player.parameters),
             }

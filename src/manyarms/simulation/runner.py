@@ -17,7 +17,7 @@ from manyarms.protocol.keys import run_key
 from manyarms.protocol.plain_classes import plays_plainly
 from manyarms.protocol.recommend import scale_of
 from manyarms.protocol.state_dump import classes_in
-from manyarms.simulation.play import InTurn, Late, Measured, Stretch, late, play
+from manyarms.simulation.play import NOT_PULLED, InTurn, Late, Measured, Stretch, late, play
 from manyarms.simulation.players import Player
 from manyarms.simulation.sweep import Cell, informed_policy, new_state
 
@@ -73,8 +73,9 @@ class Runner:
         self._key: Any = np.array([run_key(seed)], np.uint64)
         self._times: Any = np.array(cell.times, np.int64)
         self._recorded = cell.horizon if record_arms else 0  # pulls whose arm is recorded
+        rewards = cell.instance.rewards
         policy = informed_policy(player.policy, cell.instance)
-        self._scale = scale_of(policy, cell.instance.rewards.reward_range)
+        self._scale = scale_of(policy, rewards.reward_range, rewards.reward_sigma)
 
     def new_workspace(self, memory: Memory) -> Workspace:
         """Allocate memory for a replication with at most `memory.arms_met` distinct arms."""
@@ -181,9 +182,7 @@ class CpuRunner(Runner):
         self._loop(
             workspace.state, workspace.rewards, self._world, workspace.tape, stretch, measured
         )
-        distinct: Any = measured.distinct_arms
-        for arm in np.asarray(measured.recommended)[distinct < 0]:
-            raise no_such_arm(self.label, arm, self._cell.instance.n_arms)
+        check_choices(self.label, measured.distinct_arms, measured.recommended, self._cell)
 
     def _new_measured(self, count: int, recorded: int | None = None) -> Measured:
         recorded = self._recorded if recorded is None else recorded
@@ -194,9 +193,19 @@ class CpuRunner(Runner):
         return Measured(self._times, *columns)
 
 
-def no_such_arm(label: str, arm: int, n_arms: int) -> ParameterError:
-    """Return the error for a policy that chose an arm that does not exist."""
-    return ParameterError(
+def check_choices(label: str, distinct: Any, recommended: Any, cell: Cell) -> None:
+    """Raise if a policy chose or recommended a wrong arm; `distinct` is below 0 then."""
+    wrong = np.flatnonzero(np.asarray(distinct) < 0)
+    if len(wrong) == 0:
+        return
+    arm, n_arms = recommended[wrong[0]], cell.instance.n_arms
+    if distinct[wrong[0]] == NOT_PULLED:
+        what = "which it never pulled" if 0 <= arm < n_arms else f"but there are {n_arms} arms"
+        raise ParameterError(
+            f"{label} recommended arm {arm}, {what}. Its `recommend` must return the number of an "
+            f"arm with a reward, or -1 to leave the choice to the common rule."
+        )
+    raise ParameterError(
         f"{label} chose arm {arm}, but there are {n_arms} arms, numbered from 0. Its `ask` must "
         f"return (slot, arm), in this order."
     )

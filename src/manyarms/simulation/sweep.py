@@ -383,9 +383,12 @@ def _identity(policy: Policy) -> list[Any]:
 
 
 def informed_policy(policy: Policy, instance: Instance) -> Policy:
-    """Give the policy the instance's best mean and reward range, if it needs and lacks them."""
-    informed = policy.with_best_mean(instance.best_mean)
-    return informed.with_reward_range(instance.rewards.reward_range)
+    """Return the policy to play: it gets what it needs, and was not given, from the instance.
+
+    That is the best mean and the scale of the rewards. Raise if it cannot play these rewards.
+    """
+    rewards, informed = instance.rewards, policy.with_best_mean(instance.best_mean)
+    return informed.with_reward_range(rewards.reward_range, rewards.reward_sigma)
 
 
 def new_state(policy: Policy, instance: Instance, horizon: int, memory: Memory) -> Any:
@@ -396,8 +399,6 @@ def new_state(policy: Policy, instance: Instance, horizon: int, memory: Memory) 
 
 def check_playable(policy: Policy, instance: Instance, horizon: int) -> None:
     """Raise unless the policy can play the instance. This takes a few milliseconds at most."""
-    informed = informed_policy(policy, instance)
-    informed.check_rewards(instance.rewards.reward_range)
     state = new_state(policy, instance, horizon, BOUNDED)
     check_bodies(state, (reset, ask, tell))
     world = instance.world(horizon)
