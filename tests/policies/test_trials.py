@@ -103,7 +103,7 @@ def test_the_reference_picks_the_same_arms(traffic: str) -> None:
         itertools.product((1, 5, 60), (None, 300), (0.02, 0.3), (0.1, 1.0))
     ):
         revenue = k % 3 == 1  # in some cases of every kind
-        options = {"trials": trials, "best": best, "revenue": revenue}
+        options: dict[str, Any] = {"trials": trials, "best": best, "revenue": revenue}
         picked, expected, reference = play_both(
             n, horizon, k, traffic=traffic, pulls=300, **options
         )
