@@ -423,13 +423,21 @@ class Prospector(GuardPolicy):
     .. math:: \zeta = 1 - C/T \;\text{ if } C < \tfrac12 T^\beta, \text{ else }\;
         \min(1, M + \tfrac52 (M - \bar a)^+, 2M) - \Big(\frac{C}{\frac32 T^\beta \log T}\Big)^{2/3}
 
-    (the term 2M is for `bound="kl"` only). The arm of largest :math:`\bar x` is pulled if this is
-    at least :math:`\zeta`; among equal ones, the current arm is kept. Otherwise a fresh arm is
-    pulled. When no fresh arm is left, the arm of largest upper bound is pulled if
+    for rewards 0 and 1 (the term 2M is for `bound="kl"` only). The arm of largest :math:`\bar x` is
+    pulled if this is at least :math:`\zeta`; among equal ones, the current arm is kept. Otherwise a
+    fresh arm is pulled. When no fresh arm is left, the arm of largest upper bound is pulled if
     :math:`\zeta > M`, and otherwise the arm of largest mean. The level of the upper bound is
     :math:`\max(\tfrac12 \log^+(T/(nN)), \log^+(T/(n^2 N)))`. (The second term is larger only if
     :math:`T > n^3 N`.) The rule runs under the guard of `Guarded`, and also uses the rewards of the
     guard's pulls.
+
+    For other rewards, all this is in units of
+
+    .. math:: D = \min\Big(w, \max\Big(\frac{\sum x^2}{\sum x}, 2M\Big)\Big)
+
+    Here x are all rewards so far; x and M are less the smallest possible reward, and w is the width
+    of the range of rewards. If rewards are orders, D is about the size of an order, even if much
+    larger orders are possible. For rewards 0 and 1 it is 1.
 
     Parameters
     ----------
@@ -440,12 +448,14 @@ class Prospector(GuardPolicy):
         term. This is better if best arms are rarer than 1 in :math:`T^\beta`, and worse if there
         are many good arms, all far below `top`.
     bound
-        "kl" (default) for rewards in [0, 1]; "mean" for rewards that are sigma-sub-Gaussian.
+        "kl" (default) for rewards in a known range; "mean" for rewards that are
+        sigma-sub-Gaussian.
     sigma
         For "mean": rewards are sigma-sub-Gaussian (default: 0.5).
     bottom, top
-        All means are between these (default: 0 and 1). With other values :math:`\zeta` starts at
-        `top`, and costs are in units of `top` - `bottom`.
+        All means are between these (default: 0 and 1), and so is :math:`\zeta`. With "kl", rewards
+        must be in [0, 1] if these are, and otherwise between them, too. With "mean", they are the
+        range of which w is the width.
     count_late
         Whether pending pulls count (default: True): an arm with N rewards then rests while 4 N or
         more of its pulls are pending, and others are tried. If False, only an arm without a reward
@@ -458,12 +468,14 @@ class Prospector(GuardPolicy):
 
     Notes
     -----
-    Ours; the constants were tuned on simulated problems. With "kl", rewards in [0, 1] and a
-    given horizon, the expected regret at every hardness is at most :math:`10 (\log T)^{5/2}\,
+    Ours; the constants were tuned on simulated problems. With "kl", rewards in [0, 1] and a given
+    horizon, the expected regret at every hardness is at most :math:`10 (\log T)^{5/2}\,
     T^{\min(\max(\beta, 1+\alpha-\beta), 1)}`, the rate of MOSS++ (`theory.guarded_bound`). Without
     a horizon, it is guessed, and the guess is doubled to stay above 4 t; statistics are kept, and
     the guard restarts (`theory.anytime_guarded_bound`). Proposition 7 of docs/guard.md bounds the
-    regret of the rule alone if best arms never fail.
+    regret of the rule alone if best arms never fail. For rewards in another range, the bounds are
+    multiplied by its width. They are about the guard, which does not use D; about D nothing is
+    proved, and the rule's upper bounds in this unit are not confidence bounds.
 
     While rewards are late, an arm is not pulled again before its first reward if there are others.
     If :math:`C \ge \tfrac12 T^\beta`, :math:`M \ge \zeta` and some arm rests, the arm of largest
@@ -474,7 +486,7 @@ class Prospector(GuardPolicy):
     trial pull, and on average at most the share `trials`; up to :math:`T^\beta` unused trial pulls
     are saved. A trial pull goes to a new arm that was never pulled, drawn at random; if there is
     none, the new arms on trial take turns. A trial ends when :math:`N M` minus the sum of the arm's
-    N rewards is at least `top` - `bottom`, or when the arm becomes the current one. If more than
+    N rewards is at least D, or when the arm becomes the current one. If more than
     :math:`T^\beta` new arms would wait for a trial, those added earlier lose theirs. Trials do not
     count in C. When the best arm is retired, C does not change, and :math:`T^\beta` fresh arms may
     have trials, whether they were there from the start or added later. docs/changing_catalogue.md
