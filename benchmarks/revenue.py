@@ -67,7 +67,7 @@ def earnings(policy: ma.Policy, name: str, *, arms: int = ARMS, runs: int = RUNS
         means *= law.average
         shop = ma.instances.from_means(means, rewards=law)
     result = ma.simulate(policy, shop, horizon=VISITORS, replications=runs, checkpoints=1, seed=0)
-    return (means.max() - result.regret[0, :, -1] / VISITORS) / means.mean()
+    return np.asarray((means.max() - result.regret[0, :, -1] / VISITORS) / means.mean())
 
 
 def main() -> None:
