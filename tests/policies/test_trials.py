@@ -18,7 +18,7 @@ from manyarms.core.jit import compiled
 from manyarms.core.memory import SPARSE, changing
 from manyarms.core.rng import draw, unit
 from manyarms.policies.parts.guard_slots import has_fresh, open_newcomer, open_next
-from manyarms.policies.prospector import ProspectState
+from manyarms.policies.parts.target import ProspectState
 from manyarms.protocol.policy import arrive, ask, reset, retire, tell
 from manyarms.protocol.state_dump import classes_in
 from tests.live.stores import copied, leave
