@@ -171,15 +171,18 @@ def test_draws_of_old_and_added_arms_are_uniform() -> None:
 
 
 def play(
-    state: ProspectState, pulls: int, best: int, *, amount: float = 1.0
+    state: ProspectState, pulls: int, best: int, *, amount: float = 1.0, every: int = 5
 ) -> list[tuple[int, bool]]:
-    """Return the arms, and whether a pull was a trial; only `best` earns, at every fifth pull."""
+    """Return the arms, and whether a pull was a trial.
+
+    Only `best` earns, at its pulls number `every`, 2 `every`, and so on.
+    """
     made, count = [], 0
     for _ in range(pulls):
         note, arm = ask(state)
         made.append((arm, state.guard.pending[note].by_rule == 2))
         count += arm == best
-        tell(state, note, amount if arm == best and count % 5 == 0 else 0.0)
+        tell(state, note, amount if arm == best and count % every == 0 else 0.0)
     return made
 
 
@@ -304,9 +307,9 @@ def test_a_catalogue_that_changes_every_day(recorded: bool, tmp_path: Path) -> N
 def test_rewards_of_a_retired_arm_do_not_extend_the_search() -> None:
     state, best = settled()
     second = state.guard.slot[1].arm
-    play(state, 5000, {best: 0.2})
+    play(state, 5000, best)
     opened = state.guard.clock[0].opened
     retire(state, best)
-    play(state, 2000, {second: 0.1})
+    play(state, 2000, second, every=10)
     looks = 0.02 * state.guard.clock[0].made
     assert state.guard.clock[0].opened - opened <= looks + 400  # the guard may test some
