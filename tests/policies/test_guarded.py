@@ -269,10 +269,10 @@ def test_names_and_wrong_parameters() -> None:
         ma.Guarded(ma.MOSS(), beta=0.4)
     with pytest.raises(ma.ParameterError, match="`top` must be above `bottom`, got bottom=1.0"):
         ma.Guarded(ma.MOSS(), bottom=1.0).live(n_arms=9, horizon=90)
-    with pytest.raises(ma.ParameterError, match="`bound` must be 'mean' if means are not in"):
-        ma.Guarded(ma.MOSS(), bound="kl", top=2.0)
-    with pytest.raises(ma.ParameterError, match="`bound` must be 'mean' if means are not in"):
-        ma.Guarded(ma.MOSS(), top=2.0).live(n_arms=9, horizon=90)
+    with pytest.raises(ma.ParameterError, match=r"may lie outside \[0, 2\], got 'kl' with moss"):
+        ma.Guarded(ma.MOSS(sigma=1.5), top=2.0).live(n_arms=9, horizon=90)
+    with pytest.raises(ma.ParameterError, match="`bound` must be 'mean' for .* the range"):
+        ma.Guarded(ma.MOSS(), bound="kl", top=2.0).live(n_arms=9, reward_range=(0.0, 3.0))
     with pytest.raises(ma.ParameterError, match="arms that does not depend on the horizon"):
         ma.Doubling(ma.Guarded(SubSampled(ma.MOSS(), exponent=0.5)))
 
@@ -280,8 +280,9 @@ def test_names_and_wrong_parameters() -> None:
 @pytest.mark.parametrize("policy", [ma.Guarded(ma.MOSS()), ma.Prospector()], ids=lambda p: p.name)
 def test_another_range_of_rewards_sets_the_guards_defaults(policy: ma.Policy) -> None:
     wide: Any = policy.with_reward_range((-1.0, 5.0))
-    assert (wide.bound, wide.sigma, wide.bottom, wide.top) == ("mean", 3.0, -1.0, 5.0)
-    assert wide.with_reward_range((0.0, 5.0)) == wide
+    assert (wide.bound, wide.sigma, wide.bottom, wide.top) == ("kl", None, -1.0, 5.0)
+    narrower = wide.with_reward_range((0.0, 5.0))
+    assert (narrower.bound, narrower.bottom, narrower.top) == ("kl", -1.0, 5.0)
     narrow: Any = policy.with_reward_range((0.0, 0.5))
     assert (narrow.bound, narrow.sigma, narrow.top) == ("kl", None, 1.0)  # they also hold there
     half: Any = replace(policy, top=0.5)  # type: ignore[call-arg]
@@ -291,5 +292,7 @@ def test_another_range_of_rewards_sets_the_guards_defaults(policy: ma.Policy) ->
     assert (free.bound, free.sigma, free.bottom, free.top) == ("mean", 2.0, -1.0, 0.5)
     with pytest.raises(ma.ParameterError, match="`bottom` must be given to .* have no range"):
         half.with_reward_range(None, 2.0)
-    with pytest.raises(ma.ParameterError, match="`bound` must be 'mean' for .* scale rewards"):
+    with pytest.raises(ma.ParameterError, match="`bound` must be 'mean' for .* the range"):
         replace(half, bound="kl").with_reward_range((0.0, 5.0))
+    with pytest.raises(ma.ParameterError, match="`bound` must be 'mean' for .* the range"):
+        wide.with_reward_range((0.0, 6.0))

@@ -185,13 +185,7 @@ class GuardPolicy(Policy):
         if self.bound == "kl" and self.sigma is not None:
             raise ParameterError(
                 f"`sigma` is for bound='mean' only, got sigma={self.sigma} with bound='kl', which "
-                f"is for rewards in [0, 1]. Leave out `bound`."
-            )
-        ends = [end for end in (self.bottom, self.top) if end is not None]
-        if self.bound == "kl" and not all(0.0 <= end <= 1.0 for end in ends):
-            raise ParameterError(
-                f"`bound` must be 'mean' if means are not in [0, 1], got 'kl' with "
-                f"bottom={self.bottom} and top={self.top}. Give `sigma`, too."
+                f"is for rewards in a known range. Leave out `bound`."
             )
 
     def with_reward_range(
@@ -203,45 +197,60 @@ class GuardPolicy(Policy):
         self, reward_range: tuple[float, float] | None, sigma: float | None
     ) -> dict[str, Any]:
         """Return the guard's parameters for these rewards; those that were given are kept."""
-        unit, (low, high) = is_unit(reward_range), reward_range or (None, None)
-        bound = self.bound or ("kl" if unit and self.sigma is None else "mean")
+        low, high = (0.0, 1.0) if is_unit(reward_range) else reward_range or (None, None)
+        bottom = low if self.bottom is None else self.bottom
+        top = high if self.top is None else self.top
+        has_range = False  # whether all rewards are in the range that "kl" takes for them
+        if bottom is not None and top is not None and low is not None and high is not None:
+            least, largest = range_for_kl(bottom, top)
+            has_range = least <= low and high <= largest
+        bound = self.bound or ("kl" if has_range and self.sigma is None else "mean")
         if bound == "kl":
-            if not unit:
+            if not has_range:
                 raise ParameterError(
-                    f"`bound` must be 'mean' for {self} if rewards may lie outside [0, 1], got "
-                    f"'kl' with the range {reward_range}. Leave out `bound`, or scale rewards."
+                    f"`bound` must be 'mean' for {self} if rewards have the range {reward_range}, "
+                    f"got 'kl', which needs a range within `bottom` and `top`. Leave out `bound`, "
+                    f"`bottom` and `top`."
                 )
-            found: dict[str, Any] = {"sigma": None, "bottom": 0.0, "top": 1.0}
-        else:
-            if reward_range is not None:
-                sigma = half_width(reward_range)
-            found = {"sigma": sigma, "bottom": low, "top": high}
-        found = {
-            name: value if getattr(self, name) is None else getattr(self, name)
-            for name, value in found.items()
-        }
-        missing = [f"`{name}`" for name, value in found.items() if value is None]
-        if bound == "mean" and missing:
+            return {"bound": bound, "sigma": None, "bottom": bottom, "top": top}
+        given = sigma if reward_range is None else half_width(reward_range)
+        sigma = given if self.sigma is None else self.sigma
+        resolved = {"sigma": sigma, "bottom": bottom, "top": top}
+        missing = [f"`{name}`" for name, value in resolved.items() if value is None]
+        if missing:
             raise ParameterError(
                 f"{', '.join(missing)} must be given to {self} if rewards have no range. Rewards "
                 f"must be sigma-sub-Gaussian, and all means between `bottom` and `top`. Or give "
                 f"the range, or scale rewards into [0, 1]."
             )
-        return {"bound": bound, **found}
+        return {"bound": bound, **resolved}
 
     def _guard(self, memory: Memory, n_arms: int, pulls: int) -> Guard:
-        if self.bound is None or self.bottom is None or self.top is None:
+        kl = self.bound == "kl"
+        sigma = 0.0 if kl else self.sigma
+        if self.bound is None or self.bottom is None or self.top is None or sigma is None:
             raise ParameterError(
                 f"`bound`, `bottom` and `top` must be known to play {self}, got {self.bound}, "
                 f"{self.bottom} and {self.top}. `with_reward_range` sets them."
             )
+        least, largest = self.bottom, self.top
+        if kl:
+            least, largest = range_for_kl(self.bottom, self.top)
+            sigma = (largest - least) / 2.0  # by Hoeffding's lemma
         return guard(
             memory,
             n_arms,
             pulls=pulls,
             beta=self.beta,
-            kl=self.bound == "kl",
-            sigma=0.5 if self.sigma is None else self.sigma,  # rewards in [0, 1] have 1/2
+            kl=kl,
+            sigma=sigma,
+            least=least,
+            width=largest - least,
             bottom=self.bottom,
             top=self.top,
         )
+
+
+def range_for_kl(bottom: float, top: float) -> tuple[float, float]:
+    """Return the range of rewards for "kl": [0, 1], or that of the means if it is not within."""
+    return (0.0, 1.0) if 0.0 <= bottom < top <= 1.0 else (bottom, top)
