@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import Annotated, NamedTuple
 
 from manyarms.core.jit import kernel, rare
-from manyarms.core.memory import Ints, Memory, Record, Records, wipe
+from manyarms.core.memory import Ints, Memory, Record, Records, place_of_arm, wipe
 from manyarms.core.rng import Stream, draw, restart, stream
 from manyarms.core.shrunk_means import (
     ShrunkMeans,
     add_reward,
+    add_rewards,
     clear_means,
     highest_mean,
     leading_slot,
@@ -23,6 +24,7 @@ from manyarms.core.shrunk_means import (
 from manyarms.core.tournament import Tournament, clear, highest, leader, rekey, tournament
 from manyarms.policies.parts.guard import (
     guard_arrive,
+    guard_credit,
     guard_learn,
     guard_retire,
     guard_turn,
@@ -31,6 +33,7 @@ from manyarms.policies.parts.guard import (
 )
 from manyarms.policies.parts.guard_slots import (
     Guard,
+    can_open,
     count_guarded_late,
     has_fresh,
     is_gone,
@@ -50,6 +53,7 @@ _C1 = 0.5  # c1: the target is 1 - C/T while C < c1 T^beta
 _C2, _BOLD_C2 = 1.5, 4.0  # c2, and c2 if `bold`
 # The exponent is 1/e with e = 3/2, or 2 if `bold`; see `reaches`.
 _KAPPA = 2.5  # kappa
+_HEAVIEST = 1000.0  # the weight of the prior of known rewards, at most
 
 _TRIAL = 2  # `by_rule` of a trial pull, which does not count as a loss of the rule
 
@@ -78,6 +82,7 @@ class ProspectClock(Record):
     looks: int  # fresh arms that may still get a trial after the best arm was retired
     on_trial: int  # arms on trial
     turn: int  # the one whose turn is next
+    credited: int  # 1 if known rewards were credited since the last pull
     paid: float  # pulls charged for trials: 1 / `trials` for each trial pull used or lapsed
 
 
@@ -180,6 +185,9 @@ def keep_or_lead(state: ProspectState, rank: Tournament) -> int:
 
 def prospector_ask(state: ProspectState) -> tuple[int, int]:
     guard = state.guard
+    if state.clock[0].credited == 1:
+        state.clock[0].credited = 0
+        set_target(state)
     if stage_begins(guard):
         guard.clock[0].hint = leading_slot(state.shrunk, state.ties)
     slot, by_rule = -1, _TRIAL
@@ -357,6 +365,45 @@ def lose_best(state: ProspectState) -> None:
         clock.spent = 0.0
 
 
+def prospector_credit(
+    state: ProspectState, arm: int, count: int, total: float, squares: float
+) -> int:
+    """Credit known rewards; the mean of an arm's known rewards stands for its first reward."""
+    guard, clock, slot = state.guard, state.clock[0], -1
+    if arm >= 0:
+        slot = place_of_arm(guard.slot, arm, guard.clock[0].opened, 0)
+    elif can_open(guard):
+        slot = open_next(guard)
+    if slot < 0:
+        return -1
+    guard_credit(guard, slot, count, total)
+    if state.shrunk.arm[slot].pulls == 0:
+        clock.seen += 1
+        clock.firsts += total / count
+        shrink_to(state.shrunk, clock.firsts / clock.seen)
+        weight = prior_weight(state)
+        add_rewards(state.shrunk, slot, weight, weight * clock.firsts / clock.seen)
+    add_rewards(state.shrunk, slot, count, total)
+    clock.told += count
+    clock.total += total
+    clock.credited = 1
+    rank(state, slot)
+    return guard.slot[slot].arm
+
+
+@rare
+def prior_weight(state: ProspectState) -> int:
+    r"""Return how many rewards of average value are added to the known ones of an arm.
+
+    With :math:`1/\bar a - 1`, and 1 in the shrunk mean, they have the weight of a Beta(1, 1/a - 1)
+    prior. Otherwise the search would try every arm with few known rewards that happened to be good.
+    """
+    guard, clock = state.guard, state.clock[0]
+    width = guard.top - guard.bottom
+    average = clock.firsts / clock.seen - guard.bottom
+    return int(min(width / average, _HEAVIEST)) - 1 if width > average > 0.0 else 0
+
+
 plays(
     ProspectState,
     reset=prospector_reset,
@@ -365,6 +412,7 @@ plays(
     count_late=prospector_count_late,
     arrive=prospector_arrive,
     retire=prospector_retire,
+    credit_known=prospector_credit,
 )
 
 
