@@ -394,7 +394,6 @@ def hold(moss: MossRun, members: int) -> None:
 def refresh_some(moss: MossRun) -> None:
     """Compute some of the indices that have an earlier K."""
     run = moss.run[moss.rank.number]
-    disband(moss.rank)
     last, run.due = run.due, max(0, run.due - _PIECE)
     for slot in range(moss.rank.base + run.due, moss.rank.base + last):
         refresh(moss, slot)
