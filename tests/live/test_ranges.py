@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 import manyarms as ma
@@ -15,6 +17,10 @@ def _coin(arm: int, count: int) -> float:
     return float((arm * 7 + count * 3) % 5 == 0)
 
 
+def _order(arm: int, count: int) -> float:
+    return _coin(arm, count) * (1 + (arm + count) % 7) / 64
+
+
 @pytest.mark.parametrize(
     ("policy", "unit"),
     [
@@ -22,8 +28,9 @@ def _coin(arm: int, count: int) -> float:
         (ma.EmpMOSSPlusPlus(), ma.EmpMOSSPlusPlus()),
         (ma.Doubling(ma.MOSSPlusPlus()), ma.Doubling(ma.MOSSPlusPlus())),
         (field.SubSampled(field.UCB(), size=9), field.SubSampled(field.UCB(), size=9)),
-        (ma.Prospector(), ma.Prospector(bound="mean")),
-        (ma.Guarded(ma.MOSS()), ma.Guarded(ma.MOSS(), bound="mean")),
+        (ma.Prospector(), ma.Prospector()),
+        (ma.Prospector(bound="mean", sigma=0.5 * SCALE, top=SCALE), ma.Prospector(bound="mean")),
+        (ma.Guarded(ma.MOSS()), ma.Guarded(ma.MOSS())),
     ],
     ids=lambda policy: str(policy),
 )
@@ -31,6 +38,19 @@ def test_arms_do_not_depend_on_the_unit(policy: ma.Policy, unit: ma.Policy) -> N
     wide = policy.live(n_arms=50, horizon=400, seed=3, reward_range=(0.0, SCALE))
     arms = play_live(wide, 400, lambda arm, count: SCALE * _coin(arm, count))
     assert arms == play_live(unit.live(n_arms=50, horizon=400, seed=3), 400, _coin)
+
+
+@pytest.mark.parametrize("reward", [_coin, _order], ids=["clicks", "revenue"])
+@pytest.mark.parametrize("n", [50, 5])  # with 5 arms, upper bounds are used
+@pytest.mark.parametrize("policy", [ma.Prospector(), ma.Guarded(ma.MOSS())], ids=str)
+@pytest.mark.parametrize("limits", [(0.0, SCALE), (-SCALE, SCALE), (48.0, 80.0)], ids=str)
+def test_arms_do_not_depend_on_the_range(
+    policy: ma.Policy, limits: tuple[float, float], n: int, reward: Callable[[int, int], float]
+) -> None:
+    low, high = limits
+    wide = policy.live(n_arms=n, horizon=400, seed=3, reward_range=limits)
+    arms = play_live(wide, 400, lambda arm, count: low + (high - low) * reward(arm, count))
+    assert arms == play_live(policy.live(n_arms=n, horizon=400, seed=3), 400, reward)
 
 
 def test_a_given_sigma_is_kept() -> None:

@@ -269,8 +269,8 @@ def test_names_and_wrong_parameters() -> None:
         ma.Guarded(ma.MOSS(), beta=0.4)
     with pytest.raises(ma.ParameterError, match="`top` must be above `bottom`, got bottom=1.0"):
         ma.Guarded(ma.MOSS(), bottom=1.0)
-    with pytest.raises(ma.ParameterError, match="`bound` must be 'mean' if means are not in"):
-        ma.Guarded(ma.MOSS(), top=2.0)
+    with pytest.raises(ma.ParameterError, match=r"may lie outside \[0, 2\], got 'kl' with moss"):
+        ma.Guarded(ma.MOSS(sigma=1.5), top=2.0)
     with pytest.raises(ma.ParameterError, match="arms that does not depend on the horizon"):
         ma.Doubling(ma.Guarded(SubSampled(ma.MOSS(), exponent=0.5)))
 
@@ -278,10 +278,12 @@ def test_names_and_wrong_parameters() -> None:
 @pytest.mark.parametrize("policy", [ma.Guarded(ma.MOSS()), ma.Prospector()], ids=lambda p: p.name)
 def test_another_range_of_rewards_sets_the_guards_defaults(policy: ma.Policy) -> None:
     wide: Any = policy.live(n_arms=9, horizon=90, reward_range=(-1.0, 5.0)).policy
-    assert (wide.bound, wide.sigma, wide.bottom, wide.top) == ("mean", 3.0, -1.0, 5.0)
+    assert (wide.bound, wide.sigma, wide.bottom, wide.top) == ("kl", 0.5, -1.0, 5.0)
     assert wide.live(n_arms=9, horizon=90, reward_range=(0.0, 5.0)).policy == wide
     narrow: Any = policy.live(n_arms=9, horizon=90, reward_range=(0.0, 0.5)).policy
     assert (narrow.bound, narrow.sigma, narrow.top) == ("kl", 0.5, 1.0)  # they also hold there
     half = replace(policy, top=0.5)  # type: ignore[call-arg]
     with pytest.raises(ma.ParameterError, match=r"`reward_range` must lie in \[0, 1\] for"):
         half.live(n_arms=9, horizon=90, reward_range=(0.0, 5.0))
+    with pytest.raises(ma.ParameterError, match=r"`reward_range` must lie in \[-1, 5\] for"):
+        wide.live(n_arms=9, horizon=90, reward_range=(0.0, 6.0))

@@ -42,7 +42,15 @@ def mean_of(arm: int, seed: int, best: float) -> float:
 
 
 def play_both(
-    n: int, horizon: int | None, seed: int, *, trials: float, traffic: str, pulls: int, best: float
+    n: int,
+    horizon: int | None,
+    seed: int,
+    *,
+    trials: float,
+    traffic: str,
+    pulls: int,
+    best: float,
+    revenue: bool,
 ) -> tuple[list[int], list[int], ChangingProspector]:
     """Make the same random calls on the package and the reference; return the arms of each."""
     on, lost, come, go = TRAFFIC[traffic]
@@ -81,6 +89,7 @@ def play_both(
             reference.abandon(number)
         else:
             reward = float(chance.random() < mean_of(arm, seed, best))
+            reward *= chance.choice([0.0625, 0.125, 0.125, 0.5]) if revenue else 1.0
             live.tell(number, reward)
             reference.tell(number, reward)
     return picked, expected, reference
@@ -93,10 +102,12 @@ def test_the_reference_picks_the_same_arms(traffic: str) -> None:
     for k, (n, horizon, trials, best) in enumerate(
         itertools.product((1, 5, 60), (None, 300), (0.02, 0.3), (0.1, 1.0))
     ):
+        revenue = k % 3 == 1  # in some cases of every kind
+        options: dict[str, Any] = {"trials": trials, "best": best, "revenue": revenue}
         picked, expected, reference = play_both(
-            n, horizon, k, trials=trials, traffic=traffic, pulls=300, best=best
+            n, horizon, k, traffic=traffic, pulls=300, **options
         )
-        check_same(picked, expected, f"{traffic}, {n=}, {horizon=}, {trials=}, {best=}, seed={k}")
+        check_same(picked, expected, f"{traffic}, {n=}, {horizon=}, {options}, seed={k}")
         tried += sum(pull.who == "trial" for pull in reference.made)
     assert tried > 100
 

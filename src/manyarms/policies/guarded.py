@@ -244,10 +244,11 @@ class Guarded(Wrapper, GuardPolicy):
                 raise ParameterError(
                     f"`policy` must not have a guard already, got {self.policy}. Use it directly."
                 )
-            if self.bound == "kl" and getattr(within, "sigma", 0.5) > 0.5:
+            least, largest = self._rewards
+            if self.bound == "kl" and getattr(within, "sigma", 0.5) > (largest - least) / 2.0:
                 raise ParameterError(
-                    f"`bound` must be 'mean' if rewards may lie outside [0, 1], got 'kl' with "
-                    f"{within}. Give `sigma`, `bottom` and `top`, too."
+                    f"`bound` must be 'mean' if rewards may lie outside [{least:g}, {largest:g}], "
+                    f"got 'kl' with {within}. Give `sigma`, `bottom` and `top`, too."
                 )
             within = getattr(within, "policy", None)
 

@@ -57,6 +57,9 @@ _HEAVIEST = 1000.0  # the weight of the prior of known rewards, at most
 
 _TRIAL = 2  # `by_rule` of a trial pull, which does not count as a loss of the rule
 
+_TINY = 1e-300  # the smallest spread: costs are divided by it
+_STALE = 0.1  # upper bounds are computed again once the spread has changed by 10 %
+
 # Late rewards
 _FEW = 4  # an arm with N rewards rests once it has 4 N pending pulls
 _RESTING = -1e100  # keys of resting arms, below all others: fewest pending pulls per reward first
@@ -74,10 +77,15 @@ class ProspectClock(Record):
     seen: int  # arms with a reward
     firsts: float  # the sum of their first rewards
     best: float  # M
+    excess: float  # the sum of all rewards, each less the smallest possible reward
+    squares: float  # the sum of the squares of these
+    spread: float  # D, see `set_spread`
+    unit: float  # of costs: D, or `top` - `bottom` if that is smaller
     ceiling: float  # the target before the penalty
     spent: float  # C / (c2 T^beta log T), or 0 while C < c1 T^beta
     resting: int  # arms that rest
     ranked: int  # the guard's period when the upper bounds were computed; 0 if never
+    ranked_by: float  # D at that time
     changed: int  # 1 once arms were added, or the best one was retired
     looks: int  # fresh arms that may still get a trial after the best arm was retired
     on_trial: int  # arms on trial
@@ -115,7 +123,34 @@ def prospector_reset(state: ProspectState, key: int, horizon: int) -> None:
     wipe(state.clock, 0)
     state.clock[0].current = -1
     state.clock[0].best = -math.inf
+    state.clock[0].spread = state.guard.width
+    state.clock[0].unit = state.guard.top - state.guard.bottom
     state.clock[0].ceiling = state.guard.top
+
+
+@kernel
+def set_spread(state: ProspectState) -> None:
+    r"""Set the unit of costs.
+
+    .. math:: D = \min\Big(w, \max\Big(\frac{\sum x^2}{\sum x}, 2 M\Big)\Big)
+
+    with the sums over all rewards, x and M less the smallest possible reward, and the width w of
+    the range of rewards. If all x are 0 or w, D is w, to the last bit. A reward that is D with
+    probability p and else 0 has the mean p D and the variance p (1 - p) D^2; with
+    :math:`D = \sum x^2 / \sum x` these are the mean and the variance of x.
+    """
+    guard, clock = state.guard, state.clock[0]
+    spread = guard.width
+    if clock.squares < spread * clock.excess:
+        least = max(clock.squares / clock.excess, 2.0 * (clock.best - guard.least), _TINY)
+        spread = min(spread, least)
+    clock.spread = spread
+    clock.unit = min(guard.top - guard.bottom, spread)
+
+
+@kernel
+def highest_target(state: ProspectState) -> float:
+    return min(state.guard.top, state.guard.least + state.clock[0].spread)
 
 
 @kernel
@@ -126,29 +161,30 @@ def set_target(state: ProspectState) -> None:
         \text{ if } C < c_1 T^\beta, \text{ else }
         \min(1, M + \kappa (M - \bar a)^+, 2M) - \Big(\frac{C}{c_2 T^\beta \log T}\Big)^{1/e}
 
-    for means in [0, 1]; otherwise in units of `top` - `bottom`. The term 2M is for `bound="kl"`
-    only. `reaches` compares powers, which is cheaper than computing a root.
+    in units of D; see `set_spread`. The term 2M is for `bound="kl"` only. `reaches` compares
+    powers, which is cheaper than computing a root.
     """
     guard, clock = state.guard, state.clock[0]
     clock.best = min(highest_mean(state.shrunk), guard.top)
+    set_spread(state)
     cost = max(0.0, clock.told * clock.best - clock.total)
-    scale = (guard.top - guard.bottom) * guard.clock[0].power
+    scale = clock.unit * guard.clock[0].power
     if cost < _C1 * scale:
-        clock.ceiling = guard.top - cost / guard.clock[0].horizon
+        clock.ceiling = highest_target(state) - cost / guard.clock[0].horizon
         clock.spent = 0.0
     else:
         gain = _KAPPA * max(0.0, clock.best - clock.firsts / clock.seen)
         if guard.kl:
             gain = min(gain, clock.best - guard.bottom)
-        clock.ceiling = min(guard.top, clock.best + gain)
+        clock.ceiling = min(highest_target(state), clock.best + gain)
         clock.spent = cost / (state.budget * guard.clock[0].log * scale)
 
 
 @kernel
 def reaches(state: ProspectState, mean: float) -> bool:
     """Whether a mean is at least the target."""
-    clock, guard = state.clock[0], state.guard
-    below = (clock.ceiling - mean) / (guard.top - guard.bottom)
+    clock = state.clock[0]
+    below = (clock.ceiling - mean) / clock.unit
     if below <= 0.0:
         return True
     return (below * below if state.bold else below * math.sqrt(below)) <= clock.spent  # below^e
@@ -168,7 +204,8 @@ def choose(state: ProspectState) -> int:
     if has_fresh(guard):
         return open_next(guard)
     if searching:
-        if clock.ranked != guard.clock[0].period:
+        changed = abs(clock.spread - clock.ranked_by) > _STALE * clock.ranked_by
+        if changed or clock.ranked != guard.clock[0].period:
             rank_by_upper(state)
         return keep_or_lead(state, state.by_upper)
     return keep_or_lead(state, state.by_mean)
@@ -239,7 +276,7 @@ def take_turn(state: ProspectState) -> int:
     slot = state.trial[at]
     arm = state.shrunk.arm[slot]
     lost = arm.pulls * clock.best - arm.total
-    if is_gone(guard, slot) or slot == clock.current or lost >= guard.top - guard.bottom:
+    if is_gone(guard, slot) or slot == clock.current or lost >= clock.unit:
         clock.on_trial -= 1
         state.trial[at] = state.trial[clock.on_trial]
         slot = -1
@@ -260,6 +297,9 @@ def prospector_tell(state: ProspectState, note: int, reward: float) -> None:
         clock.firsts += reward
         shrink_to(state.shrunk, clock.firsts / clock.seen)
     add_reward(state.shrunk, slot, reward)
+    excess = reward - state.guard.least
+    clock.excess += excess
+    clock.squares += excess * excess
     if by_rule != _TRIAL:
         clock.told += 1
         clock.total += reward
@@ -297,6 +337,7 @@ def upper_key(state: ProspectState, slot: int) -> float:
         \bar x + \sigma \sqrt{2x/N}, \qquad
         x = \max(\tfrac12 \log^+(T/(nN)), \log^+(T/(n^2 N)))
 
+    The first is in units of D, so it fits rewards with the variance of 0 and D; see `set_spread`.
     MOSS with `exploration` 1 has x = 2 log⁺(T/(nN)); a smaller level has less regret on few arms.
     """
     guard, arm = state.guard, state.shrunk.arm[slot]
@@ -309,7 +350,8 @@ def upper_key(state: ProspectState, slot: int) -> float:
     excess = clock.log - log_n - math.log(arm.pulls)
     bound = max(0.0, 0.5 * excess, excess - log_n) / arm.pulls
     if guard.kl:
-        return kl_upper(mean, bound)
+        spread = state.clock[0].spread
+        return guard.least + spread * kl_upper((mean - guard.least) / spread, bound)
     return mean + guard.sigma * math.sqrt(2.0 * bound)
 
 
@@ -317,6 +359,7 @@ def upper_key(state: ProspectState, slot: int) -> float:
 def rank_by_upper(state: ProspectState) -> None:
     """Compute all upper bounds: when no fresh arm is left, and after T or n have changed."""
     state.clock[0].ranked = state.guard.clock[0].period
+    state.clock[0].ranked_by = state.clock[0].spread
     for slot in range(state.guard.clock[0].opened):
         gone = is_gone(state.guard, slot)
         rekey(state.by_upper, slot, -math.inf if gone else upper_key(state, slot))
@@ -361,7 +404,7 @@ def lose_best(state: ProspectState) -> None:
         set_target(state)
     else:  # no remaining arm has a reward
         clock.best = -math.inf
-        clock.ceiling = state.guard.top
+        clock.ceiling = highest_target(state)
         clock.spent = 0.0
 
 

@@ -150,13 +150,14 @@ class GuardPolicy(Policy):
         if self.bound == "kl" and self.sigma != 0.5:
             raise ParameterError(
                 f"`sigma` is for bound='mean' only, got sigma={self.sigma} with bound='kl', which "
-                f"is for rewards in [0, 1]. Give bound='mean', too."
+                f"is for rewards in a known range. Give bound='mean', too."
             )
-        if self.bound == "kl" and not 0.0 <= self.bottom < self.top <= 1.0:
-            raise ParameterError(
-                f"`bound` must be 'mean' if means are not in [0, 1], got 'kl' with "
-                f"bottom={self.bottom} and top={self.top}. Give `sigma`, too."
-            )
+
+    @property
+    def _rewards(self) -> tuple[float, float]:
+        """The range of rewards for "kl": [0, 1], or that of the means if it is not within."""
+        within = 0.0 <= self.bottom < self.top <= 1.0
+        return (0.0, 1.0) if within else (self.bottom, self.top)
 
     def with_reward_range(self: G, reward_range: tuple[float, float] | None) -> G:
         return replace(self, **self._for_range(reward_range))
@@ -167,26 +168,31 @@ class GuardPolicy(Policy):
         given = (self.bound, self.sigma, self.bottom, self.top) != ("kl", 0.5, 0.0, 1.0)
         if given or 0.0 <= low <= high <= 1.0:
             return {}
-        return {"bound": "mean", "sigma": (high - low) / 2.0, "bottom": low, "top": high}
+        return {"bottom": low, "top": high}
 
     def check_rewards(self, reward_range: tuple[float, float] | None) -> None:
-        low, high = reward_range or (0.0, 1.0)
+        least, largest = self._rewards
+        low, high = reward_range or (least, largest)
         other = self.bound == "mean" and (self.bottom, self.top) != (0.0, 1.0)
-        if not other and not 0.0 <= low <= high <= 1.0:
+        if not other and not least <= low <= high <= largest:
             raise ParameterError(
-                f"`reward_range` must lie in [0, 1] for {self}, got {reward_range}. Scale "
-                f"rewards, or give the policy bound='mean', `sigma`, and the `bottom` and `top` of "
-                f"the means."
+                f"`reward_range` must lie in [{least:g}, {largest:g}] for {self}, got "
+                f"{reward_range}. Give the policy no `bottom` and `top`, or bound='mean', `sigma`, "
+                f"and the `bottom` and `top` of the means."
             )
 
     def _guard(self, memory: Memory, n_arms: int, pulls: int) -> Guard:
+        kl = self.bound == "kl"
+        least, largest = self._rewards if kl else (self.bottom, self.top)
         return guard(
             memory,
             n_arms,
             pulls=pulls,
             beta=self.beta,
-            kl=self.bound == "kl",
-            sigma=self.sigma if self.bound == "mean" else 0.5,  # rewards in [0, 1]
+            kl=kl,
+            sigma=(largest - least) / 2.0 if kl else self.sigma,  # by Hoeffding's lemma
+            least=least,
+            width=largest - least,
             bottom=self.bottom,
             top=self.top,
         )
