@@ -111,19 +111,19 @@ def emp_moss_plus_plus_reset(state: EmpMossPlusPlusState, key: int, horizon: int
 def next_emp_iteration(state: EmpMossPlusPlusState) -> None:
     """Turn the last iteration into a mixture-arm, choose the next set, compute its indices."""
     moss, clock, run = state.moss, state.clock[0], state.moss.run[0]
-    p, is_first = iterations(clock.horizon, state.beta), clock.iteration == 0
-    i = first_iteration(state, p) if is_first else clock.iteration + 1
-    clock.iteration = i
-    clock.left = iteration_pulls(p, i, clock.horizon)
-    clock.end = min(clock.end + clock.left, clock.horizon)
-    run.fresh = iteration_arms(p, i, present(moss))
-    run.waiting = 0
-    if not is_first:
+    p, closed = iterations(clock.horizon, state.beta), state.mixtures.counts[0].closed
+    if clock.iteration > 0:
         become_mixture(state)
-        wait_for(moss, state.mixtures, state.mixtures.counts[0].closed)
+        closed += 1
+    clock.iteration += 1
+    run.waiting = 0
+    if closed > 0:
+        wait_for(moss, state.mixtures, closed)
+    run.fresh = iteration_arms(p, clock.iteration, present(moss))
     if run.opened > 0:
-        untouched = present(moss) - tried(moss) if state.rank_all else 0
-        run.fresh = best_means(state.chosen, moss, run.fresh, untouched, is_first)
+        choose_best(state, p)
+    clock.left = iteration_pulls(p, clock.iteration, clock.horizon)
+    clock.end = min(clock.end + clock.left, clock.horizon)
     moss.sampler.n[0] = moss.pool[0]
     clear(moss.rank)
     for slot in range(run.opened):
@@ -136,23 +136,6 @@ def next_emp_iteration(state: EmpMossPlusPlusState) -> None:
     for k in range(state.chosen.size[0]):
         moss.slot[state.chosen.slot[k]].asked = 0
     compute_indices(state, clock.end)
-
-
-@rare
-def first_iteration(state: EmpMossPlusPlusState, p: int) -> int:
-    """Return the number of the first iteration: 1, or that for which too little is known."""
-    moss, chosen, horizon = state.moss, state.chosen, state.clock[0].horizon
-    if moss.run[0].opened == 0:
-        return 1
-    best_means(chosen, moss, iteration_arms(p, 1, present(moss)), 0, True)
-    for i in range(1, p):
-        arms, pulls = iteration_arms(p, i, present(moss)), iteration_pulls(p, i, horizon)
-        known = 0.0
-        for k in range(min(arms, chosen.size[0])):
-            known += min(float(moss.slot[chosen.slot[k]].pulls), pulls / arms)
-        if known < _ENOUGH * pulls:
-            return i
-    return max(p, 1)
 
 
 @kernel
@@ -174,19 +157,36 @@ def compute_indices(state: EmpMossPlusPlusState, horizon: int) -> None:
 
 
 @rare
-def best_means(chosen: Chosen, moss: MossRun, arms: int, untouched: int, shrunk: bool) -> int:
-    """Choose the arms of highest mean; return how many of them were never pulled.
+def choose_best(state: EmpMossPlusPlusState, p: int) -> None:
+    """Choose the arms of highest mean.
 
     An arm that was never pulled counts as mean 0, and ties are broken uniformly at random. The
     order is: arms of positive mean, by their mean; arms of mean 0, whether pulled or not, in random
     order; arms of negative mean, by their mean.
     """
+    chosen, moss, clock, run = state.chosen, state.moss, state.clock[0], state.moss.run[0]
+    is_first = clock.end == 0  # the arms are those with known rewards
+    arms, untouched = run.fresh, present(moss) - tried(moss) if state.rank_all else 0
+    zero, positive, negative = rank_means(chosen, moss, is_first)
+    _choose_leaders(chosen, moss.rank, min(arms, positive))
+    if is_first:
+        clock.iteration = first_iteration(state, p)
+        arms = iteration_arms(p, clock.iteration, present(moss))
+        chosen.size[0] = min(arms, chosen.size[0])
+    run.fresh = _choose_zeros(chosen, arms - chosen.size[0], zero, untouched)
+    _choose_leaders(chosen, moss.rank, min(arms - chosen.size[0] - run.fresh, negative))
+
+
+@rare
+def rank_means(chosen: Chosen, moss: MossRun, is_first: bool) -> tuple[int, int, int]:
+    """Rank the arms of positive and of negative mean, and list those of mean 0; return the counts.
+
+    If all rewards were known before, positive means are shrunk.
+    """
+    zero, positive, negative = 0, 0, 0
+    average, weight = prior_of_known(moss) if is_first else (0.0, 0.0)
     chosen.size[0] = 0
-    zero = 0
-    positive = 0
-    negative = 0
     clear(moss.rank)
-    average, weight = prior_of_known(moss) if shrunk else (0.0, 0.0)
     for slot in range(moss.run[0].opened):
         mean = -math.inf  # mixture-arms and arms of mean 0 are not ranked
         if moss.slot[slot].arm >= 0:
@@ -196,16 +196,28 @@ def best_means(chosen: Chosen, moss: MossRun, arms: int, untouched: int, shrunk:
                 chosen.zeros[zero] = slot
                 zero += 1
                 mean = -math.inf
-            elif mean > 0.0:
-                positive += 1
-                mean = (moss.slot[slot].total + weight * average) / (pulls + weight)
-            else:
+            elif mean < 0.0:
                 negative += 1
+            else:
+                positive += 1
+                if is_first:
+                    mean = (moss.slot[slot].total + weight * average) / (pulls + weight)
         enter(moss.rank, mean)
-    _choose_leaders(chosen, moss.rank, min(arms, positive))
-    fresh = _choose_zeros(chosen, arms - chosen.size[0], zero, untouched)
-    _choose_leaders(chosen, moss.rank, min(arms - chosen.size[0] - fresh, negative))
-    return fresh
+    return zero, positive, negative
+
+
+@rare
+def first_iteration(state: EmpMossPlusPlusState, p: int) -> int:
+    """Return the number of the first iteration for which too little is known."""
+    moss, chosen, horizon = state.moss, state.chosen, state.clock[0].horizon
+    for i in range(1, p):
+        arms, pulls = iteration_arms(p, i, present(moss)), iteration_pulls(p, i, horizon)
+        known = 0.0
+        for k in range(min(arms, chosen.size[0])):
+            known += min(float(moss.slot[chosen.slot[k]].pulls), pulls / arms)
+        if known < _ENOUGH * pulls:
+            return i
+    return max(p, 1)
 
 
 @rare

@@ -420,15 +420,18 @@ def prospector_credit(
     if slot < 0:
         return -1
     guard_credit(guard, slot, count, total)
+    clock.excess += total - count * guard.least
+    clock.squares += squares + guard.least * (count * guard.least - 2.0 * total)
+    clock.told += count
+    clock.total += total
     if state.shrunk.arm[slot].pulls == 0:
         clock.seen += 1
         clock.firsts += total / count
         shrink_to(state.shrunk, clock.firsts / clock.seen)
         weight = prior_weight(state)
-        add_rewards(state.shrunk, slot, weight, weight * clock.firsts / clock.seen)
+        count += weight
+        total += weight * clock.firsts / clock.seen
     add_rewards(state.shrunk, slot, count, total)
-    clock.told += count
-    clock.total += total
     clock.credited = 1
     rank(state, slot)
     return guard.slot[slot].arm
@@ -438,13 +441,13 @@ def prospector_credit(
 def prior_weight(state: ProspectState) -> int:
     r"""Return how many rewards of average value are added to the known ones of an arm.
 
-    With :math:`1/\bar a - 1`, and 1 in the shrunk mean, they have the weight of a Beta(1, 1/a - 1)
+    With :math:`D / \bar a - 1`, and 1 in the shrunk mean, they weigh as much as a Beta(1, D/a - 1)
     prior. Otherwise the search would try every arm with few known rewards that happened to be good.
     """
-    guard, clock = state.guard, state.clock[0]
-    width = guard.top - guard.bottom
-    average = clock.firsts / clock.seen - guard.bottom
-    return int(min(width / average, _HEAVIEST)) - 1 if width > average > 0.0 else 0
+    clock = state.clock[0]
+    set_spread(state)
+    average = clock.firsts / clock.seen - state.guard.least
+    return int(min(clock.spread / average, _HEAVIEST)) - 1 if clock.spread > average > 0.0 else 0
 
 
 plays(

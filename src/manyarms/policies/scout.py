@@ -401,7 +401,8 @@ def refit(state: ScoutState) -> None:
     if plan.asked >= plan.search:
         plan.searching = 0
     if plan.searching == 1:
-        plan.next_fit = max(plan.asked + 1, int(_GROWTH * plan.asked))
+        later = int(_GROWTH * (plan.asked + plan.known)) - plan.known
+        plan.next_fit = max(plan.asked + 1, later)
         v = target_mean(fitted.mean, fitted.strength, state.sampler.n[0], plan.search, _PRICE)
         plan.target = v
         plan.log_target = math.log(v)
