@@ -85,11 +85,16 @@ def next_phase(state: DoublingState) -> None:
 def doubling_credit(
     state: DoublingState, arm: int, count: int, total: float, squares: float
 ) -> int:
-    """Credit known rewards; those that come before the first pull are credited in each phase."""
+    """Credit known rewards; those that come before the first pull are credited in each phase.
+
+    Later phases may draw arms that were pulled before, so they take no new ones.
+    """
     clock = state.clock[0]
     if clock.phase == 0:
         next_phase(state)
     is_kept = arm < 0 and clock.phase == 1 and clock.left == 1
+    if arm < 0 and not is_kept:
+        return -1
     arm = credit_known(state.inner, arm, count, total, squares)
     if is_kept and arm >= 0 and clock.known < places(state.known):
         wipe(state.known, clock.known)

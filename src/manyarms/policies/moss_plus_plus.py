@@ -148,11 +148,17 @@ def shrink_set(state: MossPlusPlusState) -> None:
 def moss_plus_plus_credit(
     state: MossPlusPlusState, arm: int, count: int, total: float, squares: float
 ) -> int:
-    """Credit known rewards to the set of this iteration; the first one begins for them."""
-    if state.clock[0].retired == 1:
+    """Credit known rewards to the set of this iteration; the first one begins for them.
+
+    Later iterations may draw arms that were pulled before, so they take no new ones.
+    """
+    clock = state.clock[0]
+    if clock.retired == 1:
         shrink_set(state)
-    if state.clock[0].iteration == 0:
+    if clock.iteration == 0:
         next_iteration(state)
+    if arm < 0 and clock.iteration > 1:
+        return -1
     return credit_arm(state.moss, arm, count, total)
 
 

@@ -11,10 +11,11 @@ import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from manyarms.core.hash_map import add_name
+from manyarms.core.hash_map import add_name, contains
 from manyarms.core.jit import kernel, rare
 from manyarms.core.memory import NO_ROOM, Memory, Record, Records, places, power_of_two
 from manyarms.core.rng import Stream, draw, next_word, restart, stream
+from manyarms.core.sampler import pick
 from manyarms.core.tournament import Tournament
 from manyarms.errors import ParameterError
 from manyarms.policies.moss_oracle import subset_size
@@ -27,7 +28,9 @@ from manyarms.policies.parts.moss_run import (
     count_late_pulls,
     credit,
     credit_arm,
+    has_room,
     hold,
+    open_slot,
     present,
     replace_arm,
     reset_arms,
@@ -254,13 +257,40 @@ def parallel_credit(
         for i in range(q + clock.known):
             place = max(place, credit_arm(run_of(state, i), arm, count, total))
         return place
+    slot = open_known(state)
+    return (
+        credit_arm(run_of(state, q), state.moss.slot[slot].arm, count, total) if slot >= 0 else -1
+    )
+
+
+@rare
+def open_known(state: ParallelState) -> int:
+    """Add an arm that no subroutine has pulled to the known arms; return its slot, or -1."""
+    clock, q = state.clock[0], state.clock[0].subroutines
     moss = run_of(state, q)
-    if clock.known == 0:
-        if moss.rank.base >= places(moss.slot):
-            return -1
-        clock.known = 1
-        begin(moss, 1, moss.run[0].horizon)
-    return credit_arm(moss, -1, count, total)
+    if (clock.known == 1 and not has_room(moss)) or moss.rank.base >= places(moss.slot):
+        return -1
+    while moss.sampler.drawn[q] < moss.sampler.n[0]:
+        arm = pick(moss.sampler, q, next_word(moss.words))
+        if contains(moss.retired, arm) or is_in_a_set(state, arm):
+            continue
+        if clock.known == 0:
+            clock.known = 1
+            begin(moss, 1, moss.run[0].horizon)
+        else:
+            hold(moss, moss.run[q].members + 1)
+        moss.run[q].fresh = 0
+        return open_slot(moss, arm)
+    return -1
+
+
+@kernel
+def is_in_a_set(state: ParallelState, arm: int) -> bool:
+    """Whether a subroutine has pulled this arm."""
+    for i in range(state.clock[0].subroutines):
+        if state.moss.run[i].opened > 0 and slot_of(run_of(state, i), arm) >= 0:
+            return True
+    return False
 
 
 plays(

@@ -25,6 +25,7 @@ class PatienceArm(Record):
     total: float
     log_horizon: float  # log T
     unasked: int  # 1 until its first pull
+    again: int  # 1 once all arms were taken and a new order has begun
 
 
 class PatienceState(NamedTuple):
@@ -43,6 +44,7 @@ def patience_reset(state: PatienceState, key: int, horizon: int) -> None:
     restart(state.words, draw(key, FRESH))
     clear_sampler(state.sampler)
     state.current[0].slot = 0
+    state.current[0].again = 0
     state.current[0].log_horizon = math.log(horizon)
     next_arm(state)
 
@@ -51,6 +53,7 @@ def patience_reset(state: PatienceState, key: int, horizon: int) -> None:
 def draw_next(state: PatienceState) -> int:
     if state.sampler.drawn[0] >= state.sampler.n[0]:
         clear_sampler(state.sampler)
+        state.current[0].again = 1
     return pick(state.sampler, 0, next_word(state.words))
 
 
@@ -116,6 +119,8 @@ def patience_credit(
     """
     current = state.current[0]
     is_fresh = current.pulls == 0 and current.unasked == 1
+    if arm < 0 and current.again == 1:
+        return -1
     if arm < 0 and not is_fresh:
         return keep_better(state, count, total)
     if arm < 0 or arm == current.arm:

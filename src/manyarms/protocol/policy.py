@@ -80,9 +80,9 @@ def credit_known(state: Any, arm: int, count: int, total: float, squares: float)
     """Credit known rewards that came without a pull of this state; return their arm.
 
     They are `count` >= 1 rewards of sum `total`, and `squares` is the sum of their squares. If
-    `arm` is -1, the policy draws a fresh arm for them; else it is an arm that this function or
-    `ask` returned since the last reset. The result is -1 if the policy has no place for the arm, or
-    does not have this function: it then begins without these rewards.
+    `arm` is -1, the policy draws an arm that neither `ask` nor this function has returned since the
+    last reset; else it is an arm that one of them returned. The result is -1 if the policy has no
+    place for the arm, or does not have this function: it then does not use these rewards.
     """
     return -1
 

@@ -28,6 +28,7 @@ class CbtClock(Record):
     target: float
     visit: int  # arms pulled so far, this one included; it serves as the slot
     left: int  # 1 once the arm is left
+    again: int  # 1 once all arms were left and a new order has begun
 
 
 class CbtState(NamedTuple):
@@ -47,6 +48,7 @@ def cbt_reset(state: CbtState, key: int, horizon: int) -> None:
     reset_order(state.sampler, state.words, key)
     clock = state.clock[0]
     clock.visit = 0
+    clock.again = 0
     clock.left = 1
     clock.factor = confidence_factor(state.factor, horizon)
     clock.target = state.target
@@ -60,6 +62,7 @@ def cbt_ask(state: CbtState) -> tuple[int, int]:
     if clock.left == 1:
         if state.sampler.drawn[0] >= state.sampler.n[0]:
             clear_sampler(state.sampler)
+            clock.again = 1
         clock.visit += 1
         clock.left = 0
         wipe(state.losses, 0)
@@ -83,7 +86,7 @@ def cbt_credit(state: CbtState, arm: int, count: int, total: float, squares: flo
             bound = count_losses(state.losses, 0, count, loss, squared, clock.factor)
             clock.left = int(bound > clock.target)
         return arm
-    if state.sampler.drawn[0] >= state.sampler.n[0]:
+    if clock.again == 1 or state.sampler.drawn[0] >= state.sampler.n[0]:
         return -1
     arm = draw_fresh(state.sampler, state.words)
     if clock.left == 1 or count > current.pulls:
