@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import manyarms as ma
-from manyarms.core.jit import compiled
+from manyarms.core.jit import compiled, kernel
 from manyarms.core.memory import SPARSE, changing
 from manyarms.core.rng import draw, unit
 from manyarms.policies import SubSampled, field
@@ -220,25 +220,39 @@ def compare(
     check_same(picked, expected, traffic)
 
 
-def sequence(state: Any, key: int, horizon: int, changes: bool, arms: Any) -> None:
+def sequence(state: Any, key: int, horizon: int, arms: Any) -> None:
     """Credit, ask and tell in random order, and fill `arms`."""
     reset(state, key, horizon)
     last, fresh = -1, 0
     for time in range(len(arms)):
-        turn, count = unit(draw(key, time)), 1 + time * time % 7
-        total = float(time % 3 % (count + 1))
-        if fresh < 60 and (time < 30 or turn < 0.08):
-            arms[time] = credit_known(state, -1, count, total, total)
-            fresh += 1
-        elif turn < 0.12 and last >= 0:
-            arms[time] = credit_known(state, last, count, total, total)
-        elif changes and turn < 0.16 and last >= 0:
+        last, fresh = step(state, key, time, last, fresh, arms)
+
+
+def sequence_with_changes(state: Any, key: int, horizon: int, arms: Any) -> None:
+    """Do the same, and retire arms."""
+    reset(state, key, horizon)
+    last, fresh = -1, 0
+    for time in range(len(arms)):
+        if last >= 0 and unit(draw(key + 1, time)) < 0.04:
             retire(state, last)
             last = -1
-        else:
-            slot, arm = ask(state)
-            arms[time], last = arm, arm
-            tell(state, slot, 1.0 if unit(draw(key, 1000 * arm + time)) < arm % 7 / 10 else 0.0)
+        last, fresh = step(state, key, time, last, fresh, arms)
+
+
+@kernel
+def step(state: Any, key: int, time: int, last: int, fresh: int, arms: Any) -> tuple[int, int]:
+    turn, count = unit(draw(key, time)), 1 + time * time % 7
+    total = float(time % 3 % (count + 1))
+    if fresh < 60 and (time < 30 or turn < 0.08):
+        arms[time] = credit_known(state, -1, count, total, total)
+        return last, fresh + 1
+    if turn < 0.12 and last >= 0:
+        arms[time] = credit_known(state, last, count, total, total)
+        return last, fresh
+    slot, arm = ask(state)
+    arms[time] = arm
+    tell(state, slot, 1.0 if unit(draw(key, 1000 * arm + time)) < arm % 7 / 10 else 0.0)
+    return arm, fresh
 
 
 FEW = {"moss", "empmoss++", "moss++", "parallel", "prospector", "scout"}
@@ -249,19 +263,18 @@ FEW = {"moss", "empmoss++", "moss++", "parallel", "prospector", "scout"}
 @pytest.mark.parametrize(
     "policy",
     [
-        pytest.param(policy, marks=[] if str(policy) in FEW else pytest.mark.long)
+        pytest.param(policy, marks=[] if policy.name in FEW else pytest.mark.long)
         for policy in [*LEARNING, ma.Doubling(ma.MOSS()), SubSampled(field.Thompson(), size=20)]
     ],
     ids=label,
 )
 def test_compiled_code_credits_as_cpython_does(policy: ma.Policy) -> None:
     n, steps = 200, 900
-    changes = policy in CHANGING
-    state = policy.new_state(changing(200), n_arms=n, pulls=8 * steps)
-    loop = compiled(sequence, *classes_in(state))
-    for horizon in (50, 400, 2000):
+    played = sequence_with_changes if policy in CHANGING else sequence
+    for horizon in (steps, 8 * steps):
         arms, expected = np.zeros(steps, np.int64), [0] * steps
-        loop(state, 7, horizon, changes, arms)
+        state = policy.new_state(changing(200), n_arms=n, pulls=8 * steps)
+        compiled(played, *classes_in(state))(state, 7, horizon, arms)
         interpreted = policy.new_state(SPARSE, n_arms=n, pulls=8 * steps)
-        sequence(interpreted, 7, horizon, changes, expected)
+        played(interpreted, 7, horizon, expected)
         check_same(arms.tolist(), expected, f"{policy}, {horizon=}")

@@ -258,9 +258,9 @@ def parallel_credit(
             place = max(place, credit_arm(run_of(state, i), arm, count, total))
         return place
     slot = open_known(state)
-    return (
-        credit_arm(run_of(state, q), state.moss.slot[slot].arm, count, total) if slot >= 0 else -1
-    )
+    if slot >= 0:
+        arm = credit_arm(run_of(state, q), state.moss.slot[slot].arm, count, total)
+    return arm
 
 
 @rare
