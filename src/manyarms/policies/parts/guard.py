@@ -187,9 +187,20 @@ def stage_begins(guard: Guard) -> bool:
     If the horizon is guessed, the guess is doubled first if needed.
     """
     clock = guard.clock[0]
-    if clock.guessed == 1 and _AHEAD * clock.made >= clock.horizon:
-        take_horizon(guard, 2 * clock.horizon)
+    if clock.guessed == 1 and _AHEAD * (clock.made + clock.known) >= clock.horizon:
+        double_guess(guard)
     return clock.at < 0 and clock.made >= clock.start
+
+
+@rare
+def double_guess(guard: Guard) -> None:
+    """Double a guessed horizon until it is far enough ahead."""
+    clock = guard.clock[0]
+    horizon = clock.horizon
+    while clock.guessed == 1 and _AHEAD * (clock.made + clock.known) >= horizon:
+        horizon *= 2
+    if horizon != clock.horizon:
+        take_horizon(guard, horizon)
 
 
 @kernel
@@ -309,6 +320,19 @@ def guard_learn(guard: Guard, note: int, reward: float) -> int:
     return pull.slot
 
 
+@rare
+def guard_credit(guard: Guard, slot: int, count: int, total: float) -> None:
+    """Count known rewards of a slot; they do not start stages.
+
+    A guessed horizon grows as if they had been pulls.
+    """
+    clock, own = guard.clock[0], guard.slot[slot]
+    own.pulls += count
+    own.total += total
+    clock.known += count
+    double_guess(guard)
+
+
 @kernel
 def guard_arrive(guard: Guard, count: int) -> None:
     """Add new arms to those that have no slot yet.
@@ -334,7 +358,7 @@ def guard_retire(guard: Guard, arm: int) -> int:
     """
     clock = guard.clock[0]
     add_name(guard.retired, arm)
-    slot = place_of_arm(guard.slot, arm, clock.opened)
+    slot = place_of_arm(guard.slot, arm, clock.opened, 0)
     if slot < 0:
         clock.arms -= 1
     else:

@@ -68,6 +68,7 @@ class RankingPolicy(Policy):
             plus=self.plus,
             late_counts=getattr(self, "count_late", False),
         )
+        slots += memory.changes if runs == 1 else 0  # arms with known rewards have slots, too
         return moss_run(memory, n_arms, slots=slots, index=index, draws=draws, runs=runs, room=room)
 
 
