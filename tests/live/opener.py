@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import manyarms as ma
-from manyarms.core.memory import Record, Records
+from manyarms.core.memory import Record, Records, place_of_arm
 from manyarms.kit import Memory, plays
 
 
@@ -62,19 +62,20 @@ def open_arm(state: OpenerState) -> int:
 
 
 def opener_tell(state: OpenerState, slot: int, reward: float) -> None:
-    credit(state, slot, 1, reward, reward * reward)
+    credit_slot(state, slot, 1, reward, reward * reward)
 
 
-def credit(
-    state: OpenerState, slot: int, count: int, total: float, squares: float
-) -> tuple[int, int]:
-    if slot < 0:
-        slot = open_arm(state)
+def credit_slot(state: OpenerState, slot: int, count: int, total: float, squares: float) -> None:
     row = state.arm[slot]
     row.count += count
     row.total += total
     row.squares += squares
-    return slot, row.arm
+
+
+def credit(state: OpenerState, arm: int, count: int, total: float, squares: float) -> int:
+    slot = place_of_arm(state.arm, arm, state.clock[0].opened, 0) if arm >= 0 else open_arm(state)
+    credit_slot(state, slot, count, total, squares)
+    return state.arm[slot].arm
 
 
 def opener_arrive(state: OpenerState, count: int) -> None:

@@ -56,7 +56,8 @@ def test_counts_are_one_event_that_replays(tmp_path: Path) -> None:
 def test_the_sum_of_squares_is_the_largest_possible_one(
     limits: Any, counts: Any, squares: float
 ) -> None:
-    live = ma.MOSS().live(n_arms=2, horizon=9, reward_range=limits, seed=1)
+    sigma = 0.5 if limits is None else None
+    live = ma.MOSS(sigma=sigma).live(n_arms=2, horizon=9, reward_range=limits, seed=1)
     live.observe(counts={1: counts})
     assert live._experiment.ledger.counts[1].squares == pytest.approx(squares, rel=1e-12)
 
@@ -83,7 +84,7 @@ def test_wrong_counts_are_refused(counts: Any, said: str) -> None:
         live.observe(counts=counts)
     assert said in str(error.value)
     assert known(live) == before
-    unbounded = ma.MOSS().live(arms=["a"], horizon=9, seed=1, reward_range=None)
+    unbounded = ma.MOSS(sigma=1.0).live(arms=["a"], horizon=9, seed=1, reward_range=None)
     with pytest.raises(ma.ParameterError, match=r"\(number, sum, sum of squares\) for arm 'a' if"):
         unbounded.observe(counts={"a": (3, 1)})
 

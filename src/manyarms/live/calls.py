@@ -19,12 +19,11 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from manyarms.core.checks import check_choice, check_int, shown
 from manyarms.core.jit import Dispatched
-from manyarms.core.memory import SPARSE
 from manyarms.errors import ParameterError, TurnError
 from manyarms.inference.facts import CONTROL
 from manyarms.live.arms import ArmNames, Arms
-from manyarms.live.checks import MOST_HORIZON, check_first_draws, check_observed, check_reward
 from manyarms.live.checks import check_can as check_can_change
+from manyarms.live.checks import check_first_draws, check_observed, check_reward
 from manyarms.live.experiment import Experiment
 from manyarms.live.ledger import Ledger
 from manyarms.live.pulls import Pull
@@ -330,13 +329,13 @@ def check_season(
     if policy is not None and not isinstance(policy, Policy):
         raise ParameterError(f"`policy` must be a policy such as moss, got {policy!r}.")
     settings, n_all = experiment.settings, experiment.ledger.n_all
-    chosen = settings.fitted(experiment.policy if policy is None else policy)
+    chosen = experiment.policy if policy is None else policy
     described_policy(chosen)  # it must be storable
     word = experiment.seed if seed is None else check_int("seed", seed, at_most=2**64 - 1)
     if horizon is not None:
         horizon = check_int("horizon", horizon, at_least=1)
     check_first_draws(chosen, n_all, horizon)
-    state = chosen.new_state(SPARSE, n_arms=n_all, pulls=horizon or MOST_HORIZON)
+    state = settings.new_state(chosen, n_all, horizon)
     if experiment.ledger.retired:
         _check_can_retire(chosen, state)
     return chosen, horizon, word

@@ -92,7 +92,8 @@ class Experiment:
     def _begin(self, policy: Policy, horizon: int | None, seed: int) -> None:
         """Begin the search of a season with all that is known."""
         ledger = self.ledger
-        search = Search(policy, n_arms=ledger.n_all, horizon=horizon, seed=seed)
+        state = self.settings.new_state(policy, ledger.n_all, horizon)
+        search = Search(policy, state, n_arms=ledger.n_all, horizon=horizon, seed=seed)
         for arm in sorted(ledger.retired):
             search.leave(arm)
         for arm, counts in ledger.counts.items():

@@ -203,8 +203,7 @@ class _Checked:
                 check_int("horizon", detail["horizon"], at_least=1)
             experiment.apply(event)
             return
-        limits = experiment.settings.reward_range
-        policy = recorded_policy(detail["policy"], self._policy, limits, self._what)
+        policy = recorded_policy(detail["policy"], self._policy, self._what)
         calls.check_season(self._context, policy, detail["horizon"], detail["seed"])
         experiment.apply_season(event, policy)
 

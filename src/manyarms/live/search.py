@@ -28,7 +28,6 @@ from manyarms.protocol.policy import (
     arrive,
     ask,
     credit_known,
-    generation,
     recommend,
     reset,
     retire,
@@ -44,7 +43,7 @@ class Search:
     policy, horizon, seed
         The policy, the number of its pulls to come (None if unknown), and the seed of its choices.
     state
-        The state of the policy.
+        The policy's state.
     credits
         Whether the policy can be told known rewards.
     first_arms, n_seated, n_arms
@@ -53,7 +52,7 @@ class Search:
     seats
         By which numbers the policy knows arms.
     opened
-        The arms that the policy has opened, each with its slot and the policy's generation then.
+        The arms that the policy has opened.
     pending, last
         The policy's own records of its pending pulls; and the number of its last pull.
     gone
@@ -70,15 +69,17 @@ class Search:
         the last part has come.
     """
 
-    def __init__(self, policy: Policy, *, n_arms: int, horizon: int | None, seed: int) -> None:
+    def __init__(
+        self, policy: Policy, state: Any, *, n_arms: int, horizon: int | None, seed: int
+    ) -> None:
         self.policy, self.horizon, self.seed = policy, horizon, seed
-        self.state = policy.new_state(SPARSE, n_arms=n_arms, pulls=horizon or MOST_HORIZON)
+        self.state = state
         check_bodies(self.state, (reset, ask, tell))
         reset(self.state, policy_key(seed, 0), horizon or 0)
         self.credits = type(self.state) in credit_known.bodies
         self.first_arms = self.n_seated = self.n_arms = n_arms
         self.seats = Seats(n_arms)
-        self.opened: dict[int, tuple[int, int]] = {}
+        self.opened: set[int] = set()
         self.pending: Any = SPARSE.records(MOST_HORIZON, PendingRecord)
         self.last = -1
         self.gone: set[int] = set()
@@ -109,8 +110,7 @@ class Search:
         why = AT_RANDOM
         if arm not in self.opened:
             arm, why = self._open(seat, arm)
-            pull = pending[number]
-            self.opened[arm] = pull.slot, pull.generation
+            self.opened.add(arm)
         pending[number].arm = arm
         return arm, why
 
@@ -244,7 +244,7 @@ class Search:
         self._end_pulls()
         for arm in [arm for arm in self.leaving if arm < self.n_seated]:
             retire(self.state, self.seats.seat(arm))
-            self.opened.pop(arm, None)
+            self.opened.discard(arm)
             self.returned.pop(arm, None)
             self.gone.add(arm)
             yield
@@ -280,33 +280,41 @@ class Search:
                 self.end(number)
 
     def _credit(self, arm: int, count: int, total: float, squares: float) -> None:
-        """Credit known rewards; if the arm is fresh, open a slot for it."""
+        """Credit known rewards; if the arm is fresh, the policy opens the next seat for it."""
         if arm in self.opened:
-            slot, era = self.opened[arm]
-            if era == generation(self.state):  # otherwise the policy has forgotten the slot
-                credit_known(self.state, slot, count, total, squares)
+            credit_known(self.state, self.seats.seat(arm), count, total, squares)
             return
-        slot, seat = credit_known(self.state, -1, count, total, squares)
-        if slot < 0:
+        seat = credit_known(self.state, -1, count, total, squares)
+        if seat < 0:
             return
         other = self.seats.arm(seat)
         if other != arm:
             self.seats.swap(arm, other)
         self.returned.pop(arm, None)
-        self.opened[arm] = slot, generation(self.state)
+        self.opened.add(arm)
 
     # Queries
 
     @property
     def is_finder(self) -> bool:
         """Whether the policy recommends an arm itself, after its first reward."""
-        return recommend(self.state) >= 0
+        return self._recommended_seat() >= 0
 
     @property
     def recommended(self) -> int | None:
         """The arm that the policy recommends; None if it recommends none, or has not all news."""
-        seat = -1 if self.due else recommend(self.state)
+        seat = -1 if self.due else self._recommended_seat()
         return None if seat < 0 else self.seats.arm(seat)
+
+    def _recommended_seat(self) -> int:
+        seat = recommend(self.state)
+        if seat != -1 and not 0 <= seat < self.seats.count:
+            raise ParameterError(
+                f"{self.policy} recommended arm {seat}, but there are {self.n_seated} arms, "
+                f"numbered from 0. Its `recommend` must return the number of an arm with a reward, "
+                f"or -1 to leave the choice to the common rule."
+            )
+        return seat
 
     @property
     def stage(self) -> str:

@@ -2,31 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
-from typing import Any, TypeVar
+from dataclasses import dataclass, fields
+from typing import Any
 
 from manyarms.core.checks import check_flag, check_int, check_number, shown
+from manyarms.core.memory import SPARSE
 from manyarms.core.scale import Scale
 from manyarms.errors import ManyarmsError, ParameterError, SavedFileError
 from manyarms.inference.question import check_setting
 from manyarms.live.arms import check_name
 from manyarms.live.checks import (
+    MOST_HORIZON,
     check_first_draws,
     check_horizon,
     check_range,
     check_reward,
     check_reward_name,
 )
-from manyarms.protocol.policy import Policy, layers
+from manyarms.protocol.policy import Policy
 from manyarms.protocol.registry import described_policy, restored_policy
-from manyarms.protocol.scales import scale_of
-
-P = TypeVar("P", bound=Policy)
+from manyarms.protocol.scales import given_sigma, scale_of
 
 SHARE = 0.05  # default share of the control
 _MOST_SHARE = 0.5
 SHORTEST_WINDOW = 0.1  # seconds
-_UNIT_SIGMA = 0.5  # of rewards in [0, 1], the default of policies
 NAME_KINDS = (None, "text", "integers")
 
 
@@ -58,6 +57,27 @@ class Settings:
     missing: float | None = None
     hold: bool = False
 
+    @property
+    def scale(self) -> Scale:
+        """The scale of rewards in all seasons: the range, or the first policy's sigma."""
+        return scale_of(self.policy, self.reward_range)
+
+    def scaled(self, policy: Policy) -> Policy:
+        """Return a policy of any season for the rewards of this experiment, or raise."""
+        other, scale = given_sigma(policy), self.scale
+        if self.reward_range is None and other not in (None, scale.sigma):
+            raise ParameterError(
+                f"`sigma` must be {scale.sigma:g} in every season, because the rewards have no "
+                f"range and sigma is their scale, got {other:g} for {policy}. Leave it out, or "
+                f"begin another experiment and observe the rewards there."
+            )
+        return policy.with_reward_range(self.reward_range, given_sigma(self.policy) or other)
+
+    def new_state(self, policy: Policy, n_arms: int, horizon: int | None) -> Any:
+        """Return the state of a policy of any season, or raise."""
+        pulls = horizon or MOST_HORIZON
+        return self.scaled(policy).new_state(SPARSE, n_arms=n_arms, pulls=pulls)
+
     def to_spec(self) -> dict[str, Any]:
         """Return the settings as JSON."""
         spec = {field.name: getattr(self, field.name) for field in fields(self)}
@@ -67,45 +87,11 @@ class Settings:
             "reward_range": None if limits is None else list(limits),
         }
 
-    @property
-    def scale(self) -> Scale:
-        """The scale of rewards: the range, or the sigma of the first policy if there is none."""
-        return scale_of(self.policy, self.reward_range)
-
-    def fitted(self, policy: Policy) -> Policy:
-        """Return the policy of a season with the experiment's range and sigma, or raise."""
-        policy = policy.with_reward_range(self.reward_range)
-        policy.check_rewards(self.reward_range)
-        if self.reward_range is not None:
-            return policy
-        policy = _with_sigma(policy, self.scale.sigma)
-        sigmas = {layer.sigma for layer in layers(policy) if hasattr(layer, "sigma")}
-        if sigmas - {self.scale.sigma} or (policy.unit_rewards and self.scale.sigma != _UNIT_SIGMA):
-            raise ParameterError(
-                f"`policy` must assume a sigma of {self.scale.sigma:g}, as this experiment does, "
-                f"got {policy}. Rewards have no bounds here, so all intervals rest on this sigma. "
-                f"Leave `sigma` out, or begin another experiment and observe the rewards there.",
-                parameter="policy",
-            )
-        return policy
-
-
-def _with_sigma(policy: P, sigma: float) -> P:
-    """Return a policy with this sigma, in all its layers that have the default."""
-    changes: dict[str, Any] = {}
-    inner = getattr(policy, "policy", None)
-    if isinstance(inner, Policy):
-        changes["policy"] = _with_sigma(inner, sigma)
-    if getattr(policy, "sigma", None) == _UNIT_SIGMA and not policy.unit_rewards:
-        changes["sigma"] = sigma
-    return replace(policy, **changes) if changes else policy
-
 
 def check_settings(policy: Policy, **given: Any) -> Settings:
     """Return checked settings, or raise."""
     limits = check_range(given["reward_range"])
-    policy = policy.with_reward_range(limits)
-    policy.check_rewards(limits)
+    policy.with_reward_range(limits, given_sigma(policy))  # it must be able to play these rewards
     check_first_draws(policy, given["n_arms"] or 1, given["horizon"])
     compared = _check_control(given["control"], given["share"])
     window, missing = given["window"], given["missing"]
@@ -154,8 +140,7 @@ def settings_from(spec: dict[str, Any], policy: Policy | None, what: str) -> Set
             raise ValueError(f"names of arms are {shown(known['names'])}")
         check_int("n_arms", known["n_arms"])
         known.pop("policy")
-        limits = check_range(known["reward_range"])
-        own = recorded_policy(spec["policy"], policy, limits, what)
+        own = recorded_policy(spec["policy"], policy, what)
         return check_settings(own, **known)
     except SavedFileError:
         raise
@@ -165,18 +150,15 @@ def settings_from(spec: dict[str, Any], policy: Policy | None, what: str) -> Set
         ) from error
 
 
-def recorded_policy(
-    described: Any, given: Policy | None, limits: tuple[float, float] | None, what: str
-) -> Policy:
+def recorded_policy(described: Any, given: Policy | None, what: str) -> Policy:
     """Return the recorded policy; use the given one if it is the same."""
     try:
-        made = restored_policy(described, given, limits)
+        return restored_policy(described, given)
     except ManyarmsError as error:
         raise SavedFileError(
             f"{what} needs the policy {described['label']}, which cannot be created here: {error} "
             f"Register it first, or pass `policy`."
         ) from error
-    return made.with_reward_range(limits)
 
 
 def differences(given: Settings, recorded: Settings, *, ignore_seed: bool) -> list[str]:

@@ -224,9 +224,7 @@ def _dump_search(search: Search) -> bytes:
     }
     due = [*search.due.values()]
     columns = {
-        "opened arm": _whole(search.opened),
-        "opened slot": _whole(slot for slot, _ in search.opened.values()),
-        "opened era": _whole(era for _, era in search.opened.values()),
+        "opened": _whole(sorted(search.opened)),
         "gone": _whole(sorted(search.gone)),
         "leaving": _whole(search.leaving),
         "returning": _whole(search.returning),
@@ -257,15 +255,16 @@ def _read_search(
     )
     if n_arms != ledger.n_all or not first_arms <= n_seated:
         raise ValueError("its numbers of arms do not fit")
-    limits, own = settings.reward_range, settings.policy
+    own = settings.policy
     if ledger.season > 1:
-        own = recorded_policy(about["policy"], policy, limits, what)
+        own = recorded_policy(about["policy"], policy, what)
     elif about["policy"] != described_policy(own):
         raise ValueError("its policy is another one")
     horizon = about["horizon"]
     horizon = None if horizon is None else check_int("horizon", horizon, at_least=1)
     seed = check_int("seed", about["seed"], at_most=2**64 - 1)
-    search = Search(own, n_arms=first_arms, horizon=horizon, seed=seed)
+    state = settings.new_state(own, first_arms, horizon)
+    search = Search(own, state, n_arms=first_arms, horizon=horizon, seed=seed)
     seats = _read_seats(n_seated, about, columns)
     search.restore_seats(seats, n_seated=n_seated, n_arms=n_arms)
     search.last = check_int("last", about["last"], at_least=-1)
@@ -273,9 +272,7 @@ def _read_search(
     search.gone = set(taken(columns, "gone"))
     for name in ("leaving", "returning", "returned"):
         setattr(search, name, dict.fromkeys(taken(columns, name)))
-    names = ("opened arm", "opened slot", "opened era")
-    arms, slots, eras = (taken(columns, name) for name in names)
-    search.opened = dict(zip(arms, zip(slots, eras, strict=True), strict=True))
+    search.opened = set(taken(columns, "opened"))
     _read_due(search, columns)
     _read_proposed(search, columns)
     restore_state(search.state, columns)
