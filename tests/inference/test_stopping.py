@@ -157,7 +157,8 @@ def test_a_policy_that_pulls_one_arm_has_settled() -> None:
 @pytest.mark.parametrize("limits", [(0.0, 1.0), (-0.35, 0.65), (100.0, 101.0), None], ids=str)
 def test_a_suggested_target_can_be_reached(limits: Any) -> None:
     low = limits[0] if limits else 7.0
-    live = Fixed(arm=3).live(n_arms=101, seed=1, reward_range=limits)
+    sigma = None if limits else 0.5
+    live = Fixed(arm=3, sigma=sigma).live(n_arms=101, seed=1, reward_range=limits)
     for pull in live.ask(1000):
         live.tell(pull, low + float(pull.id % 31 < 3))
     said = live.verdict()

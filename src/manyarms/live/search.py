@@ -184,7 +184,8 @@ class Search:
         """Retire an arm."""
         if arm in self.returning:
             del self.returning[arm]
-            self.due.pop(arm, None)
+            if arm not in self.leaving:
+                self.due.pop(arm, None)
         else:
             self.leaving[arm] = None
         self.has_news = True
@@ -192,14 +193,15 @@ class Search:
     def come_back(self, arm: int, *, more: bool = False) -> bool:
         """Restore an arm; return whether its known rewards must be told.
 
-        An arm that the policy has not retired yet keeps its seat and all that is known of it.
+        An arm that the policy has opened, and was not told to retire yet, keeps its seat and all
+        that is known of it. An arm that it has not opened gets a new seat in any case.
         """
         self.has_news, self.more = True, more
-        if arm in self.leaving:
+        if arm in self.leaving and arm in self.opened:
             del self.leaving[arm]
             return False
         self.returning[arm] = None
-        return True
+        return arm not in self.leaving
 
     def check_can(self, function: Dispatched[..., Any]) -> None:
         """Raise unless the policy and the policies that it wraps implement this function."""
@@ -266,11 +268,15 @@ class Search:
         if new:
             self.seats.add(self.n_seated, new)
             self.n_seated, self._newest = self.n_arms, self.n_arms - 1
+        left = [self.seats.seat(arm) for arm in back if arm in self.leaving]
         for arm in back:
             self.seats.move_to_new_seat(arm)
-            self.gone.remove(arm)
+            self.gone.discard(arm)
+            self.leaving.pop(arm, None)
             self.returned[arm] = None
         arrive(self.state, new + len(back))
+        for seat in left:
+            retire(self.state, seat)
 
     def _end_pulls(self) -> None:
         """End the pending pulls of the arms that leave."""
