@@ -197,7 +197,7 @@ def test_the_same_bits_in_parts_and_for_any_number_of_workers(
     for piece in ("PIECE", "SLOW_PIECE"):
         monkeypatch.setattr(runner_module, piece, 23)
     pieces = play(3)
-    for field in ("arms", "regret", "best_pulls", "distinct_arms", "recommended"):
+    for field in ("arms", "regret", "best_pulls", "first_best", "distinct_arms", "recommended"):
         np.testing.assert_array_equal(getattr(whole, field), getattr(pieces, field))
 
 

@@ -199,20 +199,23 @@ class Guarded(Wrapper, GuardPolicy):
         Between 1/2 and 1 (default: 0.5): with many best arms the regret is about
         :math:`T^\beta`.
     bound
-        "kl" (default) for rewards in [0, 1]; "mean" for rewards that are sigma-sub-Gaussian.
+        "kl" (default) for rewards in a known range; "mean" for rewards that are
+        sigma-sub-Gaussian.
     sigma
         For "mean": rewards are sigma-sub-Gaussian (default: 0.5).
     bottom, top
-        All means are between these (default: 0 and 1).
+        All means are between these (default: 0 and 1). With "kl", rewards must be in [0, 1] if
+        these are, and otherwise between them, too.
 
     Notes
     -----
     Ours. For *every* policy the regret is at most :math:`10 (\log T)^{5/2}\,
     T^{\min(\max(\beta, 1+\alpha-\beta), 1)}`, the rate of MOSS++: Pareto optimal for
-    :math:`\beta < 1` (`theory.guarded_bound`, `theory.guarded_problem_bound`). With "mean" the
-    bound is multiplied by the larger of `top` - `bottom` and 2 sigma. If the horizon is unknown,
-    the guard guesses it and doubles the guess when needed; then `theory.anytime_guarded_bound`
-    holds, and a policy that was dropped is used again with the next guess.
+    :math:`\beta < 1` (`theory.guarded_bound`, `theory.guarded_problem_bound`). For another range of
+    rewards the bound is multiplied by its width, and with "mean" by the larger of `top` - `bottom`
+    and 2 sigma. If the horizon is unknown, the guard guesses it and doubles the guess when needed;
+    then `theory.anytime_guarded_bound` holds, and a policy that was dropped is used again with the
+    next guess.
 
     The policy does not learn the rewards of the guard's pulls. So until it is dropped it behaves as
     it would alone, and a policy whose own regret is below :math:`2 T^\beta \log T` is hardly ever

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 from manyarms.core.jit import kernel, rare
-from manyarms.core.memory import Ints, Memory, Record, Records, place_of_arm, wipe
-from manyarms.core.rng import Stream, draw, restart, stream
+from manyarms.core.memory import Memory, place_of_arm, wipe
+from manyarms.core.rng import draw, restart, stream
 from manyarms.core.shrunk_means import (
-    ShrunkMeans,
     add_reward,
     add_rewards,
     clear_means,
@@ -32,7 +31,6 @@ from manyarms.policies.parts.guard import (
     stage_begins,
 )
 from manyarms.policies.parts.guard_slots import (
-    Guard,
     can_open,
     count_guarded_late,
     has_fresh,
@@ -45,71 +43,28 @@ from manyarms.policies.parts.guard_slots import (
 from manyarms.policies.parts.kl import kl_upper
 from manyarms.policies.parts.parameters import GuardPolicy
 from manyarms.policies.parts.randomness import TIES
+from manyarms.policies.parts.target import (
+    ProspectArm,
+    ProspectClock,
+    ProspectState,
+    highest_target,
+    prior_weight,
+    reaches,
+    set_target,
+)
 from manyarms.protocol import plays
 from manyarms.protocol.parameters import Flag, number
 
-# The constants of the target (see `set_target`) were tuned; the guarantee holds for any values.
-_C1 = 0.5  # c1: the target is 1 - C/T while C < c1 T^beta
-_C2, _BOLD_C2 = 1.5, 4.0  # c2, and c2 if `bold`
-# The exponent is 1/e with e = 3/2, or 2 if `bold`; see `reaches`.
-_KAPPA = 2.5  # kappa
-_HEAVIEST = 1000.0  # the weight of the prior of known rewards, at most
+_C2, _BOLD_C2 = 1.5, 4.0  # c2 of the target, and c2 if `bold`
 
 _TRIAL = 2  # `by_rule` of a trial pull, which does not count as a loss of the rule
 
-_TINY = 1e-300  # the smallest spread: costs are divided by it
-_STALE = 0.1  # upper bounds are computed again once the spread has changed by 10 %
+_STALE = 0.1  # upper bounds are computed again once their unit D has changed by 10 %
 
 # Late rewards
 _FEW = 4  # an arm with N rewards rests once it has 4 N pending pulls
 _RESTING = -1e100  # keys of resting arms, below all others: fewest pending pulls per reward first
 _UNSEEN = -1e50  # key of an arm without rewards whose pulls were all abandoned
-
-
-class ProspectArm(Record):
-    rests: int  # 1 while too many of its pulls are pending
-
-
-class ProspectClock(Record):
-    current: int  # the slot of the current arm, -1 if none
-    told: int  # t in C: rewards since the best arm was last retired, without trials
-    total: float  # their sum, minus the C at that time (see `lose_best`)
-    seen: int  # arms with a reward
-    firsts: float  # the sum of their first rewards
-    best: float  # M
-    excess: float  # the sum of all rewards, each less the smallest possible reward
-    squares: float  # the sum of the squares of these
-    spread: float  # D, see `set_spread`
-    unit: float  # of costs: D, or `top` - `bottom` if that is smaller
-    ceiling: float  # the target before the penalty
-    spent: float  # C / (c2 T^beta log T), or 0 while C < c1 T^beta
-    resting: int  # arms that rest
-    ranked: int  # the guard's period when the upper bounds were computed; 0 if never
-    ranked_by: float  # D at that time
-    changed: int  # 1 once arms were added, or the best one was retired
-    looks: int  # fresh arms that may still get a trial after the best arm was retired
-    on_trial: int  # arms on trial
-    turn: int  # the one whose turn is next
-    credited: int  # 1 if known rewards were credited since the last pull
-    paid: float  # pulls charged for trials: 1 / `trials` for each trial pull used or lapsed
-
-
-class ProspectState(NamedTuple):
-    """The rewards of all opened arms, the target, and the guard."""
-
-    budget: float  # c2
-    bold: bool
-    guess: bool  # whether to guess the horizon even if it is given
-    late_counts: bool
-    pause: float  # 1 / `trials`: pulls per trial pull, on average
-    guard: Guard
-    arm: Records[ProspectArm]  # by slot
-    clock: Records[ProspectClock]  # [clock]
-    shrunk: ShrunkMeans  # by slot: N, rewards, and (rewards + average of first ones) / (N + 1)
-    by_mean: Tournament
-    by_upper: Tournament  # once no fresh arm is left
-    ties: Stream
-    trial: Ints  # slots of arms on trial
 
 
 def prospector_reset(state: ProspectState, key: int, horizon: int) -> None:
@@ -126,68 +81,6 @@ def prospector_reset(state: ProspectState, key: int, horizon: int) -> None:
     state.clock[0].spread = state.guard.width
     state.clock[0].unit = state.guard.top - state.guard.bottom
     state.clock[0].ceiling = state.guard.top
-
-
-@kernel
-def set_spread(state: ProspectState) -> None:
-    r"""Set the unit of costs.
-
-    .. math:: D = \min\Big(w, \max\Big(\frac{\sum x^2}{\sum x}, 2 M\Big)\Big)
-
-    with the sums over all rewards, x and M less the smallest possible reward, and the width w of
-    the range of rewards. If all x are 0 or w, D is w, to the last bit. A reward that is D with
-    probability p and else 0 has the mean p D and the variance p (1 - p) D^2; with
-    :math:`D = \sum x^2 / \sum x` these are the mean and the variance of x.
-    """
-    guard, clock = state.guard, state.clock[0]
-    spread = guard.width
-    if clock.squares < spread * clock.excess:
-        least = max(clock.squares / clock.excess, 2.0 * (clock.best - guard.least), _TINY)
-        spread = min(spread, least)
-    clock.spread = spread
-    clock.unit = min(guard.top - guard.bottom, spread)
-
-
-@kernel
-def highest_target(state: ProspectState) -> float:
-    return min(state.guard.top, state.guard.least + state.clock[0].spread)
-
-
-@kernel
-def set_target(state: ProspectState) -> None:
-    r"""Lower the target as the search gets expensive.
-
-    .. math:: C = \max(0, t M - \text{all rewards}), \qquad \zeta = 1 - C/T
-        \text{ if } C < c_1 T^\beta, \text{ else }
-        \min(1, M + \kappa (M - \bar a)^+, 2M) - \Big(\frac{C}{c_2 T^\beta \log T}\Big)^{1/e}
-
-    in units of D; see `set_spread`. The term 2M is for `bound="kl"` only. `reaches` compares
-    powers, which is cheaper than computing a root.
-    """
-    guard, clock = state.guard, state.clock[0]
-    clock.best = min(highest_mean(state.shrunk), guard.top)
-    set_spread(state)
-    cost = max(0.0, clock.told * clock.best - clock.total)
-    scale = clock.unit * guard.clock[0].power
-    if cost < _C1 * scale:
-        clock.ceiling = highest_target(state) - cost / guard.clock[0].horizon
-        clock.spent = 0.0
-    else:
-        gain = _KAPPA * max(0.0, clock.best - clock.firsts / clock.seen)
-        if guard.kl:
-            gain = min(gain, clock.best - guard.bottom)
-        clock.ceiling = min(highest_target(state), clock.best + gain)
-        clock.spent = cost / (state.budget * guard.clock[0].log * scale)
-
-
-@kernel
-def reaches(state: ProspectState, mean: float) -> bool:
-    """Whether a mean is at least the target."""
-    clock = state.clock[0]
-    below = (clock.ceiling - mean) / clock.unit
-    if below <= 0.0:
-        return True
-    return (below * below if state.bold else below * math.sqrt(below)) <= clock.spent  # below^e
 
 
 @kernel
@@ -437,19 +330,6 @@ def prospector_credit(
     return guard.slot[slot].arm
 
 
-@rare
-def prior_weight(state: ProspectState) -> int:
-    r"""Return how many rewards of average value are added to the known ones of an arm.
-
-    With :math:`D / \bar a - 1`, and 1 in the shrunk mean, they weigh as much as a Beta(1, D/a - 1)
-    prior. Otherwise the search would try every arm with few known rewards that happened to be good.
-    """
-    clock = state.clock[0]
-    set_spread(state)
-    average = clock.firsts / clock.seen - state.guard.least
-    return int(min(clock.spread / average, _HEAVIEST)) - 1 if clock.spread > average > 0.0 else 0
-
-
 plays(
     ProspectState,
     reset=prospector_reset,
@@ -474,13 +354,21 @@ class Prospector(GuardPolicy):
     .. math:: \zeta = 1 - C/T \;\text{ if } C < \tfrac12 T^\beta, \text{ else }\;
         \min(1, M + \tfrac52 (M - \bar a)^+, 2M) - \Big(\frac{C}{\frac32 T^\beta \log T}\Big)^{2/3}
 
-    (the term 2M is for `bound="kl"` only). The arm of largest :math:`\bar x` is pulled if this is
-    at least :math:`\zeta`; among equal ones, the current arm is kept. Otherwise a fresh arm is
-    pulled. When no fresh arm is left, the arm of largest upper bound is pulled if
+    for rewards 0 and 1 (the term 2M is for `bound="kl"` only). The arm of largest :math:`\bar x` is
+    pulled if this is at least :math:`\zeta`; among equal ones, the current arm is kept. Otherwise a
+    fresh arm is pulled. When no fresh arm is left, the arm of largest upper bound is pulled if
     :math:`\zeta > M`, and otherwise the arm of largest mean. The level of the upper bound is
     :math:`\max(\tfrac12 \log^+(T/(nN)), \log^+(T/(n^2 N)))`. (The second term is larger only if
     :math:`T > n^3 N`.) The rule runs under the guard of `Guarded`, and also uses the rewards of the
     guard's pulls.
+
+    For other rewards, all this is in units of
+
+    .. math:: D = \min\Big(w, \max\Big(\frac{\sum x^2}{\sum x}, 2M\Big)\Big)
+
+    Here x are all rewards so far; x and M are less the smallest possible reward, and w is the width
+    of the range of rewards. If rewards are orders, D is about the size of an order, even if much
+    larger orders are possible. For rewards 0 and 1 it is 1.
 
     Parameters
     ----------
@@ -491,12 +379,14 @@ class Prospector(GuardPolicy):
         term. This is better if best arms are rarer than 1 in :math:`T^\beta`, and worse if there
         are many good arms, all far below `top`.
     bound
-        "kl" (default) for rewards in [0, 1]; "mean" for rewards that are sigma-sub-Gaussian.
+        "kl" (default) for rewards in a known range; "mean" for rewards that are
+        sigma-sub-Gaussian.
     sigma
         For "mean": rewards are sigma-sub-Gaussian (default: 0.5).
     bottom, top
-        All means are between these (default: 0 and 1). With other values :math:`\zeta` starts at
-        `top`, and costs are in units of `top` - `bottom`.
+        All means are between these (default: 0 and 1), and so is :math:`\zeta`. With "kl", rewards
+        must be in [0, 1] if these are, and otherwise between them, too. With "mean", they are the
+        range of which w is the width.
     count_late
         Whether pending pulls count (default: True): an arm with N rewards then rests while 4 N or
         more of its pulls are pending, and others are tried. If False, only an arm without a reward
@@ -509,12 +399,14 @@ class Prospector(GuardPolicy):
 
     Notes
     -----
-    Ours; the constants were tuned on simulated problems. With "kl", rewards in [0, 1] and a
-    given horizon, the expected regret at every hardness is at most :math:`10 (\log T)^{5/2}\,
+    Ours; the constants were tuned on simulated problems. With "kl", rewards in [0, 1] and a given
+    horizon, the expected regret at every hardness is at most :math:`10 (\log T)^{5/2}\,
     T^{\min(\max(\beta, 1+\alpha-\beta), 1)}`, the rate of MOSS++ (`theory.guarded_bound`). Without
     a horizon, it is guessed, and the guess is doubled to stay above 4 t; statistics are kept, and
     the guard restarts (`theory.anytime_guarded_bound`). Proposition 7 of docs/guard.md bounds the
-    regret of the rule alone if best arms never fail.
+    regret of the rule alone if best arms never fail. For rewards in another range, the bounds are
+    multiplied by its width. They are about the guard, which does not use D; about D nothing is
+    proved, and the rule's upper bounds in this unit are not confidence bounds.
 
     While rewards are late, an arm is not pulled again before its first reward if there are others.
     If :math:`C \ge \tfrac12 T^\beta`, :math:`M \ge \zeta` and some arm rests, the arm of largest
@@ -525,7 +417,7 @@ class Prospector(GuardPolicy):
     trial pull, and on average at most the share `trials`; up to :math:`T^\beta` unused trial pulls
     are saved. A trial pull goes to a new arm that was never pulled, drawn at random; if there is
     none, the new arms on trial take turns. A trial ends when :math:`N M` minus the sum of the arm's
-    N rewards is at least `top` - `bottom`, or when the arm becomes the current one. If more than
+    N rewards is at least D, or when the arm becomes the current one. If more than
     :math:`T^\beta` new arms would wait for a trial, those added earlier lose theirs. Trials do not
     count in C. When the best arm is retired, C does not change, and :math:`T^\beta` fresh arms may
     have trials, whether they were there from the start or added later. docs/changing_catalogue.md

@@ -35,6 +35,7 @@ class Measured(NamedTuple):
     times: Ints
     regret: Any
     best_pulls: Ints
+    first_best: Ints  # the time of the first pull of a best arm; 0 if there is none
     distinct_arms: Ints  # NO_ARM if the policy chose an arm that does not exist
     recommended: Ints
     recommended_mean: Floats
@@ -146,6 +147,7 @@ def play(
             regret[replication, last + 1] = 0.0
         total = regret[replication, last + 1]
         best = best_pulls[replication]
+        before = stretch.start if best == 0 else measured.first_best[replication] - 1
         checkpoint = 0
         while times[checkpoint] <= stretch.start:
             checkpoint += 1
@@ -160,6 +162,7 @@ def play(
             receive(rewards, state, place, next_reward(tape, world))
             total += world.best_mean - mean
             best += int(mean >= world.good_mean)
+            before += int(best == 0)  # pulls before the first one of a best arm
             if time < measured.arms.shape[1]:
                 measured.arms[replication, time] = arm
             if time + 1 == times[checkpoint]:
@@ -167,6 +170,7 @@ def play(
                 checkpoint += 1
         regret[replication, last + 1] = total
         best_pulls[replication] = best
+        measured.first_best[replication] = 0 if best == 0 else before + 1
         if stretch.stop == times[last]:
             measured.distinct_arms[replication] = tape.number.filled[0]
             tell_rest(rewards, state, stretch.stop)

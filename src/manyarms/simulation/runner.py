@@ -21,6 +21,9 @@ from manyarms.simulation.play import InTurn, Late, Measured, Stretch, late, play
 from manyarms.simulation.players import Player
 from manyarms.simulation.sweep import Cell, informed_policy, new_state
 
+COUNTS = ("best_pulls", "first_best", "distinct_arms", "recommended")  # of a replication
+_TWICE, _SLOW_TWICE = 1 << 12, 1 << 9  # pulls to play twice: compiled, and in CPython
+_FEWEST, _SHARE = 64, 50  # pulls to play twice: at least 64, and at most a fiftieth of all
 PIECE, SLOW_PIECE = 1 << 20, 1 << 11  # pulls in about 30 ms: compiled, and in CPython
 
 
@@ -56,7 +59,7 @@ def blocks(count: int, size: int) -> Iterator[range]:
 
 def row_type(times: int) -> np.dtype[Any]:
     """Return the NumPy type of a row of measurements, with regret at this number of times."""
-    counts = [(name, "<i8") for name in ("best_pulls", "distinct_arms", "recommended")]
+    counts = [(name, "<i8") for name in COUNTS]
     return np.dtype([("regret", "<f8", (times,)), *counts, ("recommended_mean", "<f8")])
 
 
@@ -114,6 +117,28 @@ class CpuRunner(Runner):
                 lambda: self._call(self._idle[0], self._new_measured(0), 0, 0, 0),
             )
 
+    def check_repeatable(self, replications: int) -> None:
+        """Raise if the first replication is another one when it is played again.
+
+        Only its first pulls are played. They share memory, which `reset` must clear.
+        """
+        horizon = self._cell.horizon
+        pulls = min(horizon, _TWICE if self._compiles else _SLOW_TWICE)
+        pulls = min(pulls, max(_FEWEST, horizon * replications // _SHARE))
+        first, second = self._new_measured(1, pulls), self._new_measured(1, pulls)
+        for measured in (first, second):
+            self._call(self._idle[0], measured, 0, 0, pulls)
+        arms, others = first.arms[0].tolist(), second.arms[0].tolist()
+        different = [time for time in range(pulls) if arms[time] != others[time]]
+        if different:
+            time = different[0]
+            raise ParameterError(
+                f"{self.label} must choose the same arms if a replication is played again, got arm "
+                f"{arms[time]} and then arm {others[time]} for pull {time + 1} of the first "
+                f"replication. Clear everything that changes when a run starts, and draw all "
+                f"random numbers from the `key` or `seed` of the run (docs/own_policy.md)."
+            )
+
     def play(
         self, first: int, count: int, stopped: Callable[[], bool], done: Callable[[int], None]
     ) -> Played:
@@ -160,10 +185,11 @@ class CpuRunner(Runner):
         for arm in np.asarray(measured.recommended)[distinct < 0]:
             raise no_such_arm(self.label, arm, self._cell.instance.n_arms)
 
-    def _new_measured(self, count: int) -> Measured:
+    def _new_measured(self, count: int, recorded: int | None = None) -> Measured:
+        recorded = self._recorded if recorded is None else recorded
         regret, means = np.zeros((count, len(self._times) + 1)), np.zeros(count)
-        counts = [np.zeros(count, np.int64) for _ in range(3)]
-        arms = np.zeros((count, self._recorded), np.int64)
+        counts = [np.zeros(count, np.int64) for _ in COUNTS]
+        arms = np.zeros((count, recorded), np.int64)
         columns: Any = regret, *counts, means, arms
         return Measured(self._times, *columns)
 
@@ -180,6 +206,6 @@ def rows_of(measured: Measured) -> NDArray[Any]:
     """Return the measurements as one row for each replication."""
     rows = np.zeros(len(measured.best_pulls), row_type(len(measured.times)))
     rows["regret"] = measured.regret[:, :-1]
-    for name in ("best_pulls", "distinct_arms", "recommended", "recommended_mean"):
+    for name in (*COUNTS, "recommended_mean"):
         rows[name] = getattr(measured, name)
     return rows
