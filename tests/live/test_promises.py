@@ -7,10 +7,15 @@ each day, which a failure names.
 from __future__ import annotations
 
 import datetime
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import manyarms as ma
+from manyarms.live import recorder
 from tests.live.promises import arrivals, shop
 from tests.live.promises.commands import (
     Ask,
@@ -49,6 +54,34 @@ def nights_seeds(count: int) -> range:
 )
 def test_random_sequences(game: Game, count: int) -> None:
     check(game, range(count))
+
+
+@pytest.mark.patient
+def test_random_sequences_with_frequent_snapshots(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recorder, "SNAPSHOT_EVERY", 3)
+    check(RECORDED, range(1000, 1020))
+
+
+@pytest.mark.patient
+def test_another_process_looks(tmp_path: Path) -> None:
+    time = 1000.0
+    path = tmp_path / "shop.db"
+    live = ma.MOSS().live(
+        arms=["a", "b"], horizon=9, store=path, window=10.0, missing=0, now=lambda: time
+    )
+    live.tell(live.ask(), 1.0)
+    live.ask()
+    time += 20.0
+    code = (
+        "import sys, manyarms as ma; live = ma.load(sys.argv[1], now=lambda: 1020.0); "
+        "print(live.progress())"
+    )
+    theirs = subprocess.run(
+        [sys.executable, "-c", code, str(path)], check=True, capture_output=True, text=True
+    )
+    assert theirs.stdout == f"{live.progress()}\n"
+    live.tell(live.ask(), 1.0)
+    live.close()
 
 
 @pytest.mark.long
@@ -108,6 +141,10 @@ PLANTINGS: dict[str, tuple[Any, list[Any]]] = {
     "a restored winner after a season": (
         Planting(way="restored winner", n_arms=2000),
         [Serve(1500), NewSeason(), Plant()],
+    ),
+    "a restored winner that is unlucky": (
+        Planting(way="restored winner", n_arms=2000, unlucky=True),
+        [Serve(400), Plant()],
     ),
     "a winner, then a season": (
         Planting(way="winner, then a season", n_arms=2000),

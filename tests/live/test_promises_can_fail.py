@@ -25,7 +25,7 @@ from tests.live.promises.commands import (
     Wait,
     Wrong,
 )
-from tests.live.promises.homes import Recorded
+from tests.live.promises.homes import Home, Recorded
 from tests.live.promises.promises import PROMISES
 from tests.live.promises.search import Failure, play_in
 from tests.live.promises.shop import Plant, Planting, Serve, play_planting
@@ -182,7 +182,13 @@ CONTROL = Spec(control="the control")
 WINDOW = Spec(window=10.0)
 MANY = Spec(policy="empmoss++", arms=tuple("abcdefgh"))
 CASES = [
-    Case("windows_end_on_time", on_live("__init__", wider_window), [Ask(), Wait(12.0)], WINDOW),
+    Case(
+        "windows_end_on_time",
+        on_live("__init__", wider_window),
+        [Ask(), Wait(12.0)],
+        WINDOW,
+        play_in(Home),
+    ),
     Case("pulls_are_counted", on_live("abandon", tell_zero), [Ask(), Abandon(0)]),
     Case("rewards_are_counted", on_live("tell", half), [Ask(), Tell(0, 1.0)]),
     Case("arms_are_available_or_retired", on_live("restore", nothing), [Retire(0), Restore(0)]),

@@ -17,10 +17,10 @@ def _token(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.patient
 def test_random_sequences() -> None:
-    check(commands_in(Served), range(6))
+    check(commands_in(Served), range(8))
 
 
 @pytest.mark.long
 @pytest.mark.slow
 def test_many_random_sequences() -> None:
-    check(commands_in(Served), nights_seeds(200))
+    check(commands_in(Served), nights_seeds(120))

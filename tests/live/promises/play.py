@@ -125,7 +125,7 @@ class Play:
         """Ask for some pulls: on the twin one by one."""
         model, left = self.model, self.model.left
         try:
-            if self.spec.shares_a_name:
+            if self.spec.shares_a_name and (left is None or count <= left):
                 pulls = self.ask_singly(count)
             else:
                 control = self.spec.control

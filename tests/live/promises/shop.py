@@ -242,6 +242,7 @@ class Plant(Event):
         if "winner" in way or "history" in way:
             shop.observe(best, HISTORY)
         if way.startswith("restored"):
+            shop.serve(600 if "winner" in way else 0)
             shop.retire(best)
             shop.serve(100)
             shop.restore(best)
