@@ -25,6 +25,7 @@ from tests.live.promises.commands import (
     Peek,
     Reopen,
     Season,
+    SetBack,
     Tell,
     TellMany,
     Wait,
@@ -120,7 +121,7 @@ SEQUENCES: dict[str, tuple[Any, list[Any]]] = {
     ),
     "a clock that is set back": (
         Spec(arms=("a",), window=10.0),
-        [Ask(), Wait(-50.0), Ask(), Wait(20.0)],
+        [Ask(), SetBack(100.0), Wait(20.0)],
     ),
     "a second handle looks after a window": (
         Spec(arms=("a",), window=10.0),

@@ -300,12 +300,25 @@ class Peek(Command):
 
 @dataclass(frozen=True)
 class Wait(Command):
-    """Let time pass; if negative, the clock is set back."""
+    """Let time pass."""
 
     seconds: float
 
     def apply(self, play: Play) -> None:
         play.pass_time(self.seconds)
+
+
+@dataclass(frozen=True)
+class SetBack(Command):
+    """Set the clock back, between two calls that record how far the clock was."""
+
+    seconds: float
+
+    def apply(self, play: Play) -> None:
+        if play.model.left != 0 and not play.model.paused:
+            Observe(0, 0.0).apply(play)
+            play.pass_time(-self.seconds)
+            play.ask(1)
 
 
 @dataclass(frozen=True)
@@ -375,7 +388,10 @@ def random_command(dice: random.Random, spec: Spec, home: Home) -> Command:
     which, count = dice.randrange(1000), dice.randint(1, 4)
     rewards = [0.0, 1.0, 1.0, 0.25, 0.75] if spec.reward_range == UNIT else [0.0, -2.0, 3.5]
     reward = dice.choice(rewards)
-    waits = [Wait(dice.choice([1.0, 4.0, 20.0, 20.0, -50.0])), Peek(20.0, stay=dice.random() < 0.5)]
+    waits = [
+        *[Wait(dice.choice([1.0, 4.0, 20.0, 20.0])), SetBack(dice.choice([5.0, 30.0, 100.0, 1e6]))],
+        Peek(20.0, stay=dice.random() < 0.5),
+    ]
     seasons = [name for name, kind in POLICIES.items() if spec.reward_range in kind.ranges]
     season = Season(
         dice.choice([1, 5, 20, None]),

@@ -13,6 +13,8 @@ from typing import Any
 from tests.live.promises.arithmetic import Sums
 from tests.live.promises.spec import Spec
 
+CLOCK_STEP = 60.0  # seconds that a clock may go back before windows begin again
+
 
 @dataclass
 class Open:
@@ -39,6 +41,7 @@ class Model:
         self.control, self.control_pulls = Sums(), 0
         self.last_pull = spec.horizon  # the number of pulls at which the promised ones are used up
         self.paused = False
+        self.latest = -math.inf  # the time of the last pull
 
     @property
     def available(self) -> list[Any]:
@@ -55,6 +58,7 @@ class Model:
 
     def add_pull(self, arm: Any, *, is_control: bool, now: float) -> None:
         self.open[self.next] = Open(arm, is_control, now)
+        self.latest = max(self.latest, now)
         self.next += 1
         if is_control:
             self.control_pulls += 1
@@ -96,10 +100,13 @@ class Model:
     def set_time(self, now: float) -> None:
         """End the windows that are over.
 
-        If the clock was set back, a pull whose ask now lies in the future gets a new window.
+        If the clock was set back by more than a minute, the windows of pulls whose ask now lies in
+        the future begin again.
         """
-        for pull in self.open.values():
-            pull.asked = min(pull.asked, now)
+        if now < self.latest - CLOCK_STEP:
+            self.latest = now
+            for pull in self.open.values():
+                pull.asked = min(pull.asked, now)
         window = math.inf if self.spec.window is None else self.spec.window
         for number in [n for n, pull in self.open.items() if pull.asked + window <= now]:
             held = self.open[number].held

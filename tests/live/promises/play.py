@@ -27,7 +27,7 @@ class Play:
 
     def __init__(self, spec: Spec, home: Home) -> None:
         self.spec, self.home, self.model = spec, home, Model(spec)
-        self.time = 1000.0
+        self.time = 1e9
         self.readers: list[Handle] = []
         self.was_read = False  # by a second handle
         self.handle = home.begin(spec, lambda: self.time)

@@ -113,8 +113,13 @@ def random_spec(dice: random.Random, without: frozenset[str] = frozenset()) -> S
 
 def simpler_specs(spec: Spec) -> list[dict[str, Any]]:
     """Return changes that make a spec simpler."""
-    plain: dict[str, Any] = {"control": None, "hold": False, "missing": None, "window": None}
-    changes = [{name: value} for name, value in plain.items() if getattr(spec, name) != value]
+    without_window = {"window": None, "missing": None, "hold": False}
+    plain: list[dict[str, Any]] = [{"control": None}, {"hold": False}, {"missing": None}]
+    changes = [
+        change
+        for change in [without_window, *plain]
+        if any(getattr(spec, name) != value for name, value in change.items())
+    ]
     if spec.policy != "moss":
         changes.append({"policy": "moss", "horizon": spec.horizon or 400})
     if len(spec.arms) > 1:
