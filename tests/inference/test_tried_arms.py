@@ -57,7 +57,8 @@ def _change(live: ma.Live, dice: random.Random) -> None:
 def test_columns_agree_with_loops(limits: Any, shape: str) -> None:
     dice = random.Random(4)
     for n_arms, policy in ((5, ma.MOSS()), (400, ma.MOSS()), (170, ma.MOSSOracle(size=160))):
-        live = policy.live(n_arms=n_arms, horizon=10**6, seed=1, reward_range=limits)
+        scaled = policy.with_reward_range((0.0, 1.0))
+        live = scaled.live(n_arms=n_arms, horizon=10**6, seed=1, reward_range=limits)
         experiment = live._experiment
         for turn in range(12):
             _play(live, dice, shape, dice.choice([1, 7, 60]))

@@ -13,7 +13,7 @@ from tests.reference.field.kl import divergence, largest
 from tests.reference.guarded import Stage, levels, stages
 from tests.reference.leaders import Leaders
 from tests.reference.moss import Shuffle
-from tests.reference.prospector import Ranking
+from tests.reference.prospector import Ranking, Sums
 from tests.reference.words import FRESH, TIES, below, stream
 
 
@@ -37,8 +37,9 @@ class Opened:
     place: int
     arm: int
     made: list[Pulled] = field(default_factory=list)
-    pulls: int = 0  # rewards told
+    pulls: int = 0  # rewards told; with known rewards, those of their prior, too
     total: float = 0.0
+    known: tuple[int, float] = (0, 0.0)  # the number and the sum of known rewards
     out: int = 0  # the period in which the guard dropped it
     retired: bool = False
 
@@ -49,7 +50,7 @@ class Opened:
     @property
     def complete(self) -> tuple[int, float]:
         """The number and the sum of the rewards before the first pending pull."""
-        count, total = 0, 0.0
+        count, total = self.known
         for pull in self.made:
             if pull.pending:
                 break
@@ -74,9 +75,12 @@ class ChangingProspector:
         self.made: list[Pulled] = []
         self.current = self.hint = self.learned = -1
         self.told, self.total, self.firsts, self.seen = 0, 0.0, 0.0, 0
-        self.best, self.ceiling, self.spent, self.ranked = -math.inf, 1.0, 0.0, 0
+        self.best, self.ceiling, self.spent = -math.inf, 1.0, 0.0
+        self.sums, self.unit = Sums(), 1.0
+        self.ranked = (0, 1.0)  # the period and the unit of the stored upper bounds
         self.on_trial: list[Opened] = []
         self.turn, self.looks, self.paid = 0, 0, 0.0
+        self.known, self.has_news = 0, False
         self.period, self.guess = 0, horizon is None
         self.begin(horizon or 256)
 
@@ -205,11 +209,11 @@ class ChangingProspector:
         log_n = math.log(self.arms)
         log = self.log - log_n - math.log(slot.pulls)
         level = max(0.0, 0.5 * log, log - log_n) / slot.pulls
-        return largest(slot.total / slot.pulls, level)
+        return self.unit * largest(slot.total / slot.pulls / self.unit, level)
 
     def rank(self, slot: Opened) -> None:
         self.means.set(slot.place, self.mean(slot))
-        if self.ranked:
+        if self.ranked[0]:
             self.uppers.set(slot.place, self.upper(slot))
 
     def cost(self) -> float:
@@ -219,16 +223,19 @@ class ChangingProspector:
         self.best = min(max(self.shrunk()), 1.0)
         cost = max(0.0, self.cost())
         if self.best == -math.inf:
-            self.ceiling, self.spent = 1.0, 0.0
-        elif cost < 0.5 * self.power:
-            self.ceiling, self.spent = 1 - cost / self.horizon, 0.0
+            self.ceiling, self.spent = self.unit, 0.0
+            return
+        self.unit = self.sums.unit(self.best)
+        power = self.unit * self.power
+        if cost < 0.5 * power:
+            self.ceiling, self.spent = self.unit - cost / self.horizon, 0.0
         else:
             gain = min(2.5 * max(0.0, self.best - self.firsts / self.seen), self.best)
-            self.ceiling = min(1.0, self.best + gain)
-            self.spent = cost / (1.5 * self.log * self.power)
+            self.ceiling = min(self.unit, self.best + gain)
+            self.spent = cost / (1.5 * self.log * power)
 
     def reaches(self, mean: float) -> bool:
-        return mean >= self.ceiling or (self.ceiling - mean) ** 1.5 <= self.spent
+        return mean >= self.ceiling or ((self.ceiling - mean) / self.unit) ** 1.5 <= self.spent
 
     def keep_or_lead(self, ranking: Ranking) -> Opened:
         place = self.current
@@ -251,8 +258,9 @@ class ChangingProspector:
             return fresh
         if not searching:
             return self.keep_or_lead(self.means)
-        if self.ranked != self.period:
-            self.ranked = self.period
+        period, unit = self.ranked
+        if period != self.period or abs(self.unit - unit) > 0.1 * unit:
+            self.ranked = self.period, self.unit
             for slot in self.slots:
                 self.uppers.set(slot.place, self.upper(slot))
         return self.keep_or_lead(self.uppers)
@@ -282,7 +290,7 @@ class ChangingProspector:
         if self.turn >= len(self.on_trial):
             self.turn = 0
         slot = self.on_trial[self.turn]
-        failed = slot.pulls * self.best - slot.total >= 1
+        failed = slot.pulls * self.best - slot.total >= self.unit
         if slot.retired or slot.place == self.current or failed:
             self.on_trial[self.turn] = self.on_trial[-1]
             self.on_trial.pop()
@@ -296,8 +304,10 @@ class ChangingProspector:
         if self.made and self.made[-1].pending:
             self.made[-1].late = True
             self.rank(self.made[-1].slot)
-        if self.guess and 4 * len(self.made) >= self.horizon:
-            self.begin(2 * self.horizon)
+        if self.has_news:
+            self.set_target()
+            self.has_news = False
+        self.guess_horizon()
         if self.testing < 0 and self.test is not None and len(self.made) >= self.test.start:
             self.hint = self.most_shrunk()
         who, slot = "trial", self.tried()
@@ -314,6 +324,41 @@ class ChangingProspector:
         self.made.append(pull)
         return slot.arm
 
+    def guess_horizon(self) -> None:
+        horizon = self.horizon
+        while self.guess and 4 * (len(self.made) + self.known) >= horizon:
+            horizon *= 2
+        if horizon != self.horizon:
+            self.begin(horizon)
+
+    def credit(self, arm: int, count: int, total: float, squares: float) -> int:
+        """Count known rewards of an arm, or of the next one; return the arm."""
+        if arm < 0:
+            slot = self.open(self.order) if self.unopened() else None
+        else:
+            slot = next(slot for slot in self.slots if slot.arm == arm)
+        if slot is None:
+            return -1
+        slot.known = slot.known[0] + count, slot.known[1] + total
+        self.known += count
+        self.guess_horizon()
+        self.sums.rewards += total
+        self.sums.squares += squares
+        self.told += count
+        self.total += total
+        if slot.pulls == 0:
+            self.seen += 1
+            self.firsts += total / count
+            average = self.firsts / self.seen
+            unit = self.sums.unit(self.best)
+            weight = int(min(unit / average, 1000.0)) - 1 if unit > average > 0.0 else 0
+            count, total = count + weight, total + weight * self.firsts / self.seen
+        slot.pulls += count
+        slot.total += total
+        self.rank(slot)
+        self.has_news = True
+        return slot.arm
+
     def tell(self, number: int, reward: float) -> None:
         pull = self.made[number]
         slot = pull.slot
@@ -328,15 +373,16 @@ class ChangingProspector:
             self.firsts += reward
         slot.pulls += 1
         slot.total += reward
+        self.sums.add(reward)
         if pull.who != "trial":
             self.told += 1
             self.total += reward
         self.told_now(pull)
-        self.set_target()
 
     def told_now(self, pull: Pulled) -> None:
         """Rank with the pull still late, then without it, as the package does."""
         self.rank(pull.slot)
+        self.set_target()
         pull.pending = False
         if pull.late:
             self.rank(pull.slot)
@@ -352,13 +398,13 @@ class ChangingProspector:
         self.newcomers.places += range(new, new + count)
         arms = len(self.order.places)
         self.order.places += range(arms, arms + count)
-        self.ranked = 0
+        self.ranked = (0, self.unit)
         if self.testing < 0:
             self.plan(self.stage)
 
     def retire(self, arm: int) -> None:
         self.retired.add(arm)
-        self.ranked = 0
+        self.ranked = (0, self.unit)
         slot = next((slot for slot in self.slots if slot.arm == arm), None)
         if slot is not None:
             slot.retired = True

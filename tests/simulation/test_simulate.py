@@ -17,6 +17,7 @@ import pytest
 
 import manyarms as ma
 from manyarms.core.statistics import mean_interval
+from manyarms.simulation import Player, Sweep, cell, run_in_memory
 from manyarms.simulation.results import Result
 from manyarms.simulation.summary import Which
 from tests.report.made import made_result
@@ -53,7 +54,9 @@ def test_the_contents_of_a_result() -> None:
             means = np.array([INSTANCE.mean(int(arm)) for arm in arms])
             regrets = np.cumsum(0.9 - means)[result.times - 1]
             np.testing.assert_allclose(result.regret[k, r], regrets, atol=1e-9)
-            assert result.best_pulls[k, r] == (means == 0.9).sum()
+            best = np.flatnonzero(means == 0.9)
+            assert result.best_pulls[k, r] == len(best)
+            assert result.first_best[k, r] == (best[0] + 1 if len(best) else 0)
             assert result.distinct_arms[k, r] == len(set(arms))
             kept = result.recommended[k, r]
             assert kept in arms
@@ -143,7 +146,8 @@ def test_summary_numbers() -> None:
     assert row.se == pytest.approx(regret.std(ddof=1) / math.sqrt(7))
     assert (row.median, row.worst) == (np.median(regret), regret.max())
     assert (row.q05, row.q95, row.q99) == tuple(np.quantile(regret, [0.05, 0.95, 0.99]))
-    assert summary["moss"].miss_rate == (result.best_pulls[0] == 0).mean()
+    first = result.first_best[0]
+    assert summary["moss"].miss_rate == ((first == 0) | (first > 100)).mean()
     assert (row.replications, row.low, row.high) == (7, None, None)
     pair = next(p for p in summary.pairs if (p.first, p.second) == ("moss", "empmoss++"))
     gaps = result.of("moss")[:, 49] - result.of("empmoss++")[:, 49]
@@ -157,6 +161,46 @@ def test_summary_numbers() -> None:
     assert (pair.replications, pair.low, pair.high) == (7, None, None)
     ratio = result.ratio("moss", "empmoss++", time=100)
     assert ratio.low < ratio.estimate == summary["moss"].mean / summary["empmoss++"].mean
+
+
+def test_shares_of_misses_are_those_at_the_time() -> None:
+    few = ma.instances.planted(n=100, m=2)
+    result = ma.simulate(POLICIES, few, horizon=200, replications=20, seed=3, record_arms=True)
+    assert result.arms is not None
+    shares = []
+    for time in result.times.tolist():
+        rows = result.summary(time=time)
+        text = rows.table(columns=["missed", "best"]).rows
+        for k, label in enumerate(result.policies):
+            missed = (result.arms[k, :, :time] >= 2).all(axis=1).mean()  # arms 0 and 1 are best
+            assert rows[label].miss_rate == missed
+            assert text[k][1:] == [f"{missed:.1%}", f"{1 - missed:.1%}"]
+            shares.append(missed)
+    assert 0.9 < shares[0] <= 1.0  # after two pulls
+    assert min(shares) == 0.0
+    long = result.summary(objective="find")  # counts the arms recommended in the end
+    assert long["moss"].miss_rate == (result.recommended[0] >= 2).mean()
+
+
+def test_equal_losses_are_ties() -> None:
+    means = [0.3] * 4 + [0.2] * 6 + [0.1] * 10
+    policies = [ma.MOSSOracle(size=8), ma.MOSSOracle(size=9), ma.MOSSOracle(size=7)]
+    instance = ma.instances.from_means(means)
+    result = ma.simulate(policies, instance, horizon=40, replications=100, record_arms=True)
+    assert result.arms is not None
+    for objective in ("earn", "find"):
+        gaps = np.array([3 - round(10 * mean) for mean in means])  # in tenths, exactly
+        exact = gaps[result.arms].sum(axis=2) if objective == "earn" else gaps[result.recommended]
+        places = itertools.combinations(range(3), 2)
+        ties = 0
+        summary = result.by(objective).summary()
+        for pair, (k, other) in zip(summary.pairs, places, strict=True):
+            differences = exact[k] - exact[other]
+            assert pair.above == (differences > 0).sum()
+            assert pair.below == (differences < 0).sum()
+            assert pair.mean == pytest.approx(differences.mean() / 10)
+            ties += (differences == 0).sum()
+        assert ties > 20
 
 
 def test_gaffkes_intervals_are_shown_on_request() -> None:
@@ -333,6 +377,35 @@ def test_results_larger_than_memory_are_refused(options: dict[str, Any], words: 
     instance = ma.instances.planted(n=10, m=1)
     with pytest.raises(ma.ParameterError, match=f"^`replications` must .*{words}"):
         ma.simulate(ma.MOSS(), instance, horizon=10**9, **options)
+
+
+def test_recorded_arms_need_equal_numbers_of_replications() -> None:
+    instance = ma.instances.planted(n=10, m=1)
+    players = [Player(ma.MOSS(), "few", 2), Player(ma.Quantile(), "many", 3)]
+    uneven = cell(players, instance, horizon=9, parameters={"cell": 1})
+    even = cell(players[:1], instance, horizon=9, parameters={"cell": 2})
+    played: list[int] = []
+    message = "`record_arms` must be False if .*, got {'few': 2, 'many': 3}. Give them the same"
+    with pytest.raises(ma.ParameterError, match=message):
+        run_in_memory(
+            Sweep("both", (even, uneven)),
+            record_arms=True,
+            progress=lambda done, total, note: played.append(done),
+        )
+    assert not played
+    sweep = Sweep("other cells", (even, cell(players[1:], instance, horizon=9)))
+    recorded = run_in_memory(sweep, record_arms=True).cells
+    assert [one.arms.shape for one in recorded if one.arms is not None] == [(1, 2, 9), (1, 3, 9)]
+
+
+def test_the_first_replications_have_no_computing_time_of_all() -> None:
+    instance = ma.instances.planted(n=10, m=1)
+    players = [Player(ma.MOSS(), "few", 2), Player(ma.Quantile(), "many", 3)]
+    result = run_in_memory(Sweep("both", (cell(players, instance, horizon=9),))).cells[0]
+    assert result.first(1).seconds == {}
+    assert result.first(2).seconds == {"few": result.seconds["few"]}
+    assert result.first(3).seconds == result.first(9).seconds == result.seconds
+    assert result.first(2).first(2).seconds == {"few": result.seconds["few"]}
 
 
 @pytest.mark.parametrize("checkpoints", [10**9, itertools.count(1), range(1, 10**9)])

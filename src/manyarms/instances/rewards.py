@@ -40,7 +40,8 @@ def reward(law: Any, arm: int, mean: float, word: int) -> float:  # type: ignore
 
     A body is registered for each class of distributions: `@reward.register(Spend)`. If the class
     has a property `reward_range`, (smallest, largest), it sets the `sigma` of policies, and means
-    are checked against it.
+    are checked against it. If rewards have no bounds, a property `reward_sigma` may say for which
+    sigma they are sigma-sub-Gaussian. Without both, policies with `sigma` must be given one.
 
     Examples
     --------
@@ -84,11 +85,12 @@ class Bernoulli:
     bounded: ClassVar[bool] = True
     noise: ClassVar[float] = 0.0
     reward_range: ClassVar[tuple[float, float] | None] = (0.0, 1.0)
+    reward_sigma: ClassVar[float | None] = None  # the range implies it
 
 
 @dataclass(frozen=True)
 class Gaussian:
-    """Normal rewards. Give policies the same `sigma`: `MOSS(sigma=...)`.
+    """Normal rewards. Policies take the same `sigma`, unless they were given one.
 
     Parameters
     ----------
@@ -101,6 +103,11 @@ class Gaussian:
     code: ClassVar[int] = GAUSSIAN
     bounded: ClassVar[bool] = False
     reward_range: ClassVar[tuple[float, float] | None] = None
+
+    @property
+    def reward_sigma(self) -> float | None:
+        """The standard deviation."""
+        return float(self.sigma)
 
     def __post_init__(self) -> None:
         check_number("sigma", self.sigma, above=0.0)
@@ -126,6 +133,7 @@ class BetaRewards:
     code: ClassVar[int] = BETA
     bounded: ClassVar[bool] = True
     reward_range: ClassVar[tuple[float, float] | None] = (0.0, 1.0)
+    reward_sigma: ClassVar[float | None] = None
 
     def __post_init__(self) -> None:
         check_number("concentration", self.concentration, at_least=1e-3, at_most=1e9)
@@ -152,6 +160,12 @@ class OwnRewards:
         return None if limits is None else (float(limits[0]), float(limits[1]))
 
     @property
+    def reward_sigma(self) -> float | None:
+        """The sigma for which rewards are sigma-sub-Gaussian; None if unknown."""
+        sigma = getattr(self.law, "reward_sigma", None)
+        return None if sigma is None else float(sigma)
+
+    @property
     def bounded(self) -> bool:
         """Whether all rewards lie in [0, 1]."""
         low, high = self.reward_range or (-1.0, 1.0)
@@ -170,7 +184,14 @@ def check_rewards(rewards: Any) -> RewardModel:
     if rewards is None:
         return Bernoulli()
     if type(rewards) in reward.bodies:
-        return OwnRewards(rewards)
+        law = OwnRewards(rewards)
+        low, high = law.reward_range or (0.0, 1.0)
+        if not low < high:
+            raise ParameterError(
+                f"`rewards` must have a `reward_range` of two numbers, the smaller one first, got "
+                f"{(low, high)} of {rewards!r}. Widen it if all rewards are equal."
+            )
+        return law
     if not isinstance(rewards, RewardModel):
         raise ParameterError(
             f"`rewards` must be Bernoulli(), Gaussian(sigma), BetaRewards(concentration) or a "

@@ -13,6 +13,7 @@ from manyarms.policies.parts.moss_run import (
     begin,
     count_late_pulls,
     credit,
+    credit_arm,
     hold,
     present,
     reset_arms,
@@ -50,6 +51,7 @@ plays(
     count_late=lambda state, slot, change: count_late_pulls(state.moss, slot, change),
     arrive=moss_arrive,
     retire=lambda state, arm: retire_arm(state.moss, arm),
+    credit_known=lambda state, arm, count, total, _: credit_arm(state.moss, arm, count, total),
 )
 
 
@@ -62,7 +64,8 @@ class MOSS(IndexPolicy):
     Parameters
     ----------
     sigma
-        Rewards are sigma-sub-Gaussian around their mean; 1/2 holds for rewards in [0, 1].
+        Rewards are sigma-sub-Gaussian around their mean (default: half the width of their range,
+        1/2 for [0, 1]).
     exploration
         Multiplies the fraction under the root: 1 is the paper's index, 1/2 that of Garivier et al.,
         to which the bound 18 sqrt(nT) belongs.

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from manyarms.core.checks import check_one
 from manyarms.core.hash_map import HashMap, clear_map, find, hash_map, insert
+from manyarms.core.jit import rare
 from manyarms.core.memory import Memory
 from manyarms.core.rng import Stream, draw, stream
 from manyarms.core.sampler import Sampler, sampler
@@ -17,6 +18,7 @@ from manyarms.policies.parts.moss_run import (
     begin,
     count_late_pulls,
     credit,
+    credit_arm,
     present,
     reset_arms,
 )
@@ -26,6 +28,7 @@ from manyarms.protocol import (
     Wrapper,
     ask,
     count_late,
+    credit_known,
     generation,
     plays,
     reset,
@@ -35,6 +38,7 @@ from manyarms.protocol.parameters import Count, Probability
 from manyarms.protocol.policy import recommend
 
 _EXPONENT = 0.5  # of Bayati et al.
+_WRONG = -2  # instead of an arm that the inner policy does not have, or recommends without a pull
 
 
 class GreedyState(NamedTuple):
@@ -54,6 +58,7 @@ plays(
     ask=lambda state: ask_arms(state.moss),
     tell=lambda state, slot, reward: credit(state.moss, slot, reward),
     count_late=lambda state, slot, change: count_late_pulls(state.moss, slot, change),
+    credit_known=lambda state, arm, count, total, _: credit_arm(state.moss, arm, count, total),
 )
 
 
@@ -92,6 +97,7 @@ class Greedy(RankingPolicy):
 class SubSampledState(NamedTuple):
     """The state of the inner policy, and the real arms behind its arm numbers."""
 
+    size: int
     inner: Any  # the inner policy's state
     subset: HashMap  # the inner policy's arm -> the real arm, once it was pulled
     sampler: Sampler
@@ -106,15 +112,48 @@ def sub_sampled_reset(state: SubSampledState, key: int, horizon: int) -> None:
 
 def sub_sampled_ask(state: SubSampledState) -> tuple[int, int]:
     slot, member = ask(state.inner)
+    if member < 0 or member >= state.size:
+        return slot, min(member, _WRONG)  # not an arm; the caller raises
     at = find(state.subset, member)
     if state.subset.cells[at] == 0:  # its first pull: draw the real arm
         insert(state.subset, at, member, draw_fresh(state.sampler, state.words))
     return slot, state.subset.cells[at + 1]
 
 
+def sub_sampled_credit(
+    state: SubSampledState, arm: int, count: int, total: float, squares: float
+) -> int:
+    """Credit known rewards while the subset has room for their arms."""
+    subset = state.subset
+    if arm >= 0:
+        at = entry_of(subset, arm)
+        if at >= 0:
+            credit_known(state.inner, subset.cells[at] - 1, count, total, squares)
+        return arm if at >= 0 else -1
+    member = credit_known(state.inner, -1, count, total, squares)
+    if member < 0:
+        return -1
+    arm = draw_fresh(state.sampler, state.words)
+    insert(subset, find(subset, member), member, arm)
+    return arm
+
+
+@rare
+def entry_of(subset: HashMap, arm: int) -> int:
+    """Return the entry of a real arm, or -1."""
+    for k in range(subset.filled[0]):
+        if subset.cells[subset.used[k] + 1] == arm:
+            return subset.used[k]
+    return -1
+
+
 def sub_sampled_recommend(state: SubSampledState) -> int:
     member = recommend(state.inner)
-    return -1 if member < 0 else state.subset.cells[find(state.subset, member) + 1]
+    if member < 0:
+        return member
+    at = find(state.subset, min(member, state.size - 1))
+    known = member < state.size and state.subset.cells[at] != 0
+    return state.subset.cells[at + 1] if known else _WRONG
 
 
 plays(
@@ -124,6 +163,7 @@ plays(
     tell=lambda state, slot, reward: tell(state.inner, slot, reward),
     count_late=lambda state, slot, change: count_late(state.inner, slot, change),
     generation=lambda state: generation(state.inner),
+    credit_known=sub_sampled_credit,
     recommend=sub_sampled_recommend,
 )
 
@@ -176,18 +216,13 @@ class SubSampled(Wrapper):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.size is None and self.exponent is None:
-            object.__setattr__(self, "exponent", _EXPONENT)
-        check_one("Leave one out.", size=self.size, exponent=self.exponent)
+        if self.size is not None and self.exponent is not None:
+            check_one("", size=self.size, exponent=self.exponent)
 
     @property
     def anytime(self) -> bool:  # type: ignore[override]  # it depends on the inner policy
         """Whether no horizon is needed: the size is fixed and the inner policy is anytime."""
         return self.size is not None and self.policy.anytime
-
-    def _changed(self, known: bool) -> dict[str, Any]:
-        changed = super()._changed(known)
-        return {} if changed == {"exponent": _EXPONENT} else changed
 
     @property
     def sized_by_horizon(self) -> bool:
@@ -196,7 +231,9 @@ class SubSampled(Wrapper):
 
     def set_size(self, n_arms: int, pulls: int) -> int:
         """Return the size of the subset, from 1 to `n_arms`."""
-        size = float(self.size or 1) if self.exponent is None else math.pow(pulls, self.exponent)
+        size = float(self.size or 0)
+        if self.size is None:
+            size = math.pow(pulls, _EXPONENT if self.exponent is None else self.exponent)
         return max(1, min(math.ceil(size * (1 - 1e-12)), n_arms))  # pow may be slightly too large
 
     def stage(self, state: SubSampledState) -> str:
@@ -206,6 +243,7 @@ class SubSampled(Wrapper):
         size = self.set_size(n_arms, pulls)
         draws = min(size, pulls)
         return SubSampledState(
+            size=size,
             inner=self.policy.new_state(memory, n_arms=size, pulls=pulls),
             subset=hash_map(memory, names=size, entries=draws),
             sampler=sampler(memory, n_arms, draws=draws),

@@ -187,9 +187,20 @@ def stage_begins(guard: Guard) -> bool:
     If the horizon is guessed, the guess is doubled first if needed.
     """
     clock = guard.clock[0]
-    if clock.guessed == 1 and _AHEAD * clock.made >= clock.horizon:
-        take_horizon(guard, 2 * clock.horizon)
+    if clock.guessed == 1 and _AHEAD * (clock.made + clock.known) >= clock.horizon:
+        double_guess(guard)
     return clock.at < 0 and clock.made >= clock.start
+
+
+@rare
+def double_guess(guard: Guard) -> None:
+    """Double a guessed horizon until it is far enough ahead."""
+    clock = guard.clock[0]
+    horizon = clock.horizon
+    while clock.guessed == 1 and _AHEAD * (clock.made + clock.known) >= horizon:
+        horizon *= 2
+    if horizon != clock.horizon:
+        take_horizon(guard, horizon)
 
 
 @kernel
@@ -267,7 +278,8 @@ def is_below(guard: Guard, slot: int) -> bool:
     if mean >= clock.floor:
         return False
     if guard.kl:
-        return own.pulls * bernoulli_kl(max(mean, 0.0), clock.floor) > clock.level
+        low, high = (mean - guard.least) / guard.width, (clock.floor - guard.least) / guard.width
+        return own.pulls * bernoulli_kl(max(low, 0.0), high) > clock.level
     gap = clock.floor - mean
     return own.pulls * gap * gap > 2.0 * guard.sigma * guard.sigma * clock.level
 
@@ -282,7 +294,8 @@ def raise_floor(guard: Guard, slot: int) -> None:
     if own.pulls > 0:
         mean, level = own.total / own.pulls, clock.low / own.pulls
         if guard.kl:
-            bound = 1.0 - kl_upper(1.0 - mean, level)
+            share = (mean - guard.least) / guard.width
+            bound = guard.least + guard.width * (1.0 - kl_upper(1.0 - share, level))
         else:
             bound = mean - guard.sigma * math.sqrt(2.0 * level)
         bound = min(max(bound, guard.bottom), guard.top)
@@ -305,6 +318,19 @@ def guard_learn(guard: Guard, note: int, reward: float) -> int:
                 clock.dropped = 1
     settle(guard, pull.slot)
     return pull.slot
+
+
+@rare
+def guard_credit(guard: Guard, slot: int, count: int, total: float) -> None:
+    """Count known rewards of a slot; they do not start stages.
+
+    A guessed horizon grows as if they had been pulls.
+    """
+    clock, own = guard.clock[0], guard.slot[slot]
+    own.pulls += count
+    own.total += total
+    clock.known += count
+    double_guess(guard)
 
 
 @kernel
@@ -332,7 +358,7 @@ def guard_retire(guard: Guard, arm: int) -> int:
     """
     clock = guard.clock[0]
     add_name(guard.retired, arm)
-    slot = place_of_arm(guard.slot, arm, clock.opened)
+    slot = place_of_arm(guard.slot, arm, clock.opened, 0)
     if slot < 0:
         clock.arms -= 1
     else:

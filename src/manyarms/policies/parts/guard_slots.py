@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from manyarms.core.hash_map import HashMap, contains, hash_map
 from manyarms.core.jit import kernel, rare
-from manyarms.core.memory import Ints, Memory, Record, Records, place_of_arm, wipe
+from manyarms.core.memory import Ints, Memory, Record, Records, place_of_arm, places, wipe
 from manyarms.core.rng import Stream, stream
 from manyarms.core.sampler import Sampler, sampler
 from manyarms.policies.parts.randomness import draw_fresh
@@ -52,6 +52,7 @@ class GuardClock(Record):
     arms: int  # the number of arms that have or may get a slot
     opened: int
     made: int  # pulls made
+    known: int  # known rewards that were credited without a pull
     notes: int  # places of `pending` used so far
     free: int  # how many of them are free again
     log: float  # L
@@ -81,6 +82,8 @@ class Guard(NamedTuple):
     beta: float
     kl: bool
     sigma: float
+    least: float  # rewards are between `least` and `least` + `width`; means, if not `kl`
+    width: float
     bottom: float
     top: float
     slot: Records[GuardSlot]
@@ -101,6 +104,8 @@ def guard(
     beta: float,
     kl: bool,
     sigma: float,
+    least: float,
+    width: float,
     bottom: float,
     top: float,
 ) -> Guard:
@@ -110,6 +115,8 @@ def guard(
         beta,
         kl,
         sigma,
+        least,
+        width,
         bottom,
         top,
         slot=memory.records(room, GuardSlot),
@@ -127,6 +134,12 @@ def guard(
 def has_fresh(guard: Guard) -> bool:
     """Whether there is an arm without a slot."""
     return guard.clock[0].opened < guard.clock[0].arms
+
+
+@kernel
+def can_open(guard: Guard) -> bool:
+    """Whether there are an arm without a slot and memory for it."""
+    return has_fresh(guard) and guard.clock[0].opened < places(guard.slot)
 
 
 @kernel
@@ -163,7 +176,7 @@ def cannot_open(guard: Guard, arm: int) -> bool:
 
 @rare
 def has_slot(guard: Guard, arm: int) -> bool:
-    return place_of_arm(guard.slot, arm, guard.clock[0].opened) >= 0
+    return place_of_arm(guard.slot, arm, guard.clock[0].opened, 0) >= 0
 
 
 @kernel
