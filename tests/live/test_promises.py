@@ -111,13 +111,14 @@ SEQUENCES: dict[str, tuple[Any, list[Any]]] = {
         [AskAll(), Season(20), Tell(0, 1.0), AskAll()],
     ),
     "observed rewards and a horizon": (ONE, [Observe(0, 1.0, 3)]),
-    "rewards without bounds, another sigma": (
+    "rewards without a range, another policy": (
         BELOW,
-        [Observe(0, 3.5, 3), Season(5, "moss", 1.0), Reopen()],
+        [Observe(0, 3.5, 3), Season(5, "quantile"), Reopen()],
     ),
-    "rewards without bounds, the default sigma": (
+    "rewards without a range, another sigma": (BELOW, [Season(5, "moss", 1.0)]),
+    "rewards without a range, the uplift": (
         Spec(arms=("a",), reward_range=None, sigma=3.0, control="the control"),
-        [Ask(5), TellMany(5, 3.5), Season(5, "quantile", 0.5)],
+        [Ask(5), TellMany(5, 3.5), Season(5, "quantile")],
     ),
     "a clock that is set back": (
         Spec(arms=("a",), window=10.0),

@@ -33,11 +33,12 @@ def share_of(place: int) -> float:
 
 
 def interval(
-    sums: Sums, reward_range: tuple[float, float] | None, sigma: float, error: float
+    sums: Sums, reward_range: tuple[float, float] | None, sigma: float | None, error: float
 ) -> tuple[float, float]:
     """Return the interval of a mean that is ever wrong with probability `error` or less."""
     n = sums.count
     if reward_range is None:
+        assert sigma is not None
         half = sigma / n * math.sqrt((n + _RHO) * math.log((n + _RHO) / (_RHO * error**2)))
         return sums.mean - half, sums.mean + half
     low, high = reward_range

@@ -17,7 +17,7 @@ from tests.live.promises import promises
 from tests.live.promises.answers import Handle
 from tests.live.promises.homes import Home
 from tests.live.promises.play import Play
-from tests.live.promises.spec import INTEGERS, POLICIES, TEXTS, UNIT, Spec
+from tests.live.promises.spec import INTEGERS, POLICIES, SCALED, TEXTS, UNIT, Spec
 
 
 class Command:
@@ -214,7 +214,7 @@ class Sync(Command):
 class Season(Command):
     horizon: int | None = None
     policy: str = "moss"
-    sigma: float = 0.5
+    sigma: float | None = None
 
     def apply(self, play: Play) -> None:
         policy = self.policy
@@ -224,17 +224,13 @@ class Season(Command):
             return
         chosen = POLICIES[policy].make(self.sigma)
         horizon = 20 if self.horizon is None and not chosen.anytime else self.horizon
-        other = None if policy == play.model.policy and self.sigma == 0.5 else chosen
+        other = None if policy == play.model.policy and self.sigma is None else chosen
+        settings: dict[str, Any] = {"horizon": horizon, "policy": other, "seed": 8}
+        if policy in SCALED and self.sigma not in (None, play.spec.sigma):
+            play.refuse("another sigma", lambda handle: handle.season(**settings))
+            return
         before = play.answers.statistics()
-        try:
-            play.handle.season(horizon=horizon, policy=other, seed=8)
-        except ma.ParameterError as error:
-            if play.spec.reward_range is None and self.sigma not in (0.5, play.spec.sigma):
-                return  # rewards without bounds keep their first sigma
-            play.blame("season", error)
-        except ma.ManyarmsError as error:
-            play.blame("season", error)
-        play.on_twin("season", lambda twin: twin.season(horizon=horizon, policy=other, seed=8))
+        play.both("season", lambda handle: handle.season(**settings))
         play.model.begin_season(policy, horizon)
         promises.a_season_changes_no_statistic(before, play.look().statistics())
 
@@ -396,7 +392,7 @@ def random_command(dice: random.Random, spec: Spec, home: Home) -> Command:
     season = Season(
         dice.choice([1, 5, 20, None]),
         dice.choice([name for name in seasons if name != "own"]),
-        dice.choice([0.5, 1.0, 3.0] if spec.reward_range is None else [0.5]),
+        dice.choice([None, 1.0, 3.0] if spec.reward_range is None else [None]),
     )
     commands: list[Command] = [
         *[Ask(dice.choice([1, 1, 2, 5]))] * 4,

@@ -19,9 +19,9 @@ UNIT = (0.0, 1.0)
 
 
 class Kind(NamedTuple):
-    """A policy, by its standard deviation, and what the model must know about it."""
+    """A policy, by its `sigma`, and what the model must know about it."""
 
-    make: Callable[[float], ma.Policy]
+    make: Callable[[float | None], ma.Policy]
     finder: bool = False  # it recommends by a rule of its own
     changes: bool = True  # arms may come and go
     ranges: tuple[Any, ...] = (UNIT,)  # of rewards, that the random specs use
@@ -42,6 +42,7 @@ POLICIES: dict[str, Kind] = {
     "patience": Kind(lambda sigma: ma.Patience(best_mean=0.9)),
     "own": Kind(lambda sigma: OwnGreedy(), changes=False),
 }
+SCALED = [name for name, kind in POLICIES.items() if None in kind.ranges]  # they have a `sigma`
 _OFTEN = ["prospector", "prospector", "moss", "moss", "empmoss++", "scout"]
 
 
@@ -55,7 +56,7 @@ class Spec:
     horizon: int | None = 400
     seed: int = 5
     reward_range: tuple[float, float] | None = UNIT
-    sigma: float = 0.5  # of rewards without bounds
+    sigma: float | None = None  # of rewards without a range
     control: str | None = None
     window: float | None = None
     missing: float | None = None
@@ -92,7 +93,7 @@ def random_spec(dice: random.Random, without: frozenset[str] = frozenset()) -> S
     pool = pools.get(kind, [])
     policy = dice.choice([p for p in [*_OFTEN, *POLICIES] if p not in without])
     limits = dice.choice([UNIT, *POLICIES[policy].ranges])
-    sigma = dice.choice([1.0, 3.0]) if limits is None else 0.5
+    sigma = dice.choice([1.0, 3.0]) if limits is None else None
     window = dice.choice([None, None, 10.0])
     window = None if "window" in without else window
     horizons = [8, 40, 400, *([None] if POLICIES[policy].make(sigma).anytime else [])]
