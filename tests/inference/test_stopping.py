@@ -195,6 +195,28 @@ def test_predicted_pulls_are_about_right() -> None:
     assert all(1 / 3 < ratio < 3 for ratio in ratios), ratios
 
 
+def test_predicted_pulls_where_most_rewards_are_lost() -> None:
+    """With 1 of 8 pulls rewarded they are right within a factor of three, too."""
+    ratios = []
+    for seed in range(4):
+        luck = np.random.default_rng(seed)
+        live = ma.policy("uniform").live(n_arms=3, horizon=40_000, seed=seed)
+        guesses: dict[int, int | None] = {}
+        while not (said := live.verdict()).stop and live.pulls < 40_000:
+            guesses[live.pulls] = said.more
+            for pull in live.ask(400):
+                if luck.random() < 1 / 8:
+                    live.tell(pull, float(luck.random() < (0.3, 0.6, 0.45)[pull.arm]))
+                else:
+                    live.abandon(pull)
+        end = live.pulls
+        at = min(guesses, key=lambda pulls: abs(pulls - end / 3))
+        if (guess := guesses[at]) is not None:
+            ratios.append(guess / (end - at))
+    assert len(ratios) >= 3
+    assert all(1 / 3 < ratio < 3 for ratio in ratios), ratios
+
+
 def test_a_prediction_with_few_pulls_left() -> None:
     live = ma.policy("uniform").live(n_arms=3, horizon=310, seed=1)
     _played(live, 300, [0.3, 0.6, 0.5])
