@@ -157,7 +157,7 @@ def _changes(column: NDArray[Any]) -> list[Change]:
 def inflating_bytes() -> Iterator[bytes]:
     """Yield small snapshots that would inflate to large ones."""
     for size in (33 << 20, 64 << 20):
-        yield join_parts(zlib.compress(bytes(size)), b"")
+        yield join_parts(0, zlib.compress(bytes(size)), b"")
 
 
 def _places(about: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
@@ -183,13 +183,13 @@ class _ImpossibleError(Exception):
 
 
 def _recipes(data: bytes) -> Iterator[Callable[[], bytes]]:
-    ledger, search = split_parts(data)
+    began, ledger, search = split_parts(data)
     for make in _recipes_of_part(ledger):
-        yield lambda make=make: join_parts(make(), search)  # type: ignore[misc]
+        yield lambda make=make: join_parts(began, make(), search)  # type: ignore[misc]
     for make in _recipes_of_part(search):
-        yield lambda make=make: join_parts(ledger, make())  # type: ignore[misc]
+        yield lambda make=make: join_parts(began, ledger, make())  # type: ignore[misc]
     for length in (0, 1, len(ledger) - 1, len(data), 1 << 63):
-        yield partial(b"".join, [struct.pack("<Q", length), ledger, search])
+        yield partial(b"".join, [struct.pack("<QQ", began, length), ledger, search])
 
 
 def _recipes_of_part(data: bytes) -> Iterator[Callable[[], bytes]]:

@@ -60,13 +60,13 @@ def test_wrong_events_in_a_log() -> None:
 
 
 def _columns(data: bytes, **changes: Any) -> bytes:
-    ledger, search = split_parts(data)
+    began, ledger, search = split_parts(data)
     about, columns = unpack(search, "it")
     for name in columns:
         for ending, change in changes.items():
             if name.endswith(ending.replace("__", "/")):
                 columns[name] = change(columns[name].copy())
-    return join_parts(ledger, pack(about, columns))
+    return join_parts(began, ledger, pack(about, columns))
 
 
 def test_an_error_that_appears_later_is_refused_then() -> None:

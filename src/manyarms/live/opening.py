@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -19,7 +18,7 @@ from manyarms.live.experiment import Experiment
 from manyarms.live.recorder import Recording
 from manyarms.live.replaying import replay
 from manyarms.live.settings import Settings, differences, settings_from
-from manyarms.live.snapshots import CODE_VERSION, restored, restored_ledger, snapshot
+from manyarms.live.snapshots import CODE_VERSION, restored, season_of, snapshot
 from manyarms.protocol.policy import MOST_ARMS, Policy
 from manyarms.store import (
     LONGEST_EXPERIMENT_NAME,
@@ -159,11 +158,11 @@ def _continued(
 ) -> tuple[Context, Recording]:
     """Load the newest snapshot that can be used, and replay the events after it.
 
-    If the search of a snapshot cannot be used, but its ledger can, the search is made again from
-    the events of its season. The whole log is the last resort.
+    If none can be used, the ledger is made again from the log, and the search from the events of
+    its season. The last resort is to play all seasons again.
     """
     errors = []
-    for found, from_season in _starts(store, record, settings):
+    for found, from_season in _starts(store, record):
         try:
             context = _replayed_from(
                 store, record, settings, names, found, policy, now, from_season=from_season
@@ -202,9 +201,7 @@ def _replayed_from(
     return Context(experiment, arms)
 
 
-def _starts(
-    store: EventStore, record: ExperimentRecord, settings: Settings
-) -> Iterator[tuple[Snapshot | None, int]]:
+def _starts(store: EventStore, record: ExperimentRecord) -> Iterator[tuple[Snapshot | None, int]]:
     """Yield the snapshots from which to replay a log, best first; None is the beginning of the log.
 
     With the beginning of the log comes the event from which the search is needed. Snapshots of this
@@ -220,10 +217,8 @@ def _starts(
         yield from ((found, 0) for found in snapshots if found.version != CODE_VERSION)
         return
     for found in snapshots:
-        with contextlib.suppress(SavedFileError):
-            began = restored_ledger(settings, found.data, _what(store, record)).began
-            if began > 0:
-                yield None, began
+        if (began := season_of(found.data)) > 0:
+            yield None, began
     yield None, 0
 
 

@@ -1,8 +1,9 @@
 """Convert an experiment to a snapshot and back. A snapshot is a cache of the event log.
 
-It has two parts, the ledger and the search. If the search cannot be used, because it is damaged or
-was written by other code, the ledger still says with which event its season began, and the search
-is made again from the events since then.
+It has two parts, the ledger and the search, after the number of the event with which the season
+began and the length of the ledger's part. If a part cannot be used, because it is damaged or was
+written by other code, the ledger is made again from the events of the log, and the search from
+those of its season.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ from manyarms.protocol.state_dump import (
 
 # loaded by name, because mypy does not resolve the circular import
 CODE_VERSION: str = import_module("manyarms").__version__
-_LENGTH = struct.Struct("<Q")  # of the ledger's part
+_HEADER = struct.Struct("<QQ")  # the event with which the season began; the ledger's length
 _Kinds = dict[str, type[np.generic]]
 _COUNTED: _Kinds = {
     **dict.fromkeys(("asked", "told", "observed"), np.int64),
@@ -50,7 +51,7 @@ _OPEN: _Kinds = {"arm": np.int64, "asked": np.float64, "ends": np.float64}
 _PROPOSED: _Kinds = dict.fromkeys(PendingRecord.__annotations__, np.int64)
 _COUNTS = (
     *("n_all", "first_arms", "next", "pulls", "told", "observed", "n_abandoned", "expired"),
-    *("season", "began", "season_pulls"),
+    *("season", "season_pulls"),
 )
 _CONTROL = ("asked", "told", "abandoned")
 _SEATED = ("n_seated", "n_arms", "first_arms")
@@ -61,7 +62,7 @@ def snapshot(experiment: Experiment) -> bytes:
     ledger, search = _dump_ledger(experiment.ledger), b""
     if experiment.search is not None:
         search = _dump_search(experiment.search)
-    return join_parts(ledger, search)
+    return join_parts(experiment.ledger.began, ledger, search)
 
 
 def restored(
@@ -74,23 +75,12 @@ def restored(
 ) -> Experiment:
     """Return the experiment of a snapshot; `what` names its store in errors."""
     experiment = Experiment(settings, now, searching=False)
-    experiment.ledger = restored_ledger(settings, data, what)
     with _errors_of_snapshots(what):
+        _read_ledger(experiment.ledger, data, what)
         found = _read_search(experiment, data, policy, what)
     experiment.search, experiment.searching = found, True
     experiment.from_file = experiment.ledger.next > 0 or bool(experiment.ledger.counts)
     return experiment
-
-
-def restored_ledger(settings: Settings, data: bytes, what: str) -> Ledger:
-    """Return the ledger of a snapshot."""
-    ledger = Experiment(settings, searching=False).ledger
-    with _errors_of_snapshots(what):
-        about, columns = unpack(split_parts(data)[0], what)
-        _read_ledger(ledger, about, columns)
-        if columns:
-            raise ValueError(f"it has unknown columns: {next(iter(columns))[:40]!r}")
-    return ledger
 
 
 @contextlib.contextmanager
@@ -106,16 +96,21 @@ def _errors_of_snapshots(what: str) -> Iterator[None]:
         ) from error
 
 
-def join_parts(ledger: bytes, search: bytes) -> bytes:
-    """Return a snapshot of two parts; the search's is empty before there are arms."""
-    return _LENGTH.pack(len(ledger)) + ledger + search
+def join_parts(began: int, ledger: bytes, search: bytes) -> bytes:
+    """Return a snapshot; the search's part is empty before there are arms."""
+    return _HEADER.pack(began, len(ledger)) + ledger + search
 
 
-def split_parts(data: bytes) -> tuple[bytes, bytes]:
-    """Return the parts of a snapshot: the ledger and the search."""
-    (length,) = _LENGTH.unpack_from(data)
-    begin = _LENGTH.size
-    return data[begin : begin + length], data[begin + length :]
+def split_parts(data: bytes) -> tuple[int, bytes, bytes]:
+    """Return the event with which the season began, and the parts: the ledger and the search."""
+    began, length = _HEADER.unpack_from(data)
+    begin = _HEADER.size
+    return began, data[begin : begin + length], data[begin + length :]
+
+
+def season_of(data: bytes) -> int:
+    """Return the event with which a snapshot's season began; 0 if it cannot be read."""
+    return 0 if len(data) < _HEADER.size else split_parts(data)[0]
 
 
 # The ledger
@@ -148,7 +143,9 @@ def _dump_ledger(ledger: Ledger) -> bytes:
     return _pack(about, columns)
 
 
-def _read_ledger(ledger: Ledger, about: dict[str, Any], columns: Columns) -> None:
+def _read_ledger(ledger: Ledger, data: bytes, what: str) -> None:
+    ledger.began, part, _ = split_parts(data)
+    about, columns = unpack(part, what)
     for name in _COUNTS:
         setattr(ledger, name, check_int(name, about[name]))
     check_int("n_all", ledger.n_all, at_most=MOST_ARMS)
@@ -169,6 +166,8 @@ def _read_ledger(ledger: Ledger, about: dict[str, Any], columns: Columns) -> Non
     _read_pending(ledger, columns)
     ledger.restore_windows(float(about["latest"]))
     _read_control(ledger, about)
+    if columns:
+        raise ValueError(f"it has unknown columns: {next(iter(columns))[:40]!r}")
 
 
 def _read_counts(ledger: Ledger, columns: Columns) -> None:
@@ -244,7 +243,7 @@ def _dump_search(search: Search) -> bytes:
 def _read_search(
     experiment: Experiment, data: bytes, policy: Policy | None, what: str
 ) -> Search | None:
-    part, ledger, settings = split_parts(data)[1], experiment.ledger, experiment.settings
+    part, ledger, settings = split_parts(data)[2], experiment.ledger, experiment.settings
     if not part:
         if ledger.n_all:
             raise ValueError("it has arms but no policy state")
