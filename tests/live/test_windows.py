@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 import manyarms as ma
 from manyarms.errors import RewardWarning
+from manyarms.live import ledger
 
 
 class Clock:
@@ -168,3 +170,122 @@ def test_filled_in_zeros_are_neither_missing_nor_late(clock: Clock, wait: int) -
             live.tell(pull, 1.0)
         clock.time += wait
     assert live.progress().warning == ""
+
+
+def test_a_process_that_only_reads_writes_nothing(clock: Clock, tmp_path: Path) -> None:
+    with begun(clock, missing=0.0, store=tmp_path / "shop.db") as live:
+        live.ask(5)
+        clock.time += 601
+        with ma.load(tmp_path / "shop.db", now=clock) as reader:
+            assert reader.progress().told == 5
+            assert str(reader) == str(ma.load(tmp_path / "shop.db", now=clock))
+            before = reader.arms()
+        assert len(list(live.events())) == 5
+        live.ask()  # the first process goes on
+        assert [event.kind for event in live.events()].count("expired") == 5
+        assert live.arms()[: len(before)] != []
+        clock.time += 601
+        assert live.progress().pending == 0
+        kept = live.arms()
+    with ma.load(tmp_path / "shop.db", now=clock) as live:
+        assert live.arms() == kept
+        live.tell_many([(pull, 0.0) for pull in live.ask(3)])
+
+
+@pytest.mark.parametrize("hold", [False, True])
+def test_a_clock_that_is_corrected_delays_no_other_window(
+    clock: Clock, hold: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    clock.time += 86400
+    live = begun(clock, missing=0.0, hold=hold)
+    future = live.ask()
+    clock.time -= 86400
+    assert live.pending == [future]
+    assert "The clock went back" in caplog.text
+    clock.time += 300
+    pull = live.ask()
+    live.tell(pull, 1.0)
+    clock.time += 299
+    assert future in live.pending
+    clock.time += 1  # its window began anew when the clock went back
+    assert future not in live.pending
+    clock.time += 300
+    assert live.progress().pending == 0
+    assert (live.progress().told, live.progress().reward) == (2, 1.0)
+    assert caplog.text.count("The clock went back") == 1
+
+
+def test_a_small_step_back_changes_only_the_order_of_ends(clock: Clock) -> None:
+    live = begun(clock)
+    first = live.ask()
+    clock.time -= 50
+    second = live.ask()
+    clock.time += 620
+    assert live.pending == [first]
+    clock.time += 30
+    assert live.pending == []
+    assert second.id == 1
+
+
+def test_a_clock_behind_the_log_is_reported_after_a_restart(
+    clock: Clock, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with begun(clock, store=tmp_path / "shop.db") as live:
+        pull = live.ask()
+    clock.time -= 3600
+    with ma.load(tmp_path / "shop.db", now=clock) as live:
+        assert "The clock went back" in caplog.text
+        assert live.pending == [pull]
+        clock.time += 600
+        assert live.pending == []
+
+
+def test_memory_of_ended_windows_and_pulls_is_bounded(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ledger, "MOST_ABANDONED", 10)
+    live = ma.MOSS().live(n_arms=5, horizon=10_000, seed=1, window=600, now=clock)
+    for _ in range(5000):
+        live.tell(live.ask(), 0.5)
+    for pull in live.ask(30):
+        live.abandon(pull)
+    kept = live._experiment.ledger
+    assert len(kept.abandoned) == 10
+    assert len(kept._ends) < 1100
+    assert live.progress().abandoned == 30
+    other = ma.MOSS().live(n_arms=5, horizon=10_000, seed=1)
+    pulls = other.ask(30)
+    for pull in pulls:
+        other.abandon(pull)
+    for pull, said in ((pulls[0], "been told, or it was abandoned"), (pulls[29], "was abandoned")):
+        with pytest.raises(ma.TurnError, match=said):
+            other.tell(pull, 1.0)
+
+
+@pytest.mark.parametrize("wrong", [datetime.datetime(2026, 1, 1), float("nan"), None, "now"])
+def test_a_wrong_clock_is_refused(wrong: Any) -> None:
+    with pytest.raises(ma.ParameterError, match="`now` must return the time as a finite number"):
+        ma.MOSS().live(n_arms=5, horizon=9, now=lambda: wrong)
+
+
+@pytest.mark.parametrize("wrong", [datetime.datetime(2026, 1, 1), float("nan")])
+def test_a_clock_that_fails_later_records_nothing(wrong: Any, tmp_path: Path) -> None:
+    path, times = tmp_path / "shop.db", list[Any]([1.0])
+    given: dict[str, Any] = {"n_arms": 5, "horizon": 9, "seed": 1, "now": lambda: times[-1]}
+    with ma.MOSS().live(**given, store=path) as live:
+        pull = live.ask()
+        times.append(wrong)
+        with pytest.raises(ma.ParameterError, match="`now` must return the time"):
+            live.tell(pull, 1.0)
+    times.append(2.0)
+    with ma.load(path, now=lambda: times[-1]) as live:
+        live.tell(pull, 1.0)
+
+
+def test_a_warning_raised_as_an_error_loses_no_pull() -> None:
+    live = ma.MOSS().live(n_arms=5, horizon=5000, seed=1)
+    live.tell_many([(pull, 1.0) for pull in live.ask(300)[::5]])
+    with pytest.raises(RewardWarning):  # warnings are errors in these tests
+        live.ask(10)
+    assert live.pulls == 300
+    assert len(live.ask(10)) == 10

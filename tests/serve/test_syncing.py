@@ -8,9 +8,13 @@ from typing import Any
 import pytest
 
 import manyarms as ma
+from manyarms.live import search
+from manyarms.live.opening import replayed
+from manyarms.protocol.policy import arrive
 from manyarms.serve import importing
-from manyarms.serve.errors import RefusedError
-from tests.serve.machines import TOKEN, InThread, call, in_thread, new_name, path_of
+from manyarms.serve.errors import RefusedError, refuse
+from manyarms.serve.service import Service
+from tests.serve.machines import TOKEN, InThread, call, in_thread, new_name, opened, path_of
 
 
 def begun(one: InThread, keys: list[str], **spec: Any) -> str:
@@ -108,6 +112,56 @@ def test_a_remote_picks_the_arms_of_a_handle(
         assert remote.arms() == known
         assert not remote.sync_arms(wanted)
         remote.close()
+
+
+def test_a_sync_in_pieces_is_one_arrival(store: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Although asks come in between, and also if the process ends before the last piece."""
+    monkeypatch.setattr(importing, "_AT_ONCE", 1)
+    groups, apply, sizes = list[int](), Service.apply, list[int]()
+
+    async def asking(self: Service, name: str, change: Any) -> Any:
+        done = await apply(self, name, change)
+        await self.ask(name, 1, None)
+        return done
+
+    def counted(state: Any, count: int) -> None:
+        sizes.append(count)
+        arrive(state, count)
+
+    first = [f"item {k}" for k in range(6)]
+    with in_thread(store) as one:
+        url, name = f"http://127.0.0.1:{one.port}", new_name()
+        remote = ma.Remote.create(url, name, "prospector", arms=first, seed=1, token=TOKEN)
+        remote.sync_arms(first[3:])
+        for pull in remote.ask(9):
+            remote.tell(pull, 0.0)
+        monkeypatch.setattr(search, "arrive", counted)
+        monkeypatch.setattr(Service, "apply", asking)
+        remote.sync_arms([*first, "new 1", "new 2"])
+        monkeypatch.setattr(Service, "apply", apply)
+        remote.ask()
+        assert sizes == [5]
+        remote.sync_arms(first[3:])
+        remote.ask()
+
+        async def failing(self: Service, name: str, change: Any) -> Any:
+            groups.append(len(groups))
+            if len(groups) == 3:
+                raise refuse(503, "unknown", "as if the process had ended")
+            return await asking(self, name, change)
+
+        monkeypatch.setattr(Service, "apply", failing)
+        assert (
+            call(one.port, "PUT", f"{path_of(name)}/arms", {"names": [*first, "new 3"]})[0] == 503
+        )
+        monkeypatch.setattr(Service, "apply", apply)
+        assert sizes == [5]
+        remote.ask()  # nothing more will come
+        assert sizes == [5, 2]
+        remote.close()
+    with opened(store) as log:
+        monkeypatch.undo()
+        assert replayed(log, name) == ""
 
 
 def test_added_arms_are_tried(served: InThread) -> None:

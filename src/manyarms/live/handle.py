@@ -27,7 +27,7 @@ from manyarms.live import calls
 from manyarms.live.answers import question_of, stage_of, tried_arms_of
 from manyarms.live.arms import ArmNames, arms_of
 from manyarms.live.calls import Context
-from manyarms.live.experiment import Experiment
+from manyarms.live.experiment import Experiment, check_time
 from manyarms.live.html import MOST_ARMS_SHOWN, handle_html
 from manyarms.live.opening import (
     NAME,
@@ -143,6 +143,7 @@ class Live:
         durable: Literal["process", "power"] = "process",
         now: Callable[[], float] = time.time,
     ) -> None:
+        check_time(now())
         all_arms = arms_of(n_arms, arms)
         settings = check_settings(
             policy,
@@ -722,6 +723,7 @@ def load(
     ...     live.pulls
     2
     """
+    check_time(now())
     store = opened("path", path, durable, create=False)
     try:
         return Live._of(*continue_experiment(store, name, policy, now))
