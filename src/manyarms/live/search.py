@@ -11,7 +11,7 @@ are one sum, whatever calls brought them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any
 
@@ -33,6 +33,8 @@ from manyarms.protocol.policy import (
     retire,
     tell,
 )
+
+MOST_WAITING = 10_000  # newcomers that wait when a season begins; their numbers are in its event
 
 
 class Search:
@@ -206,6 +208,23 @@ class Search:
     def check_can(self, function: Dispatched[..., Any]) -> None:
         """Raise unless the policy and the policies that it wraps implement this function."""
         check_can(self.policy, self.state, function)
+
+    def waiting(self) -> list[int]:
+        """Return the newcomers that the policy has not opened, at most the newest `MOST_WAITING`.
+
+        A season that begins now treats them as newcomers, too.
+        """
+        since = max(self.first_arms, self.n_arms - MOST_WAITING)
+        away = (self.gone | self.leaving.keys()) - self.returning.keys()
+        arms = [*self.returned, *self.returning, *range(since, self.n_arms)]
+        waiting = [arm for arm in dict.fromkeys(arms) if not (arm in self.opened or arm in away)]
+        return waiting[-MOST_WAITING:]
+
+    def wait(self, arms: Iterable[int]) -> None:
+        """Let arms wait as newcomers. They were there before, but were never tried."""
+        for arm in arms:
+            self.leave(arm)
+            self.come_back(arm)
 
     def restore_seats(self, seats: Seats, *, n_seated: int, n_arms: int) -> None:
         """Restore the seats of a snapshot."""
