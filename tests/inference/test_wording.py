@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import manyarms as ma
+from manyarms.inference.delays import Delays
 from manyarms.inference.next_steps import HANDLE, SERVICE
 from manyarms.inference.question import asked
 from manyarms.inference.reported import late_rewards_warning
@@ -191,8 +192,11 @@ def test_an_epsilon_as_large_as_the_range_is_refused() -> None:
 
 
 def test_late_rewards_that_differ() -> None:
-    bins = [(1000, 900, 900), (1000, 100, 100)]
-    assert late_rewards_warning(bins, hold=False) == (
+    delays = Delays()
+    for k in range(2000):
+        delays.count(3, 100.0 * (k % 2), float(k % 2 == 0), k)
+    assert late_rewards_warning(delays, hold=True) == ""
+    assert late_rewards_warning(delays, hold=False) == (
         "The mean reward depends on the delay, so arms look better or worse than they are while "
         "their late rewards are missing. Start the next experiment with `window` and `hold`: then "
         "early and late rewards count at the same time."

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from manyarms.core.scale import Scale
+from manyarms.inference.delays import Delays
 
 CONTROL = -1  # the number of the control, which is not an arm
 NO_CONTROL = "this experiment has no control. Set `control` in a new experiment."
@@ -75,8 +76,7 @@ class Facts:
     control
         The control; None without one.
     delays
-        The number, sum and sum of squares of the rewards reported within each of
-        `reported.DELAYS`.
+        How long rewards took.
     name_of
         Returns an arm's name, given its number.
     """
@@ -106,5 +106,5 @@ class Facts:
     zero_or_one: bool
     recent: Sequence[int]
     control: ControlFacts | None
-    delays: Sequence[Sequence[float]]
+    delays: Delays
     name_of: Callable[[int], Any]
