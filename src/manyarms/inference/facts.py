@@ -64,8 +64,9 @@ class Facts:
     named, missed
         Initial arms that were not drawn at random; and the number of initial arms that were not, or
         that were retired before they had a reward.
-    pulls, told, earned, pending, abandoned, horizon
-        The number of pulls; the number and the sum of their rewards; the numbers of pending and of
+    pulls, told, earned, pending, held, abandoned, horizon
+        The number of pulls; the number and the sum of their rewards; the number of pending pulls,
+        and of those whose reward was reported and counts when its window ends; the number of
         abandoned pulls; and the planned number of pulls (None without a horizon).
     observed
         The number of observed rewards.
@@ -100,6 +101,7 @@ class Facts:
     told: int
     earned: float
     pending: int
+    held: int
     abandoned: int
     horizon: int | None
     observed: int
