@@ -87,8 +87,8 @@ SAID: list[tuple[Callable[[], ma.Live], dict[str, Any], str]] = [
                "the best of the 2 arms.\n"),
     # the target itself
     (close, {"target": "a"}, "Go on: arm 'a' is the best so far, and it is itself the target.\nNo "
-                             "other arm is ahead of the target so far. Say which mean is good enough, "
-                             "for example live.verdict(target=0.47)."),
+                             "other arm is ahead of the target so far. Say which mean is good "
+                             "enough, for example live.verdict(target=0.47)."),
     (early, {"target": "a"}, "No other arm is ahead of the target so far."),
     # bounds that no mean can exceed
     (lambda: close(c=(1, 1)), {"target": "c", "margin": "5%"},
@@ -110,7 +110,7 @@ SAID: list[tuple[Callable[[], ma.Live], dict[str, Any], str]] = [
                   'live.season(policy=ma.policy("uniform"), horizon=1000). '
                   "What this costs is not known, because 8 arms were not tried."),
     (settled, {"target": 0.9}, "enough, for example live.verdict(target=0.39)."),
-    (settled, {"target": 0.9, "confidence": 0.8}, "live.verdict(target=0.41, confidence=0.8)."),
+    (settled, {"target": 0.9, "confidence": 0.8}, "live.verdict(target=0.4, confidence=0.8)."),
     (over, {}, "To continue after the last pull: live.season(horizon=1000)."),
     (searched, {}, "To continue after the last pull: "
                    "live.season(policy=ma.EmpMOSSPlusPlus(), horizon=1000)."),
@@ -156,8 +156,8 @@ def test_advice_of_the_service_names_its_pages() -> None:
     said = give_verdict(tried, asked(tried.facts), steps=SERVICE)
     assert said.advice == (
         "To get a verdict, pull all arms equally often: under Settings, begin a season with the "
-        "policy uniform and the horizon 1000. What this costs is not known, because 8 arms were not "
-        "tried."
+        "policy uniform and the horizon 1000. What this costs is not known, because 8 arms were "
+        "not tried."
     )
     stopped = give_verdict(tried, asked(tried.facts), steps=SERVICE, stopped=True)
     assert stopped.advice.startswith("A stopped experiment cannot be resumed.")

@@ -39,6 +39,7 @@ TOO_EARLY, OUT_OF_PULLS, STOPPED = "too early to say", "out of pulls", "stopped"
 NOTHING_EARNED = "nothing earned"
 
 _FEW_ARMS = 100  # with more, pulling all arms equally often is not advised
+_SEASONS = ("extend", "after_search")  # steps after the last pull
 _LEAST_SEASON = 1000  # pulls; shorter seasons are not advised
 
 
@@ -86,7 +87,6 @@ def explain(
         said["known"] = nothing
     seen = int(tried.told[best])
     mean = float(tried.total[best]) / seen
-    pulls: float | None = None
     if stopped or facts.pulls == facts.horizon:
         outcome, step = (STOPPED, "stopped") if stopped else (OUT_OF_PULLS, "extend")
     elif nothing:
@@ -100,13 +100,12 @@ def explain(
     else:
         outlook = _outlook(tried, best, question, judged)
         outcome, said["outlook"] = outlook.outcome, outlook.text
-        said["more"] = pulls = outlook.more
-        if pulls is not None and pulls > _left(facts):
-            step = "extend"
-        elif outlook.helps:
-            step, pulls = "", None
+        said["more"] = outlook.more
+        # if too few pulls are left, a season of the same policy may pull other arms than the last
+        if outlook.helps and (outlook.more is None or outlook.more <= _left(facts)):
+            step = ""
     said |= {"outcome": outcome, "missing": missing}
-    return said | {"advice": _advice(tried, best, question, lower, step, pulls, steps)}
+    return said | {"advice": _advice(tried, best, question, lower, step, steps)}
 
 
 def _missing(
@@ -137,20 +136,15 @@ def _advice(
     question: Question,
     lower: float,
     step: str,
-    pulls: float | None,
     steps: NextSteps,
 ) -> str:
-    """Return what to do next; `pulls` are those that are missing, if this is known.
-
-    What is advised can be done at once, and it changes the verdict or the pulls that are missing.
-    """
+    """Return what to do next: something that can be done at once, and that changes the verdict."""
     facts, cost = tried.facts, ""
+    pulls = float(max(_LEAST_SEASON, facts.pulls))
     if step == "few":
-        pulls = _equal_pulls(tried, best, question)
-        if pulls is None:
-            step = "easier"
-        else:
-            cost = _cost(tried, best, _rounded_up(pulls))
+        enough = _equal_pulls(tried, best, question)
+        step, pulls = ("few", enough) if enough else ("easier", pulls)
+        cost = _cost(tried, best, _rounded_up(pulls)) if enough else ""
     if step == "itself":
         alone = question._replace(target=None, rival=None, quantile=QUANTILE)
         step = step if judge(tried, best, alone).stop else "easier"
@@ -160,13 +154,13 @@ def _advice(
         return ""
     sure = "" if question.confidence == CONFIDENCE else f", confidence={question.confidence:g}"
     advice: str = getattr(steps, step).format(
-        pulls=_rounded_up(pulls or max(_LEAST_SEASON, facts.pulls)),
+        pulls=_rounded_up(pulls),
         mean=_reachable(lower, facts.scale) if step == "easier" else "",
         quantile=f"{QUANTILE:g}",
         confidence=sure,
         cost=cost,
     )
-    return f"{_first(facts)}{advice}".strip() if facts.pulls == facts.horizon else advice.strip()
+    return f"{_first(facts) if step in _SEASONS else ''}{advice}".strip()
 
 
 def _first(facts: Facts) -> str:
