@@ -50,6 +50,7 @@ class Fixed(ma.Policy):
 
     arm: int
     kept: int = -1
+    sigma: float | None = None  # of rewards without a range
 
     def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> FixedState:
         return FixedState(self.arm, self.kept)

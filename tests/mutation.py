@@ -59,7 +59,7 @@ GROUPS = {
     "stores": Group(
         ["store/event_store.py", "store/reading.py", "store/sqlite.py", "store/writing.py"],
         "tests/store/test_contract.py tests/store/test_sqlite.py tests/live/test_recording.py "
-        "tests/live/test_stateful.py",
+        "tests/live/test_promises.py",
         "not ostgres",
     ),
     "verdict": Group(

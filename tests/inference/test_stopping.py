@@ -157,7 +157,8 @@ def test_a_policy_that_pulls_one_arm_has_settled() -> None:
 @pytest.mark.parametrize("limits", [(0.0, 1.0), (-0.35, 0.65), (100.0, 101.0), None], ids=str)
 def test_a_suggested_target_can_be_reached(limits: Any) -> None:
     low = limits[0] if limits else 7.0
-    live = Fixed(arm=3).live(n_arms=101, seed=1, reward_range=limits)
+    sigma = None if limits else 0.5
+    live = Fixed(arm=3, sigma=sigma).live(n_arms=101, seed=1, reward_range=limits)
     for pull in live.ask(1000):
         live.tell(pull, low + float(pull.id % 31 < 3))
     said = live.verdict()
@@ -191,6 +192,28 @@ def test_predicted_pulls_are_about_right() -> None:
         if (guess := guesses[at]) is not None:
             ratios.append(guess / (end - at))
     assert len(ratios) >= 6
+    assert all(1 / 3 < ratio < 3 for ratio in ratios), ratios
+
+
+def test_predicted_pulls_where_most_rewards_are_lost() -> None:
+    """With 1 of 8 pulls rewarded they are right within a factor of three, too."""
+    ratios = []
+    for seed in range(4):
+        luck = np.random.default_rng(seed)
+        live = ma.policy("uniform").live(n_arms=3, horizon=40_000, seed=seed)
+        guesses: dict[int, int | None] = {}
+        while not (said := live.verdict()).stop and live.pulls < 40_000:
+            guesses[live.pulls] = said.more
+            for pull in live.ask(400):
+                if luck.random() < 1 / 8:
+                    live.tell(pull, float(luck.random() < (0.3, 0.6, 0.45)[pull.arm]))
+                else:
+                    live.abandon(pull)
+        end = live.pulls
+        at = min(guesses, key=lambda pulls: abs(pulls - end / 3))
+        if (guess := guesses[at]) is not None:
+            ratios.append(guess / (end - at))
+    assert len(ratios) >= 3
     assert all(1 / 3 < ratio < 3 for ratio in ratios), ratios
 
 

@@ -187,3 +187,31 @@ def test_no_verdict_against_a_control_without_rewards() -> None:
     for pull in live.pending:
         live.tell(pull, 0.0)
     assert live.verdict(target="control").stop
+
+
+def test_an_interval_contains_the_observed_difference() -> None:
+    """The widest pair of means allows the control a single mean, up to rounding."""
+    dice = random.Random(1)
+    for _ in range(1000):
+        told, today = dice.choice([1, 2, 3, 8, 30, 1000]), dice.choice([1, 5, 16, 17, 100, 3000])
+        total, earned = dice.choice([0, told, told / 4]), dice.choice([0, today, today // 3])
+        low, high = dice.choice([(0.0, 1.0), (-5.0, 5.0)])
+        (below, above), _ = compare(
+            (told, low * told + (high - low) * total),
+            (today, low * today + (high - low) * earned),
+            place=dice.choice([1, 2, 9, 500]),
+            error=1.0 - dice.choice([0.95, 0.9, 0.5]),
+            bounds=(low, high),
+            sigma=0.5,
+        )
+        difference = (high - low) * (total / told - earned / today)
+        assert below <= difference + 1e-9
+        assert above >= difference - 1e-9
+
+
+def test_no_arm_is_better_than_the_control_without_any_success() -> None:
+    live = ma.MOSS().live(n_arms=10, horizon=60, seed=32, control="today", share=0.3)
+    for _ in range(60):
+        live.tell(live.ask(), 0.0)
+        assert live.uplift().interval[0] <= 0.0
+        assert not live.verdict().stop

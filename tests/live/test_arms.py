@@ -273,3 +273,15 @@ def test_a_policy_without_changing_arms_refuses_them() -> None:
         with pytest.raises(ma.ParameterError, match="OwnUCBState has no `retire`. Write one"):
             live.retire(1)
         assert live.n_arms == live._experiment.ledger.n_all == 5
+
+
+def test_an_arm_that_leaves_and_returns_between_two_pulls_is_tried_if_it_was_not_yet() -> None:
+    """Whether a pull lies between the two calls makes no difference."""
+    for between in (0, 1):
+        live = ma.Prospector().live(n_arms=2000, seed=5)
+        play_live(live, 1500, lambda arm, count: float(arm % 3 == 0 and count % 3 < 2))
+        arm = next(arm for arm in range(2000) if arm not in live._experiment.ledger.counts)
+        live.retire(arm)
+        play_live(live, between, lambda arm, count: 0.0)
+        live.restore(arm)
+        assert arm in play_live(live, 100, lambda arm, count: 0.0)

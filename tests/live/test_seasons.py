@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import manyarms as ma
+from manyarms.protocol.policy import layers
 from tests.fixed import Fixed
 from tests.helpers import EVERY_POLICY, label
 from tests.inference.random_events import new
@@ -248,9 +249,14 @@ def test_the_sigma_of_rewards_without_bounds_stays() -> None:
         horizon = None if season.anytime else 50
         again.season(policy=season, horizon=horizon)
         assert again.arms() == copied(again).arms() == before
-    with pytest.raises(ma.ParameterError, match="`sigma` must be 10 in every season"):
-        live.season(policy=ma.MOSS(sigma=3.0), horizon=10)
-    for wrong in (ma.Prospector(), ma.MOSS(index="kl")):
-        with pytest.raises(ma.ParameterError):
-            live.season(policy=wrong, horizon=10)
+        played = again._experiment.settings.scaled(again.policy)
+        assert {getattr(layer, "sigma", None) or 10.0 for layer in layers(played)} == {10.0}
+    refusals = {
+        ma.MOSS(sigma=3.0): "`sigma` must be 10 in every season",
+        ma.Prospector(): "`bottom`, `top` must be given to prospector",
+        ma.MOSS(index="kl"): r"`reward_range` must lie in \[0, 1\] for kl-moss",
+    }
+    for policy, message in refusals.items():
+        with pytest.raises(ma.ParameterError, match=message):
+            live.season(policy=policy, horizon=10)
     assert live.arms() == before

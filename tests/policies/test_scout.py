@@ -9,7 +9,7 @@ from manyarms.core.beta_function import log_gamma
 from manyarms.core.hash_map import find
 from manyarms.instances import BetaMeans, from_means, reservoir
 from manyarms.policies import field
-from manyarms.policies.scout import target_mean
+from manyarms.policies.parts.prior import target_mean
 from tests.helpers import label, play_live, state_of
 from tests.live.stores import copied
 from tests.reference.field.finding import tail

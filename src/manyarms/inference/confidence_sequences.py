@@ -192,17 +192,23 @@ def _lower_root(ones: Numbers, zeros: Numbers, allowed: Numbers) -> Numbers:
     """Return the smaller mu with -ones log(mu) - zeros log(1 - mu) = allowed; 0 for no ones.
 
     Newton's method in log(mu): the left side is convex, so the iteration from the left is monotone.
-    Early steps halve the distance to the minimum; 20 steps are enough for a billion values.
+    Early steps halve the distance to the minimum; 20 steps are enough for a billion values. If
+    `allowed` is the minimum, or below it by rounding, the root is the observed mean.
     """
     there = ones > _TINY
     some, zeros = np.where(there, ones, 1.0), np.where(there, zeros, 0.0)
-    log_mean = -allowed / some
+    observed = np.log(some / (some + zeros))
+    log_mean = np.minimum(-allowed / some, observed)
     for _ in range(20):
-        mean = np.exp(log_mean)
+        # where all values are ones, the first value is the root, and 1 - mean may be 0
+        mean = np.where(zeros > 0.0, np.exp(log_mean), 0.0)
         excess = -some * log_mean - zeros * np.log1p(-mean) - allowed
-        step = excess / (some - zeros * mean / (1.0 - mean))
-        log_mean = log_mean + step
-        if not (step > 1e-12).any():
+        slope = some - zeros * mean / (1.0 - mean)
+        step = np.where(slope > 0.0, excess / np.where(slope > 0.0, slope, 1.0), 0.0)
+        nearer = np.minimum(log_mean + step, observed)
+        moved = (nearer - log_mean > 1e-12).any()
+        log_mean = nearer
+        if not moved:
             break
     return np.where(there, np.exp(log_mean), 0.0)
 

@@ -1,7 +1,8 @@
 """Estimate how many more pulls a verdict needs, and whether a policy has settled on one arm.
 
 The forecast assumes that the next pulls are like the last ones: each arm keeps its share of them,
-and its observed mean stays the same. The verdict is then computed as usual.
+its observed mean stays the same, and as many pulls as so far end with a reward. The verdict is then
+computed as usual.
 """
 
 from __future__ import annotations
@@ -59,6 +60,7 @@ def pulls_missing(tried: TriedArms, stops: Callable[[TriedArms], bool]) -> float
     _, shares = last_pulls(tried)
     if not can_forecast(tried) or tried.size > _MOST_ARMS:
         return None
+    shares = shares * _rewarded(tried)
     low, high = 0.0, float(FORECAST * tried.facts.pulls)
     if not stops(_after(tried, shares, high)):
         return math.inf
@@ -71,8 +73,17 @@ def pulls_missing(tried: TriedArms, stops: Callable[[TriedArms], bool]) -> float
     return math.ceil(high)
 
 
+def _rewarded(tried: TriedArms) -> float:
+    """Return the share of the pulls that ended with a reward, of all that have ended."""
+    ended = tried.facts.pulls - tried.facts.pending
+    return tried.facts.told / ended if ended > 0 else 1.0
+
+
 def _after(tried: TriedArms, shares: NDArray[np.float64], pulls: float) -> TriedArms:
-    """Return the arms as they are expected to be after so many more pulls."""
+    """Return the arms as they are expected to be after so many more pulls.
+
+    `shares` are the expected rewards of each arm for a pull.
+    """
     later = copy.copy(tried)
     more = np.where(tried.told > 0, shares * pulls, 0.0)
     later.told = tried.told + more  # not rounded

@@ -11,7 +11,7 @@ from manyarms.core.checks import check_int, check_number, shown
 from manyarms.core.jit import Dispatched, check_bodies
 from manyarms.errors import ParameterError
 from manyarms.protocol.plain_classes import PlainState, check_method
-from manyarms.protocol.policy import Policy, arrive, layers
+from manyarms.protocol.policy import Policy, arrive, layers, retire
 
 MOST_HORIZON = 1 << 40  # pulls; also the memory's bound if there is no horizon
 MOST_REWARD = 1e100  # the sum of squares of such rewards is finite
@@ -34,6 +34,16 @@ def check_can(policy: Policy, state: Any, function: Dispatched[..., Any]) -> Non
         if isinstance(state, PlainState):
             check_method(state, "arrive" if function is arrive else "retire")
         state = getattr(state, "inner", None)
+
+
+def can_change(policy: Policy, state: Any) -> bool:
+    """Return whether arms may come and go while a policy is at work."""
+    try:
+        for function in (arrive, retire):
+            check_can(policy, state, function)
+    except ParameterError:
+        return False
+    return True
 
 
 def exchangeable(policy: Policy) -> bool:

@@ -15,13 +15,14 @@ import logging
 import math
 import numbers
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from manyarms.core.checks import shown
 from manyarms.errors import ParameterError
 from manyarms.inference.facts import CONTROL
 from manyarms.live import kinds
+from manyarms.live.checks import can_change
 from manyarms.live.ledger import Ledger, observed_counts
 from manyarms.live.search import Search
 from manyarms.live.settings import Settings
@@ -89,8 +90,10 @@ class Experiment:
         if settings.n_arms and searching:
             self._begin(settings.policy, settings.horizon, settings.seed)
 
-    def _begin(self, policy: Policy, horizon: int | None, seed: int) -> None:
-        """Begin the search of a season with all that is known."""
+    def _begin(
+        self, policy: Policy, horizon: int | None, seed: int, waiting: Sequence[int] = ()
+    ) -> None:
+        """Begin the search of a season with all that is known; newcomers still wait."""
         ledger = self.ledger
         state = self.settings.new_state(policy, ledger.n_all, horizon)
         search = Search(policy, state, n_arms=ledger.n_all, horizon=horizon, seed=seed)
@@ -99,6 +102,8 @@ class Experiment:
         for arm, counts in ledger.counts.items():
             if counts.known:
                 search.hear(arm, counts.place, counts.known, counts.total, counts.squares)
+        if waiting and can_change(policy, state):
+            search.wait(waiting)
         self.search, self.searching = search, True
 
     @property
@@ -277,15 +282,21 @@ class Experiment:
 
     def begin_season(self, policy: Policy, horizon: int | None, seed: int) -> None:
         """Begin a season of `horizon` pulls; pending pulls stay pending."""
-        detail = {"policy": described_policy(policy), "horizon": horizon, "seed": seed}
+        detail: dict[str, Any] = {"policy": described_policy(policy)}
+        detail |= {"horizon": horizon, "seed": seed}
+        waiting = [] if self.search is None else self.search.waiting()
+        counts = self.ledger.counts
+        waiting = [arm for arm in waiting if arm not in counts or not counts[arm].known]
+        if waiting:
+            detail["waiting"] = waiting
         self._note(kinds.SEASON, detail=detail)
-        self._begin(policy, horizon, seed)
+        self._begin(policy, horizon, seed, waiting)
 
     def apply_season(self, event: Event, policy: Policy) -> None:
         """Apply the event of a season in a replay; `policy` is the one that it describes."""
         detail: dict[str, Any] = event.detail or {}
         self.apply(event)
-        self._begin(policy, detail["horizon"], detail["seed"])
+        self._begin(policy, detail["horizon"], detail["seed"], detail.get("waiting", ()))
 
 
 # what the search learns from an event; it proposes the arm of a pull, and hears nothing of holds

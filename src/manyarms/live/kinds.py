@@ -11,7 +11,7 @@ OBSERVED = "observed"  # a reward that did not come from a pull, or `counts` of 
 ADDED = "added"  # `count` arms
 RETIRED = "retired"  # an arm
 RESTORED = "restored"  # a retired arm
-SEASON = "season"  # the beginning of a season: policy, horizon and seed
+SEASON = "season"  # the beginning of a season: policy, horizon, seed, and the newcomers that wait
 
 # Why a fresh arm was chosen
 AT_RANDOM = "at random"  # not recorded

@@ -205,6 +205,9 @@ class _Checked:
             return
         policy = recorded_policy(detail["policy"], self._policy, self._what)
         calls.check_season(self._context, policy, detail["horizon"], detail["seed"])
+        for arm in detail.get("waiting", ()):
+            if self._arm(event._replace(arm=arm)) in self._ledger.retired:
+                raise ValueError(f"arm {arm} waits in a season, but is retired")
         experiment.apply_season(event, policy)
 
 

@@ -11,7 +11,7 @@ are one sum, whatever calls brought them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any
 
@@ -33,6 +33,8 @@ from manyarms.protocol.policy import (
     retire,
     tell,
 )
+
+MOST_WAITING = 10_000  # newcomers that wait when a season begins; their numbers are in its event
 
 
 class Search:
@@ -184,7 +186,8 @@ class Search:
         """Retire an arm."""
         if arm in self.returning:
             del self.returning[arm]
-            self.due.pop(arm, None)
+            if arm not in self.leaving:
+                self.due.pop(arm, None)
         else:
             self.leaving[arm] = None
         self.has_news = True
@@ -192,18 +195,36 @@ class Search:
     def come_back(self, arm: int, *, more: bool = False) -> bool:
         """Restore an arm; return whether its known rewards must be told.
 
-        An arm that the policy has not retired yet keeps its seat and all that is known of it.
+        An arm that the policy has opened, and was not told to retire yet, keeps its seat and all
+        that is known of it. An arm that it has not opened gets a new seat in any case.
         """
         self.has_news, self.more = True, more
-        if arm in self.leaving:
+        if arm in self.leaving and arm in self.opened:
             del self.leaving[arm]
             return False
         self.returning[arm] = None
-        return True
+        return arm not in self.leaving
 
     def check_can(self, function: Dispatched[..., Any]) -> None:
         """Raise unless the policy and the policies that it wraps implement this function."""
         check_can(self.policy, self.state, function)
+
+    def waiting(self) -> list[int]:
+        """Return the newcomers that the policy has not opened, at most the newest `MOST_WAITING`.
+
+        A season that begins now treats them as newcomers, too.
+        """
+        since = max(self.first_arms, self.n_arms - MOST_WAITING)
+        away = (self.gone | self.leaving.keys()) - self.returning.keys()
+        arms = [*self.returned, *self.returning, *range(since, self.n_arms)]
+        waiting = [arm for arm in dict.fromkeys(arms) if not (arm in self.opened or arm in away)]
+        return waiting[-MOST_WAITING:]
+
+    def wait(self, arms: Iterable[int]) -> None:
+        """Let arms wait as newcomers. They were there before, but were never tried."""
+        for arm in arms:
+            self.leave(arm)
+            self.come_back(arm)
 
     def restore_seats(self, seats: Seats, *, n_seated: int, n_arms: int) -> None:
         """Restore the seats of a snapshot."""
@@ -266,11 +287,15 @@ class Search:
         if new:
             self.seats.add(self.n_seated, new)
             self.n_seated, self._newest = self.n_arms, self.n_arms - 1
+        left = [self.seats.seat(arm) for arm in back if arm in self.leaving]
         for arm in back:
             self.seats.move_to_new_seat(arm)
-            self.gone.remove(arm)
+            self.gone.discard(arm)
+            self.leaving.pop(arm, None)
             self.returned[arm] = None
         arrive(self.state, new + len(back))
+        for seat in left:
+            retire(self.state, seat)
 
     def _end_pulls(self) -> None:
         """End the pending pulls of the arms that leave."""

@@ -71,7 +71,7 @@ class Settings:
                 f"range and sigma is their scale, got {other:g} for {policy}. Leave it out, or "
                 f"begin another experiment and observe the rewards there."
             )
-        return policy.with_reward_range(self.reward_range, given_sigma(self.policy) or other)
+        return policy.with_reward_range(self.reward_range, given_sigma(self.policy))
 
     def new_state(self, policy: Policy, n_arms: int, horizon: int | None) -> Any:
         """Return the state of a policy of any season, or raise."""
@@ -91,7 +91,14 @@ class Settings:
 def check_settings(policy: Policy, **given: Any) -> Settings:
     """Return checked settings, or raise."""
     limits = check_range(given["reward_range"])
-    policy.with_reward_range(limits, given_sigma(policy))  # it must be able to play these rewards
+    sigma = given_sigma(policy)
+    policy.with_reward_range(limits, sigma)  # it must be able to play these rewards
+    if limits is None and sigma is None:
+        raise ParameterError(
+            f"`reward_range` must be given for {policy}, got None: intervals need the range of the "
+            f"rewards, or the `sigma` of the policy, and {policy} has none.",
+            parameter="reward_range",
+        )
     check_first_draws(policy, given["n_arms"] or 1, given["horizon"])
     compared = _check_control(given["control"], given["share"])
     window, missing = given["window"], given["missing"]

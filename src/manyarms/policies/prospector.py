@@ -48,15 +48,14 @@ from manyarms.policies.parts.target import (
     ProspectClock,
     ProspectState,
     highest_target,
+    prior_weight,
     reaches,
-    set_spread,
     set_target,
 )
 from manyarms.protocol import plays
 from manyarms.protocol.parameters import Flag, number
 
 _C2, _BOLD_C2 = 1.5, 4.0  # c2 of the target, and c2 if `bold`
-_HEAVIEST = 1000.0  # the weight of the prior of known rewards, at most
 
 _TRIAL = 2  # `by_rule` of a trial pull, which does not count as a loss of the rule
 
@@ -329,19 +328,6 @@ def prospector_credit(
     clock.credited = 1
     rank(state, slot)
     return guard.slot[slot].arm
-
-
-@rare
-def prior_weight(state: ProspectState) -> int:
-    r"""Return how many rewards of average value are added to the known ones of an arm.
-
-    With :math:`D / \bar a - 1`, and 1 in the shrunk mean, they weigh as much as a Beta(1, D/a - 1)
-    prior. Otherwise the search would try every arm with few known rewards that happened to be good.
-    """
-    clock = state.clock[0]
-    set_spread(state)
-    average = clock.firsts / clock.seen - state.guard.least
-    return int(min(clock.spread / average, _HEAVIEST)) - 1 if clock.spread > average > 0.0 else 0
 
 
 plays(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from manyarms.core.jit import kernel
+from manyarms.core.jit import kernel, rare
 from manyarms.core.memory import Ints, Record, Records
 from manyarms.core.rng import Stream
 from manyarms.core.shrunk_means import ShrunkMeans, highest_mean
@@ -22,6 +22,7 @@ _KAPPA = 2.5  # kappa
 # c2 is the `budget`. The exponent is 1/e with e = 3/2, or 2 if `bold`; see `reaches`.
 
 _TINY = 1e-300  # the smallest D: costs are divided by it
+_HEAVIEST = 1000.0  # the weight of the prior of known rewards, at most
 
 
 class ProspectArm(Record):
@@ -130,3 +131,16 @@ def reaches(state: ProspectState, mean: float) -> bool:
     if below <= 0.0:
         return True
     return (below * below if state.bold else below * math.sqrt(below)) <= clock.spent  # below^e
+
+
+@rare
+def prior_weight(state: ProspectState) -> int:
+    r"""Return how many rewards of average value are added to the known ones of an arm.
+
+    With :math:`D / \bar a - 1`, and 1 in the shrunk mean, they weigh as much as a Beta(1, D/a - 1)
+    prior. Otherwise the search would try every arm with few known rewards that happened to be good.
+    """
+    clock = state.clock[0]
+    set_spread(state)
+    average = clock.firsts / clock.seen - state.guard.least
+    return int(min(clock.spread / average, _HEAVIEST)) - 1 if clock.spread > average > 0.0 else 0
