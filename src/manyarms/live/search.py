@@ -100,20 +100,20 @@ class Search:
         """Let the policy choose the arm of a pull; return the arm, and why if it was fresh."""
         if self.has_news:
             self.prepare()
-        pending, last = self.pending, self.last
+        pending, seats, last = self.pending, self.seats, self.last
         self.last = number
         seat = ask_pull(self.state, pending, number, last if last in pending else -1)
-        if not 0 <= seat < self.seats.count:
+        if not 0 <= seat < seats.count:
             raise ParameterError(
                 f"{self.policy} chose arm {seat!r}, but there are {self.n_seated} arms, numbered "
                 f"from 0. Its `ask` must return (slot, arm), in this order."
             )
-        arm = self.seats.arm(seat) if self.seats.arm_at else seat
-        why = AT_RANDOM
+        arm, why = seats.arm(seat) if seats.arm_at else seat, AT_RANDOM
         if arm not in self.opened:
             arm, why = self._open(seat, arm)
             self.opened.add(arm)
-        pending[number].arm = arm
+        if arm != seat:
+            pending[number].arm = arm
         return arm, why
 
     def _open(self, seat: int, arm: int) -> tuple[int, str]:

@@ -149,6 +149,8 @@ def _read_ledger(ledger: Ledger, data: bytes, what: str) -> None:
     for name in _COUNTS:
         setattr(ledger, name, check_int(name, about[name]))
     check_int("n_all", ledger.n_all, at_most=MOST_ARMS)
+    if (ledger.began > 0) != (ledger.season > 1):
+        raise ValueError("its season cannot have begun with that event")
     promised = about["promised"]
     ledger.promised = None if promised is None else check_int("promised", promised)
     ledger.earned, ledger.fractional = float(about["earned"]), float(about["fractional"])
