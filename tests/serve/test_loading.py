@@ -111,8 +111,13 @@ def test_an_experiment_that_cannot_be_replayed_is_not_continued(store: str, dama
         assert call(one.port, "POST", f"{path_of(name)}/asks", {})[0] == 404
 
 
-def test_another_process_writes_snapshots(store: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_process_writes_snapshots(
+    store: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setattr(recorder, "SNAPSHOT_EVERY", 500)
+    for module in ("manyarms", "numpy", "sqlite3", "signal"):  # it must not import these
+        (tmp_path / f"{module}.py").write_text("raise SystemExit('imported from the folder')\n")
+    monkeypatch.chdir(tmp_path)
     name = new_name()
     live = ma.Prospector().live(n_arms=300, seed=1)
     with in_thread(store) as one, opened(store) as other:
