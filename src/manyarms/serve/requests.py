@@ -123,25 +123,19 @@ class Request:
             fix = "Send it without the header `Upgrade`, as HTTP/1.1."
             raise _last(400, "short", f"{said} Nothing was done. {fix}")
 
-    async def whole_body(self) -> bytes:
+    async def whole_body(self, max_bytes: int = MOST_BYTES) -> bytes:
         """Return the whole body; refuse it if it is too large or too slow."""
-        self._check_length(int(self.headers.get(b"content-length", b"0") or 0))
+        _check_length(int(self.headers.get(b"content-length", b"0") or 0), max_bytes)
         try:
             async with asyncio.timeout(DEADLINE):
-                body, more = await self._next()
+                body, more = b"", True
                 while more:
                     piece, more = await self._next()
                     body += piece
-                    self._check_length(len(body))
+                    _check_length(len(body), max_bytes)
         except TimeoutError:
             raise _slow() from None
         return body
-
-    def _check_length(self, length: int) -> None:
-        if length > MOST_BYTES:
-            raise refuse(
-                413, "too_large", f"A body may have at most {MOST_BYTES} bytes; this one has more."
-            )
 
     async def read(self, kind: Any) -> Any:
         """Return the body as a type in `messages`; an empty body reads as {}."""
@@ -159,6 +153,13 @@ class Request:
             return msgspec.convert(given, kind, strict=False)
         except msgspec.ValidationError as error:
             raise RefusedError(failure_of_body(error, kind, "parameter")) from error
+
+
+def _check_length(length: int, max_bytes: int) -> None:
+    if length > max_bytes:
+        raise refuse(
+            413, "too_large", f"A body may have at most {max_bytes} bytes; this one has more."
+        )
 
 
 def _slow() -> RefusedError:

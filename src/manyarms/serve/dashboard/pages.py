@@ -33,6 +33,7 @@ from manyarms.serve.routes import Route
 from manyarms.serve.service import Service
 
 _STYLES = Path(__file__).parent / "static" / "page.css"
+_MOST_LOGIN = 2048  # bytes of the form; anybody may send it, and parsing holds the event loop
 _FRESH = 1.0  # seconds that drawn panels are reused
 _UNUSED = 60.0  # seconds without requests after which panels are dropped
 _HTML = "text/html; charset=utf-8"
@@ -219,7 +220,7 @@ async def login(service: Service, request: Request) -> Response:
     """Put the token of the form into a cookie, if it is valid."""
     if b"origin" in request.headers:  # other sites must not sign users in with their own token
         check_same_origin(request.scope)
-    body = await request.whole_body()
+    body = await request.whole_body(_MOST_LOGIN)
     token = parse_qs(body.decode("utf-8", "replace")).get("token", [""])[0].strip()
     caller = await service.owner(token)
     if caller is None or caller.expired:
