@@ -89,13 +89,13 @@ class Chain:
                 return
             try:
                 check = next_checksum(self._check, *columns)
-            except (struct.error, AttributeError):  # a column of another type
-                check = -1
-            if check != found:
+                more = None if detail is None else json.loads(detail)
+            except (struct.error, AttributeError, TypeError, ValueError, RecursionError):
+                check, more = -1, None  # a column of another type, or a detail that is not JSON
+            if check != found or not isinstance(more, dict | None):
                 self._damage = f"event {seq} was changed after it was written"
                 return
             self.seq, self._check = seq, check
-            more = None if detail is None else json.loads(detail)
             yield Event(seq, at, kind, pull, arm, reward, more)
 
     def raise_damage(self) -> None:
