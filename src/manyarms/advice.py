@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ from manyarms.simulation.results import Result
 from manyarms.simulation.simulate import run_in_memory
 from manyarms.simulation.sweep import Objective, Sweep, cell, check_objective
 from manyarms.theory import best_arms, hardness
+from manyarms.theory.hardness import good_mean
 
 # In order of preference: of policies that cannot be distinguished, the first is recommended.
 _POLICIES: dict[Objective, tuple[str, ...]] = {
@@ -227,6 +229,11 @@ def advise(
     if m_at_least is not None:
         fix = f"Of {n_arms} arms, at least one must be best, and at least one must not be."
         m_at_least = check_int("m_at_least", m_at_least, at_least=1, at_most=n_arms - 1, fix=fix)
+    if instance is not None and policies is not None:
+        for name, value in {"m_at_least": m_at_least, "best_mean": best_mean}.items():
+            if value is not None:
+                rule = "left out with `instance` and `policies`"
+                raise refusal(name, rule, value, "It would have no effect.")
     known, bests = _best_means(best_mean, instance)
     if policies is None:
         candidates = _usual(objective, instance, pending, m_at_least, known)
@@ -295,12 +302,13 @@ def _problems(
     found = {}
     for best in bests:
         others = [float(f"{best * ninths / 9:.12g}") for ninths in _OTHERS]
+        mean = repr(best).removesuffix(".0")  # all digits: two best means may be close
         for m in sorted(counts, reverse=True):
-            words = f"{_count(m, 'best arm')} of mean {best:g}"
+            words = f"{_count(m, 'best arm')} of mean {mean}"
             found[words] = planted(n=n_arms, m=m, best=best, others=others)
         if m_at_least is None:
             drawn = np.random.default_rng(0).beta(*_SPREAD, min(n_arms, _MOST_DRAWN))
-            found[f"Beta(2, 5) means up to {best:g}"] = from_means(best * drawn / drawn.max())
+            found[f"Beta(2, 5) means up to {mean}"] = from_means(best * drawn / drawn.max())
     return found
 
 
@@ -360,11 +368,14 @@ def _given(policies: Any) -> dict[str, Policy]:
 def _losses(results: Sequence[Result], objective: Objective) -> NDArray[np.float64]:
     """Return losses in percent of the largest possible, by policy, replication and problem."""
     if objective == "find":
-        lost, most = [one.simple_regret for one in results], [one.largest_gap for one in results]
+        lost, pulls = [one.simple_regret for one in results], [1] * len(results)
     else:
-        lost = [one.regret[:, :, -1] for one in results]
-        most = [float(one.largest_regret[-1]) for one in results]
-    return 100.0 * np.stack(lost, axis=2) / [one or 1.0 for one in most]  # 0 if all arms are best
+        lost, pulls = [one.regret[:, :, -1] for one in results], [one.horizon for one in results]
+    gaps = [  # 0 % if all arms are best, up to rounding errors
+        math.inf if one.best_mean - one.largest_gap >= good_mean(one.best_mean) else one.largest_gap
+        for one in results
+    ]
+    return 100.0 * np.stack(lost, axis=2) / np.multiply(gaps, pulls)
 
 
 def _choice(losses: NDArray[np.float64], labels: Sequence[str]) -> tuple[int, tuple[str, ...]]:

@@ -44,6 +44,13 @@ def test_problems_have_the_given_size() -> None:
     assert problems["1,000 best arms of mean 0.5"].largest_gap == pytest.approx(4 / 9)
 
 
+def test_best_means_may_differ_in_the_last_digit() -> None:
+    close = [0.05, 0.05 + 1e-9]
+    problems = _problems(2_000_000, 100_000, None, close)
+    assert [one.best_mean for one in problems.values()] == [0.05] * 4 + [close[1]] * 4
+    assert len(_problems(100, 1000, 5, [0.5, float(np.nextafter(0.5, 1.0))])) == 6
+
+
 def test_the_number_of_best_arms_bounds_the_problems() -> None:
     # n = 2e6, T = 1e3: 1000 best arms have hardness 1, and a third of that is a factor of 10
     assert list(_problems(2_000_000, 1000, 1000, [0.9])) == [
@@ -121,12 +128,22 @@ def test_find_counts_the_recommended_arm() -> None:
     [
         reservoir(UniformMeans()),
         from_means([0.5, 0.5]),  # nothing can be lost
+        from_means([0.1 + 0.2, 0.3]),
         from_rewards({"umbrella": [0, 0, 12], "coat": [0, 80]}),
     ],
 )
 def test_instances_of_all_kinds(instance: ma.instances.Instance) -> None:
     advice = small(instance=instance)
     assert all(0.0 <= row.mean <= 100.0 for row in advice.rows)
+    if instance.n_best == instance.n_arms:
+        assert not any(row.worst for row in advice.rows)
+
+
+@pytest.mark.parametrize("option", ["m_at_least", "best_mean"])
+def test_options_without_an_effect_are_refused(option: str) -> None:
+    message = f"`{option}` must be left out with `instance` and `policies`, got 1"
+    with pytest.raises(ma.ParameterError, match=message):
+        small(instance=from_means([0.2, 0.5]), **{option: 1})
 
 
 def test_the_lowest_mean_is_chosen() -> None:

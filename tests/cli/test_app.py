@@ -59,6 +59,28 @@ def test_simulate_reports_checkpoints(run: Run, tmp_path: Path) -> None:
     assert 0 <= row["regret_at"]["20"] <= row["regret_at"]["40"] <= row["mean"]
 
 
+@pytest.mark.parametrize("objective", ["earn", "find"])
+def test_simulate_prints_checkpoints(objective: str, run: Run) -> None:
+    words = [*SIMULATE, "--policy", "quantile", "--checkpoints", "20,40", "--objective", objective]
+    printed = run(*words).splitlines()
+    rows = json.loads(run(*words, "--json", "-"))
+    place = printed.index("mean regret at the checkpoints") + 1
+    assert printed[place].split() == ["policy", "20", "40"]
+    for line, row in zip(printed[place + 1 :], rows, strict=True):
+        assert line.split() == [row["policy"], *(f"{x:.1f}" for x in row["regret_at"].values())]
+
+
+@pytest.mark.parametrize("option", ["--n", "--m", "--alpha"])
+def test_options_for_planted_arms_are_refused_beside_an_instance(
+    option: str, run: Run, tmp_path: Path
+) -> None:
+    (tmp_path / "log.csv").write_text("arm,reward\n007,1\n7,0\n7,1\n")
+    words = ["simulate", "--policy", "moss-oracle", "--horizon", "9", "--replications", "2"]
+    words += ["--instance", f"rewards:{tmp_path / 'log.csv'}"]
+    assert "log.csv(n=2, 3 rewards)" in run(*words)
+    assert f"`{option}` must be left out with --instance, got 1" in run(*words, option, "1", code=2)
+
+
 def test_simulate_prints_a_table(run: Run) -> None:
     printed = run(*SIMULATE, "--policy", "moss-oracle")
     assert printed.count("paired difference") == 1
@@ -80,6 +102,16 @@ def test_advise_simulates_own_data(run: Run, tmp_path: Path) -> None:
         found = json.loads(run(*words, "--instance", data, "--json", "-"))
         assert found["n_arms"] == 3
         assert len(found["problems"]) == 1
+
+
+def test_advise_reads_names_of_recorded_rewards_as_text(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text("item,paid\n007,0\n7,1\n1e3,0\n1000,1\n1e3,0.5\n")
+    words = ["advise", "--horizon", "40", "--policies", "moss", "--replications", "2"]
+    words += ["--instance", f"rewards:{path}:item,paid"]
+    assert json.loads(run(*words, "--json", "-"))["n_arms"] == 4
+    path.write_text("item,paid\n007,0\nNA,1\n")
+    assert "`table` must have the name of an arm in each row" in run(*words, code=2)
 
 
 def test_advise_writes_json(run: Run, tmp_path: Path) -> None:

@@ -106,6 +106,13 @@ def test_a_distribution_with_a_wrong_mean_is_refused(law: Any) -> None:
             make()
 
 
+@pytest.mark.parametrize("basket", [0.0, -1.0, float("nan")])
+def test_a_range_without_width_is_refused(basket: float) -> None:
+    message = "`rewards` must have a `reward_range` of two numbers, the smaller one first, got"
+    with pytest.raises(ma.ParameterError, match=message):
+        ma.instances.from_means([0.0], rewards=Generous(1.0, basket))
+
+
 @pytest.mark.parametrize("law", [Generous(1.0), Free(0.0), Tips(16.0), Tips(1e7)])
 def test_a_distribution_with_the_right_mean_is_accepted(law: Any) -> None:
     """Also one that pays once in a million draws."""

@@ -226,7 +226,7 @@ def test_what_counts_as_a_best_arm(make: Callable[..., Instance]) -> None:
     exact, near = make(), make(epsilon=0.02)
     assert (exact.n_best, near.n_best) == (2, 3)
     assert exact.best_mean == near.best_mean == 0.7
-    assert exact.world(100).good_mean == 0.7
+    assert exact.world(100).good_mean == pytest.approx(0.7)
     assert near.world(100).good_mean == pytest.approx(0.68)
     assert near.problem(100).m == 3
     played = [ma.simulate(ma.MOSS(), one, horizon=40, replications=2) for one in (exact, near)]
@@ -247,3 +247,37 @@ def test_labels_name_the_rewards_and_the_best_arms() -> None:
         reservoir(UniformMeans(0.0, 1.0), rewards=normal),
     ):
         assert "Gaussian(sigma=2.0)" in made.label
+
+
+@pytest.mark.parametrize("best", [0.1 + k / 97 for k in range(80)])
+def test_rounding_does_not_decide_what_counts_as_best(best: float) -> None:
+    means = [best, best - 0.1, best * (1.0 + 1e-15), best * (1.0 - 1e-9)]
+    for made in (
+        from_means(means, epsilon=0.1, rewards=Gaussian()),
+        grouped(sizes=[1] * 4, means=means, epsilon=0.1, rewards=Gaussian()),
+    ):
+        assert made.n_best == 4
+        assert made.world(9).good_mean <= made.mean(1)
+    near = from_means([*means, 3 * best - 2 * best], rewards=Gaussian())
+    assert near.n_best == 3
+    assert ma.Problem.near_optimal(means, horizon=9, epsilon=0.1).m == 4
+
+
+def test_rounding_does_not_decide_about_a_pull() -> None:
+    arms = from_means([0.1 + 0.2, 0.3, 0.0])
+    result = ma.simulate(ma.MOSS(), arms, horizon=60, replications=20)
+    lost = np.rint(result.regret[0, :, -1] / 0.3)
+    assert (arms.n_best, arms.problem(60).alpha) == (2, 0.0)
+    assert (result.best_pulls[0] == 60 - lost).all()
+    assert result.summary(objective="find")["moss"].miss_rate < 1.0
+    with pytest.raises(ma.ParameterError, match="`others` must be smaller than best"):
+        planted(n=9, m=2, best=0.1 + 0.2, others=[0.3])
+
+
+def test_masked_means_are_refused() -> None:
+    masked = np.ma.masked_equal([0.2, 0.9], 0.9)
+    message = r"`means` must have no masked values, got 1 of 2. Leave them out, .*`compressed"
+    with pytest.raises(ma.ParameterError, match=message):
+        from_means(masked)
+    assert from_means(masked.compressed()).best_mean == 0.2
+    assert from_means(np.ma.array([0.2, 0.9])).best_mean == 0.9

@@ -17,6 +17,7 @@ import pytest
 
 import manyarms as ma
 from manyarms.core.statistics import mean_interval
+from manyarms.simulation import Player, Sweep, cell, run_in_memory
 from manyarms.simulation.results import Result
 from manyarms.simulation.summary import Which
 from tests.report.made import made_result
@@ -333,6 +334,35 @@ def test_results_larger_than_memory_are_refused(options: dict[str, Any], words: 
     instance = ma.instances.planted(n=10, m=1)
     with pytest.raises(ma.ParameterError, match=f"^`replications` must .*{words}"):
         ma.simulate(ma.MOSS(), instance, horizon=10**9, **options)
+
+
+def test_recorded_arms_need_equal_numbers_of_replications() -> None:
+    instance = ma.instances.planted(n=10, m=1)
+    players = [Player(ma.MOSS(), "few", 2), Player(ma.Quantile(), "many", 3)]
+    uneven = cell(players, instance, horizon=9, parameters={"cell": 1})
+    even = cell(players[:1], instance, horizon=9, parameters={"cell": 2})
+    played: list[int] = []
+    message = "`record_arms` must be False if .*, got {'few': 2, 'many': 3}. Give them the same"
+    with pytest.raises(ma.ParameterError, match=message):
+        run_in_memory(
+            Sweep("both", (even, uneven)),
+            record_arms=True,
+            progress=lambda done, total, note: played.append(done),
+        )
+    assert not played
+    sweep = Sweep("other cells", (even, cell(players[1:], instance, horizon=9)))
+    recorded = run_in_memory(sweep, record_arms=True).cells
+    assert [one.arms.shape for one in recorded if one.arms is not None] == [(1, 2, 9), (1, 3, 9)]
+
+
+def test_the_first_replications_have_no_computing_time_of_all() -> None:
+    instance = ma.instances.planted(n=10, m=1)
+    players = [Player(ma.MOSS(), "few", 2), Player(ma.Quantile(), "many", 3)]
+    result = run_in_memory(Sweep("both", (cell(players, instance, horizon=9),))).cells[0]
+    assert result.first(1).seconds == {}
+    assert result.first(2).seconds == {"few": result.seconds["few"]}
+    assert result.first(3).seconds == result.first(9).seconds == result.seconds
+    assert result.first(2).first(2).seconds == {"few": result.seconds["few"]}
 
 
 @pytest.mark.parametrize("checkpoints", [10**9, itertools.count(1), range(1, 10**9)])

@@ -341,3 +341,35 @@ def test_crafted_files(folder: Path, what: str, monkeypatch: pytest.MonkeyPatch)
             _ = read_results(folder).cells
     else:
         assert _is_refused(folder)
+
+
+def test_truth_values_are_the_same_in_files_and_in_memory(tmp_path: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    instance = ma.instances.planted(n=30, m=3)
+    late = [ma.MOSSPlusPlus(count_late=True), ma.Quantile()]
+    cells = tuple(
+        cell(
+            late,
+            instance,
+            horizon=20,
+            replications=2,
+            parameters={"scaled": scaled, "mixed": mixed},
+        )
+        for scaled, mixed in ((True, 0.5), (False, True))
+    )
+    sweep = Sweep("truth values", cells)
+    assert sweep.columns == {"scaled": "bool", "mixed": "string", "count_late": "bool"}
+    results = run(sweep, tmp_path / "out", progress=False)
+    read = pandas.read_parquet(results.folder)
+    for frame in (run_in_memory(sweep).to_dataframe(library="pandas"), results.to_dataframe()):
+        for name in sweep.columns:
+            pairs = set(zip(frame["policy"], frame[name], strict=True))
+            assert pairs == set(zip(read["policy"], read[name], strict=True))
+    assert read["scaled"].dtype == bool
+    assert set(read["mixed"]) == {"0.5", "True"}
+    before = {path.name: path.read_bytes() for path in results.folder.glob("*.parquet")}
+    (results.folder / min(before)).unlink()
+    provenance = json.loads((results.folder / "_provenance.json").read_text())
+    (results.folder / "_provenance.json").write_text(json.dumps(provenance | {"status": "running"}))
+    run(sweep, results.folder, progress=False)
+    assert {path.name: path.read_bytes() for path in results.folder.glob("*.parquet")} == before

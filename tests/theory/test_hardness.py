@@ -14,6 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import manyarms as ma
+from manyarms.theory import pareto_position
+
+MASKED = np.ma.masked_equal([0.5, 1.0], 1.0)
 
 
 @pytest.mark.parametrize(
@@ -121,6 +124,10 @@ def test_problems() -> None:
         (lambda: ma.Problem(n=math.inf, m=math.inf, horizon=5), r"Problem\.infinite"),
         (lambda: ma.Problem.infinite(probability=0, horizon=5), r"`probability` must be .* got 0"),
         (lambda: ma.Problem.near_optimal([], horizon=5), r"at least one mean"),
+        (lambda: ma.hardness(9, MASKED, 9), "`m` must have no masked values, got 1 of 2"),
+        (lambda: ma.miss_probability(9, 2, MASKED), "`k` must have no masked values"),
+        (lambda: ma.theory.minimax_rate(MASKED), "`alpha` must have no masked values"),
+        (lambda: pareto_position(([0.0, 1.0], MASKED)), "`rate` must have no masked values"),
         (lambda: ma.Problem(n=10, m=50, horizon=5, probability=0.1), r"`probability` must be"),
     ],
 )

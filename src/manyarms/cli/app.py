@@ -140,7 +140,12 @@ def simulate(
 
     Example: manyarms simulate --policy moss++ --n 20000 --m 132 --horizon 50000
     """
-    from manyarms.cli.arguments import instance_from, numbers, policy_from
+    from manyarms.cli.arguments import (
+        instance_from,
+        numbers,
+        policy_from,
+        refuse_beside_instance,
+    )
     from manyarms.cli.screen import check_json_path, write_json
     from manyarms.errors import ParameterError
     from manyarms.instances import planted
@@ -149,6 +154,7 @@ def simulate(
     check_json_path(json_path)
     if instance != "planted":
         arms = instance_from(instance)
+        refuse_beside_instance(n=n, alpha=alpha, m=m)
     elif n is None:
         raise ParameterError("`--n` is required for planted arms.")
     else:
@@ -156,20 +162,25 @@ def simulate(
     chosen = [policy_from(text, arms, alpha) for text in policies]
     times = numbers("checkpoints", checkpoints, "12500,25000,50000", int)
     result = play(chosen, arms, horizon=horizon, checkpoints=times or 1, **given)
+    rows = _json_rows(result, times, objective)
     if json_path is None:
-        _show_summary(result.summary(objective=objective))
+        _show_summary(result.summary(objective=objective), rows if times else [])
     else:
-        write_json(_json_rows(result, times, objective), json_path)
+        write_json(rows, json_path)
 
 
-def _show_summary(summary: Summary) -> None:
-    """Print a summary and its paired differences."""
+def _show_summary(summary: Summary, rows: list[dict[str, Any]]) -> None:
+    """Print a summary, its paired differences, and the regret of `rows` at checkpoints."""
     from manyarms.cli.screen import show, show_table
 
     for which in ("policies", "pairs") if summary.pairs else ("policies",):
         table = summary.table(which)
         show(table.title)
         show_table(table.head, table.rows)
+    if rows:
+        show("mean regret at the checkpoints")
+        means = [[row["policy"], *(f"{x:.1f}" for x in row["regret_at"].values())] for row in rows]
+        show_table(["policy", *rows[0]["regret_at"]], means)
 
 
 def _json_rows(result: Result, times: list[int], objective: Objective) -> list[dict[str, Any]]:

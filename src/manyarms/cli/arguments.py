@@ -101,6 +101,16 @@ def instance_from(text: str) -> Instance:
     )
 
 
+def refuse_beside_instance(**planted: float | None) -> None:
+    """Raise if options that describe planted arms are used with other instances."""
+    for name, value in planted.items():
+        if value is not None:
+            raise ParameterError(
+                f"`--{name}` must be left out with --instance, got {value}: it describes "
+                f"planted arms. For MOSS Oracle, use --policy moss-oracle:m=5 or :alpha=0.3."
+            )
+
+
 def numbers(name: str, text: str | None, such_as: str, kind: type[T]) -> list[T]:
     """Return the numbers of an option; none if it is not given."""
     try:

@@ -121,14 +121,14 @@ def data_frame(columns: Mapping[str, Sequence[Any]], library: Library | None = N
 
 
 def one_kind(column: Any) -> Any:
-    """Return a column; if some values are texts and others are not, all become texts.
+    """Return a column; if it has texts, truth values or numbers beside others, all become texts.
 
-    >>> one_kind(["a", 7]), one_kind([7, 8])
-    (['a', '7'], [7, 8])
+    >>> one_kind(["a", 7]), one_kind([7, 8.5]), one_kind([True, 8])
+    (['a', '7'], [7, 8.5], ['True', '8'])
     """
     if getattr(column, "dtype", "O") != "O":
         return column  # an array of numbers
-    kinds = {isinstance(value, str) for value in column if value is not None}
+    kinds = {(isinstance(x, str), isinstance(x, bool)) for x in column if x is not None}
     return [None if one is None else str(one) for one in column] if len(kinds) > 1 else column
 
 

@@ -23,6 +23,7 @@ from manyarms.instances.contests import ContestName, find_contest, local_contest
 from manyarms.instances.instance import Instance
 from manyarms.instances.means import from_means
 from manyarms.instances.rewards import AnyRewards, check_rewards, named_law
+from manyarms.theory.hardness import good_mean
 
 Counts: TypeAlias = npt.NDArray[np.int64]
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -79,7 +80,7 @@ class Contest:
             raise _wrong(self.path, rule, "no vote for funny or somewhat funny")
         means: Floats = shares / shares.max()
         # 0.6 / 0.75 must reach 0.8 despite rounding; distinct ratios are further apart
-        means[means >= limit * (1.0 - 1e-12)] = 1.0
+        means[means >= good_mean(limit)] = 1.0
         return means
 
     def funniest(self, count: int = 10) -> list[int]:
@@ -157,7 +158,8 @@ def captions(
     """
     found = read_contest(contest)
     means = found.means(threshold=threshold, scaled=scaled)
-    near = (means >= means.max() - check_number("epsilon", epsilon, at_least=0.0)).sum()
+    slack = check_number("epsilon", epsilon, at_least=0.0)
+    near = (means >= good_mean(float(means.max()), slack)).sum()
     law = named_law(check_rewards(rewards))
     label = f"captions({found.path.stem}, n={means.size}, m={near}{law})"
     return from_means(means, rewards=rewards, label=label, epsilon=epsilon)

@@ -16,7 +16,7 @@ from manyarms.instances.rewards import NO_LAW, OwnRewards, RewardModel
 from manyarms.instances.tape import MEANS
 from manyarms.instances.world import BETA_MEANS, DISCRETE_MEANS, GROUPS, TABLE, World, mean_of
 from manyarms.protocol.keys import tape_key
-from manyarms.theory.hardness import Problem
+from manyarms.theory.hardness import Problem, good_mean
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +66,7 @@ class Instance(Tabular):
     def world(self, horizon: int) -> World:
         """Return the instance as numbers; the horizon may set what counts as best."""
         slack = 1.0 / math.sqrt(horizon) if self.epsilon is None else self.epsilon
-        return self._world._replace(good_mean=self.best_mean - slack)
+        return self._world._replace(good_mean=good_mean(self.best_mean, slack))
 
     @property
     def largest_gap(self) -> float:

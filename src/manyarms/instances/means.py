@@ -25,7 +25,8 @@ from manyarms.instances.rewards import (
 )
 from manyarms.instances.world import GROUPS, TABLE
 from manyarms.protocol.policy import MOST_ARMS
-from manyarms.theory.hardness import best_arms
+from manyarms.theory.arrays import check_unmasked
+from manyarms.theory.hardness import best_arms, good_mean
 from manyarms.theory.lower_bound_family import LowerBoundFamily
 
 _PAPER_OTHERS = (0.1, 0.2, 0.3, 0.4, 0.5)
@@ -83,7 +84,7 @@ def planted(
     others = _listed("others", others)
     for mean in others:
         check_number("others", mean)
-        if mean >= best:
+        if mean >= good_mean(best):
             raise refusal("others", f"smaller than best = {best!r}", mean)
     share, rest = divmod(n - m, len(others))
     sizes = [m] + [share + (k < rest) for k in range(len(others))]
@@ -114,7 +115,8 @@ def grouped(
         The name of the instance.
     epsilon
         An arm counts as best if its mean is within `epsilon` of the best mean (default: 0, so that
-        only arms of the best mean do). Regret does not depend on it.
+        only arms of the best mean do). Relative differences of 1e-12 are taken for rounding errors.
+        Regret does not depend on `epsilon`.
 
     Examples
     --------
@@ -133,7 +135,7 @@ def grouped(
     groups = [group for group in zip(whole, values, strict=True) if group[0] > 0]
     n = check_int("sizes", sum(whole), at_least=1, at_most=MOST_ARMS, fix="That is their sum.")
     best = max(value for _, value in groups)
-    good = best - check_number("epsilon", epsilon, at_least=0.0)
+    good = good_mean(best, check_number("epsilon", epsilon, at_least=0.0))
     firsts = [end - size for end, (size, _) in zip(_ends(groups), groups, strict=True)]
     check_law(rewards, _some(firsts, [value for _, value in groups]))
     return make_instance(
@@ -192,6 +194,7 @@ def from_means(
         file, words = split_place(means)
         place = f"{file.name}:{words}" if words else file.name
         means = numbers_at("means", means, default="mean")
+    check_unmasked("means", means)
     try:
         values = np.array(means, dtype=np.float64)  # a copy: the caller's array may change
     except (TypeError, ValueError) as error:
@@ -207,7 +210,7 @@ def from_means(
     _check_mean(float(values.min()), rewards)
     best = _check_mean(float(values.max()), rewards)
     check_law(rewards, _some(range(values.size), values))
-    good = best - check_number("epsilon", epsilon, at_least=0.0)
+    good = good_mean(best, check_number("epsilon", epsilon, at_least=0.0))
     extra = f"{named_law(rewards)}{_named_slack(epsilon)}"
     return make_instance(
         TABLE,

@@ -7,15 +7,20 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from manyarms.core.checks import refusal
 from manyarms.core.memory import Floats, Ints
 from manyarms.core.rng import below
 from manyarms.errors import ParameterError
-from manyarms.instances.columns import read_columns, read_numbers, split_place
+from manyarms.instances.columns import read_names, read_numbers, read_table, split_place
 from manyarms.instances.instance import Instance
 from manyarms.instances.means import from_means
 from manyarms.instances.rewards import reward
+from manyarms.theory.arrays import check_unmasked
+
+_SUCH_AS = "log.csv:item,revenue"
+_BITS = 24
 
 
 class TableLaw(NamedTuple):
@@ -54,7 +59,7 @@ def from_rewards(
     table
         The rewards of each arm by name, such as `{"a": [0, 3.5], "b": [1]}`, or a CSV or Parquet
         file with a row for each reward: "log.csv:item,revenue" names the columns of the arm and of
-        the reward (default: arm and reward).
+        the reward (default: arm and reward). Names in CSV files are text: 007 and 7 are two arms.
     label, epsilon
         As for `grouped`.
 
@@ -71,46 +76,46 @@ def from_rewards(
     >>> [shop.mean(arm) for arm in range(shop.n_arms)]
     [4.0, 40.0, 5.0]
     """
-    place = ""
     if isinstance(table, str | os.PathLike):
-        place, table = split_place(table)[0].name, _read(table)
-    if not isinstance(table, Mapping) or not table:
+        place = split_place(table)[0].name
+        rewards, counts = _read(table)
+    elif isinstance(table, Mapping) and table:
+        place = "from_rewards"
+        rows = [_row(arm, row) for arm, row in table.items()]
+        rewards, counts = np.concatenate(rows), np.array([len(row) for row in rows])
+    else:
         raise refusal("table", "a dictionary of each arm's rewards, or a file", table)
-    rows = [_row(arm, rewards) for arm, rewards in table.items()]
-    ends = np.cumsum([len(row) for row in rows])
-    every = np.concatenate(rows)
-    for array in (ends, every):
+    low, high = float(rewards.min()), float(rewards.max())
+    if low == high:
+        raise ParameterError(
+            f"`table` must have rewards that differ, got {low:g} in all {len(rewards)} "
+            f"rows. With equal rewards, all arms are alike and no policy loses anything.",
+            parameter="table",
+        )
+    ends = np.cumsum(counts)
+    for array in (ends, rewards):
         array.flags.writeable = False
-    law: Any = TableLaw(ends, every, float(every.min()), float(every.max()))  # type: ignore[arg-type]
-    means = [min(max(float(row.mean()), law.low), law.high) for row in rows]  # rounding
-    called = label or f"{place or 'from_rewards'}(n={len(rows)}, {law!r})"
-    return from_means(means, rewards=law, label=called, epsilon=epsilon)
+    law: Any = TableLaw(ends, rewards, low, high)  # type: ignore[arg-type]
+    return from_means(
+        _exact_means(rewards, counts),
+        rewards=law,
+        label=label or f"{place}(n={len(counts)}, {law!r})",
+        epsilon=epsilon,
+    )
 
 
-def _read(place: str | os.PathLike[str]) -> dict[Any, Any]:
-    file, words = split_place(place)
-    columns = read_columns("table", file)
-    arm, _, reward = (words or "arm,reward").partition(",")
-    rewards = read_numbers("table", columns, reward or "reward")
-    if arm not in columns:
-        raise ParameterError(
-            f"`table` must name the columns of the arm and of the reward, such as "
-            f"log.csv:item,revenue, got {arm!r}. It has {', '.join(columns)}.",
-            parameter="table",
-        )
-    codes = columns[arm].combine_chunks().dictionary_encode()
-    if codes.null_count:
-        raise ParameterError(
-            f"`table` must have an arm in each row, got rows without one in {arm!r}.",
-            parameter="table",
-        )
-    numbers = codes.indices.to_numpy()
-    order = np.argsort(numbers, kind="stable")
-    parts = np.split(rewards[order], np.cumsum(np.bincount(numbers))[:-1])
-    return dict(zip(codes.dictionary.to_pylist(), parts, strict=True))
+def _read(place: str | os.PathLike[str]) -> tuple[Any, Any]:
+    """Return the rewards in a file, arm by arm, and the number of each arm's rewards."""
+    file, columns = split_place(place)
+    arm, _, reward = (columns or "arm,reward").partition(",")
+    table = read_table("table", file, names=[arm])
+    rewards = read_numbers("table", table, reward or "reward", such_as=_SUCH_AS)
+    numbers = read_names("table", table, arm, such_as=_SUCH_AS)
+    return rewards[np.argsort(numbers, kind="stable")], np.bincount(numbers)
 
 
 def _row(arm: Any, rewards: Any) -> Any:
+    check_unmasked("table", rewards)
     try:
         row = np.array(list(rewards), np.float64)
     except (TypeError, ValueError):
@@ -120,3 +125,28 @@ def _row(arm: Any, rewards: Any) -> Any:
             "table", f"a list of at least one finite number for each arm (here {arm!r})", rewards
         )
     return row
+
+
+def _exact_means(rewards: NDArray[np.float64], counts: NDArray[np.int64]) -> list[float]:
+    """Return the mean of each arm's rewards, computed exactly and then rounded once.
+
+    Arms with the same rewards, in any order and number, so have the same mean. Rewards are cut into
+    integers of 24 bits, whose sums are exact for up to 2^29 rewards of an arm.
+
+    >>> _exact_means(np.full(9, 19.99), np.array([2, 7]))
+    [19.99, 19.99]
+    """
+    starts = np.cumsum(counts) - counts
+    place = int(np.frexp(np.abs(rewards).max())[1])  # no reward reaches 2 ** place
+    totals, rest = [0] * len(counts), rewards  # in units of 2 ** place
+    while rest.any():
+        place -= _BITS
+        parts = np.trunc(np.ldexp(rest, -place))
+        rest = rest - np.ldexp(parts, place)
+        sums = np.add.reduceat(parts, starts).tolist()
+        totals = [(total << _BITS) + int(part) for total, part in zip(totals, sums, strict=True)]
+    above, below = max(place, 0), max(-place, 0)
+    return [  # Python rounds a quotient of integers once
+        (total << above) / (count << below)
+        for total, count in zip(totals, counts.tolist(), strict=True)
+    ]

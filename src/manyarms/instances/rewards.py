@@ -170,7 +170,14 @@ def check_rewards(rewards: Any) -> RewardModel:
     if rewards is None:
         return Bernoulli()
     if type(rewards) in reward.bodies:
-        return OwnRewards(rewards)
+        law = OwnRewards(rewards)
+        low, high = law.reward_range or (0.0, 1.0)
+        if not low < high:
+            raise ParameterError(
+                f"`rewards` must have a `reward_range` of two numbers, the smaller one first, got "
+                f"{(low, high)} of {rewards!r}. Widen it if all rewards are equal."
+            )
+        return law
     if not isinstance(rewards, RewardModel):
         raise ParameterError(
             f"`rewards` must be Bernoulli(), Gaussian(sigma), BetaRewards(concentration) or a "

@@ -56,7 +56,6 @@ class ChunkFiles:
     def save(self, chunk: Chunk, played: Played) -> None:
         """Write the file of a chunk atomically."""
         arrow, rows = need_pyarrow(), played.rows
-        kinds = {"int64": arrow.int64(), "double": arrow.float64(), "string": arrow.string()}
         keys = self._sweep.row(chunk.cell, chunk.player) | {"policy": chunk.player.label}
         types = self._sweep.columns | {"policy": "string"}
         first = chunk.cell.first_replication + chunk.first
@@ -64,7 +63,7 @@ class ChunkFiles:
         ends = np.arange(len(rows) + 1, dtype=np.int32) * len(times)
         columns = {
             **{
-                name: arrow.repeat(arrow.scalar(keys[name], kinds[types[name]]), len(rows))
+                name: arrow.repeat(arrow.scalar(keys[name], types[name]), len(rows))
                 for name in types
             },
             "replication": first + np.arange(len(rows)),
@@ -121,7 +120,7 @@ def _checksum(name: str, table: Any) -> str:
     found = hashlib.sha256(name.encode())
     for title, column in zip(table.column_names, table.columns, strict=True):
         found.update(title.encode())
-        if str(column.type) == "string":
+        if str(column.type) in ("bool", "string"):
             found.update(repr(column.unique().to_pylist()).encode())
             continue
         values = column.combine_chunks()

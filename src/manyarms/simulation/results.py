@@ -44,7 +44,7 @@ class Result(Tabular):
     arms
         The arms pulled, by (policy, replication, time), if `record_arms` was given, else None.
     seconds
-        By policy: the computing time over all workers.
+        By policy: the computing time over all workers, if it is known.
     parameters, policy_parameters
         The parameters of the cell in its sweep; by policy, the parameters shown in tables.
     n_best, is_stand_in
@@ -151,12 +151,21 @@ class Result(Tabular):
         return np.asarray(self.rows_of(policy)["best_pulls"] / self.horizon)
 
     def first(self, replications: int) -> Result:
-        """Return the result of the first `replications` replications only."""
+        """Return the result of the first `replications` replications only.
+
+        It has no `seconds` of policies that had more, because only their sum is measured.
+        """
         wanted = slice(check_int("replications", replications, at_least=1))
+        whole = [len(rows) <= wanted.stop for rows in self.rows]
         return replace(
             self,
             rows=tuple(rows[wanted] for rows in self.rows),
             arms=None if self.arms is None else self.arms[:, wanted],
+            seconds={
+                label: self.seconds[label]
+                for label in itertools.compress(self.policies, whole)
+                if label in self.seconds
+            },
         )
 
     @property

@@ -145,6 +145,7 @@ def run_in_memory(
     """
     check_engine(engine, executor, workers)
     _check_memory(sweep, record_arms)
+    _check_recorded(sweep, record_arms)
     meter = Meter(sweep.pulls, progress_for(progress))
     played: defaultdict[tuple[int, int], dict[int, Played]] = defaultdict(dict)
 
@@ -185,6 +186,18 @@ def _check_memory(sweep: Sweep, record_arms: bool) -> None:
             f"replications or `checkpoints`, or write results to a folder with `simulation.run`.",
             parameter="replications",
         )
+
+
+def _check_recorded(sweep: Sweep, record_arms: bool) -> None:
+    """Raise an error if the arms of a cell would not fit into one array."""
+    for each in sweep.cells if record_arms else ():
+        counts = {player.label: player.replications for player in each.players}
+        if len(set(counts.values())) > 1:
+            raise ParameterError(
+                f"`record_arms` must be False if policies have different numbers of replications, "
+                f"got {counts}. Give them the same number, or different cells.",
+                parameter="record_arms",
+            )
 
 
 def _gather(sweep: Sweep, each: Cell, played: list[dict[int, Played]]) -> Result:

@@ -264,7 +264,7 @@ class Sweep:
 
     @functools.cached_property
     def columns(self) -> dict[str, str]:
-        """The types of the parameters' columns in tables, by name: int64, double or string.
+        """The types of the parameters' columns in tables: int64, double, bool or string.
 
         A parameter of a cell keeps its name. A parameter of a policy gets the prefix "policy_" if
         a parameter of a cell or another column has the same name.
@@ -371,4 +371,6 @@ def _column_type(values: list[Any]) -> str:
     kinds = {type(value) for value in values if value is not None}
     if kinds == {int} and all(abs(value) < 1 << 63 for value in values if value is not None):
         return "int64"
+    if kinds == {bool}:
+        return "bool"
     return "double" if kinds <= {int, float} else "string"

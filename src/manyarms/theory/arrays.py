@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable
 from typing import Any, TypeAlias
@@ -31,6 +32,7 @@ def check_numbers(
     Traceback (most recent call last):
     manyarms.errors.ParameterError: `horizon` must contain whole numbers >= 2, got 1.5.
     """
+    check_unmasked(name, values)
     array = np.asarray(values)
     if array.ndim == 0:
         number = array.item()
@@ -49,6 +51,23 @@ def check_numbers(
             f"`{name}` must contain {rule}, got {wrong.item()!r}." + (f" {fix}" if fix else "")
         )
     return numbers
+
+
+def check_unmasked(name: str, values: Any) -> None:
+    """Raise if an array has masked values, because NumPy functions would use what is below a mask.
+
+    >>> check_unmasked("means", np.ma.masked_equal([0.2, 0.9], 0.9))
+    Traceback (most recent call last):
+    manyarms.errors.ParameterError: `means` must have no masked values, got 1 of 2. Leave them out,
+    for example with `compressed()`.
+    """
+    masked = int(np.ma.getmaskarray(values).sum()) if isinstance(values, np.ma.MaskedArray) else 0
+    if masked > 0:
+        raise ParameterError(
+            f"`{name}` must have no masked values, got {masked} of {values.size}. Leave them out, "
+            f"for example with `compressed()`.",
+            parameter=name,
+        )
 
 
 def check_alpha(alpha: Any) -> NDArray[np.float64]:
@@ -96,6 +115,8 @@ def each(function: Callable[..., float], *inputs: Any) -> NDArray[Any]:
     array([[2., 4.],
            [3., 9.]])
     """
+    for name, values in zip(inspect.signature(function).parameters, inputs, strict=False):
+        check_unmasked(name, values)
     arrays = np.broadcast_arrays(*inputs)
     rows = zip(*(array.ravel().tolist() for array in arrays), strict=True)
     return np.array([function(*row) for row in rows]).reshape(arrays[0].shape)

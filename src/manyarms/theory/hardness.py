@@ -14,6 +14,19 @@ from manyarms.core.checks import check_int, check_number, check_probability
 from manyarms.errors import ParameterError
 from manyarms.theory.arrays import MOST, Numbers, each
 
+_ROUNDING = 1e-12  # relative: far above the rounding errors of a mean that was computed
+
+
+def good_mean(best_mean: float, epsilon: float = 0.0) -> float:
+    """Return the smallest mean that counts as best: within `epsilon` of the best one.
+
+    Means that differ by rounding errors only are equal, so that the last bit does not decide.
+
+    >>> 0.3 >= good_mean(0.1 + 0.2), 0.6 - 0.1 >= good_mean(0.6, epsilon=0.1)
+    (True, True)
+    """
+    return best_mean - epsilon - _ROUNDING * max(abs(best_mean), epsilon)
+
 
 @overload
 def hardness(n: int, m: int, horizon: int) -> float: ...
@@ -165,7 +178,7 @@ class Problem:
             raise ParameterError("`means` must contain at least one mean, got none.")
         means = [check_number("means", mean) for mean in means]
         slack = 1.0 / math.sqrt(horizon) if epsilon is None else epsilon
-        threshold = max(means) - check_number("epsilon", slack, at_least=0.0)
+        threshold = good_mean(max(means), check_number("epsilon", slack, at_least=0.0))
         return cls(len(means), sum(1 for mean in means if mean >= threshold), horizon)
 
     @classmethod

@@ -176,14 +176,14 @@ def rate_on_grid(rate: Rate) -> tuple[Values, Values]:
     if callable(rate):
         # by division, so that 0.3 on the grid is the float 0.3
         alphas: Any = np.arange(_GRID + 1) / _GRID
-        rates: Any = np.asarray(rate(alphas))
+        rates: Any = rate(alphas)
     else:
         if isinstance(rate, str) or not hasattr(rate, "__len__") or len(rate) != 2:
             raise ParameterError(
                 f"`rate` must be a function of hardness, or a pair of arrays (hardnesses, rates), "
                 f"got {rate!r}."
             )
-        alphas, rates = (np.asarray(values) for values in rate)
+        alphas, rates = rate
     alphas = check_numbers("alphas", alphas, at_least=0.0, at_most=1.0)
     fix = "At rate 1 regret grows as fast as T."
     rates = check_numbers("rate", rates, at_least=0.0, at_most=1.0, fix=fix)
