@@ -148,7 +148,10 @@ class Request:
 
     def read_query(self, kind: Any) -> Any:
         """Return the query as a type in `queries`."""
-        given = dict(parse_qsl(self.scope["query_string"].decode("latin-1")))
+        try:
+            given = dict(parse_qsl(self.scope["query_string"].decode(), errors="strict"))
+        except UnicodeDecodeError as error:
+            raise refuse(400, "malformed", "A query must be UTF-8, percent-encoded.") from error
         try:
             return msgspec.convert(given, kind, strict=False)
         except msgspec.ValidationError as error:

@@ -176,7 +176,12 @@ def digest_of(name: str) -> bytes:
 
 
 def check_name(name: object, longest: int = LONGEST_ARM_NAME, what: str = "arm") -> None:
-    """Raise unless every store can hold a name."""
+    """Raise unless every store can hold a name, and a URL that of an experiment."""
+    if what == "experiment" and name in (".", ".."):
+        raise ParameterError(
+            f"The name of an experiment must not be {name!r}, which browsers remove from "
+            f"addresses. Choose another name."
+        )
     if isinstance(name, str) and 0 < len(name) <= longest and "\0" not in name:
         try:
             name.encode()
