@@ -6,7 +6,8 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from manyarms.serve.messages import MOST_PULLS
+from manyarms.inference.question import CONFIDENCE
+from manyarms.serve.messages import MOST_PULLS, Confidence, described
 
 
 class NoQuery(Struct, forbid_unknown_fields=True):
@@ -35,7 +36,7 @@ class ArmsQuery(Struct, forbid_unknown_fields=True):
 
     search: str = ""
     sort: Literal["low", "estimate", "pulls", "told", "arm"] = "low"
-    cursor: str = ""
+    cursor: Annotated[str, described(pattern="^[0-9]{0,18}$")] = ""
     limit: Annotated[int, Meta(ge=1, le=1000)] = 50
 
 
@@ -54,7 +55,7 @@ class LeadersQuery(Struct, forbid_unknown_fields=True):
 class UpliftQuery(Struct, forbid_unknown_fields=True):
     """The confidence of the interval."""
 
-    confidence: float = 0.95
+    confidence: Confidence = CONFIDENCE
 
 
 class PendingQuery(Struct, forbid_unknown_fields=True):

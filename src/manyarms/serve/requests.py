@@ -12,9 +12,10 @@ import msgspec
 
 from manyarms.serve.access import Caller
 from manyarms.serve.errors import RefusedError, failure_of_body, refuse
-from manyarms.serve.messages import Failure
+from manyarms.serve.messages import MOST_PULLS, Failure
 
 MOST_BYTES = 2 << 20  # of a body that is not a stream
+_MOST_VALUES = 2 * MOST_PULLS  # in a body; a longer one is not searched for 119.0
 DEADLINE = 30.0  # seconds for a body, or for the next part of a stream
 
 
@@ -139,8 +140,14 @@ class Request:
 
     async def read(self, kind: Any) -> Any:
         """Return the body as a type in `messages`; an empty body reads as {}."""
+        body = await self.whole_body() or b"{}"
         try:
-            return _decoder(kind).decode(await self.whole_body() or b"{}")
+            try:
+                return _decoder(kind).decode(body)
+            except msgspec.ValidationError as error:
+                if "got `float`" not in str(error) or body.count(b",") > _MOST_VALUES:
+                    raise
+                return msgspec.convert(_with_integers(msgspec.json.decode(body)), kind)
         except msgspec.ValidationError as error:
             raise RefusedError(failure_of_body(error, kind)) from error
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -156,6 +163,17 @@ class Request:
             return msgspec.convert(given, kind, strict=False)
         except msgspec.ValidationError as error:
             raise RefusedError(failure_of_body(error, kind, "parameter")) from error
+
+
+def _with_integers(value: Any) -> Any:
+    """Replace numbers such as 119.0, which are integers in JSON Schema."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, list):
+        return [_with_integers(part) for part in value]
+    if isinstance(value, dict):
+        return {name: _with_integers(part) for name, part in value.items()}
+    return value
 
 
 def _check_length(length: int, max_bytes: int) -> None:
