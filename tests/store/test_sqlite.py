@@ -20,7 +20,7 @@ from manyarms.errors import (
     StoreError,
     StoreUnavailableError,
 )
-from manyarms.store import Append, Event, EventStore, check, open_store
+from manyarms.store import Append, Event, EventStore, check, copy, open_store
 from manyarms.store.records import first_checksum, next_checksum, to_json
 from manyarms.store.sqlite import SQLiteConnection
 
@@ -113,7 +113,7 @@ def test_a_detail_that_is_not_an_object_is_damage(path: Path, detail: str | byte
         record = store.create("shop", {})
         spec = to_json({})
         text = detail if isinstance(detail, str) else ""
-        columns: tuple[Any, ...] = (1, 0.5, "asked", 0, 0, None)
+        columns: tuple[int, float, str, int, int, None] = (1, 0.5, "asked", 0, 0, None)
         checksum = next_checksum(first_checksum(spec), *columns, text)
         with raw(path) as link:
             row = (record.id, *columns, detail, checksum)
@@ -311,8 +311,33 @@ def test_unreadable_settings(store: EventStore, path: Path) -> None:
     store.create("shop", {})
     with raw(path) as link:
         link.execute("UPDATE experiments SET spec = '{'")
-    with pytest.raises(StoreDamagedError, match="The settings of an experiment in .* are damaged"):
+    with pytest.raises(StoreDamagedError, match="The settings of experiment 1 in .* are damaged"):
         store.find("shop")
+
+
+@pytest.mark.parametrize(
+    "change",
+    ["spec = '{'", "spec = '[]'", "state = 7", "spec = CAST(x'ff' AS TEXT)",
+     "spec = '" + 9999 * "[" + "'", "name = x'ff'", "name = CAST(x'ff' AS TEXT)"],
+)  # fmt: skip
+def test_a_damaged_row_hides_no_other(
+    store: EventStore, path: Path, change: str, tmp_path: Path
+) -> None:
+    for name in ("a", "shop", "z"):
+        store.create(name, {"window": 1})
+    with raw(path) as link:
+        link.execute(f"UPDATE experiments SET {change} WHERE name = 'shop'")
+    rows = {record.name: record for record in store.experiments()}
+    assert len(rows) == 3
+    assert [rows[name].spec for name in ("a", "z")] == [{"window": 1}] * 2
+    (damaged,) = rows.keys() - {"a", "z"}
+    assert "damaged" in rows[damaged].damage
+    assert [one.name for one in check(store) if one.trouble] == [damaged]
+    with open_store(tmp_path / "copy.db") as target:
+        assert copy(store, target, ["a"]) == ["a"]
+        with pytest.raises(StoreDamagedError, match="Nothing was copied"):
+            copy(store, target)
+        assert [record.name for record in target.experiments()] == ["a"]
 
 
 def test_an_interrupt_leaves_no_transaction(

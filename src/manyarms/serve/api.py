@@ -11,7 +11,7 @@ import msgspec
 from msgspec import UNSET
 
 from manyarms.core.memory import SPARSE
-from manyarms.errors import DuplicateNameError, ParameterError
+from manyarms.errors import DuplicateNameError, ParameterError, StoreDamagedError
 from manyarms.inference.facts import CONTROL
 from manyarms.inference.question import check_setting, check_target
 from manyarms.live import calls
@@ -69,7 +69,10 @@ def _create(service: Service, name: str, settings: Settings, spec: m.Spec) -> bo
         service.store.create(name, settings.to_spec(), state=status)
         return True
     except DuplicateNameError:
-        found = service.store.find(name)
+        try:
+            found = service.store.find(name)
+        except StoreDamagedError as error:
+            raise refuse(503, "replay", f"{name} cannot be loaded: {error}") from error
     if found is not None:
         _check_same(found, settings, ignore_seed=spec.seed is None)
     return False
@@ -137,7 +140,8 @@ async def delete(service: Service, request: Request) -> Response:
         if one is not None:
             await _settle(one)
             leader.drop(one, "the experiment was deleted")
-        found = await leader.read(service.store.find, name)
+        records = await leader.read(service.store.experiments)  # `find` refuses damaged ones
+        found = next((record for record in records if record.name == name), None)
         if found is None:
             raise unknown_experiment(name)
         await leader.write(service.store.delete, found.id)

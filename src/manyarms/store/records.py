@@ -97,6 +97,7 @@ class ExperimentRecord(NamedTuple):
     spec: dict[str, Any]
     state: dict[str, Any]
     created: float
+    damage: str = ""  # why its settings or its state cannot be read; then both are empty
 
 
 class Snapshot(NamedTuple):
