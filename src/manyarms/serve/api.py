@@ -204,7 +204,8 @@ async def events(service: Service, request: Request) -> Response:
             for seq, at, kind, pull, arm, reward, detail in rows
         ]
 
-    found = await service.leader.read(page)
+    async with service.event_pages:
+        found = await service.leader.read(page)
     return answered(m.EventPage(found, found[-1].seq if len(found) == query.limit else None))
 
 

@@ -342,7 +342,7 @@ class EventStore(Sessions):
 
     def tokens(self) -> list[Token]:
         """Return all tokens, sorted by name."""
-        with self.reading() as link:
+        with self.reading("tokens") as link:
             rows = link.run("SELECT name, role, hash, created, expires FROM tokens")
         return sorted(Token(*row) for row in rows)
 

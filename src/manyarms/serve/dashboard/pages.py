@@ -222,7 +222,7 @@ async def login(service: Service, request: Request) -> Response:
         check_same_origin(request.scope)
     body = await request.whole_body(_MOST_LOGIN)
     token = parse_qs(body.decode("utf-8", "replace")).get("token", [""])[0].strip()
-    caller = await service.owner(token)
+    caller = await service.access.owner(token)
     if caller is None or caller.expired:
         return _to(service, "/login?wrong=token")
     return _to(service, "/", cookie_of(token, service.root_path, request.scope))
