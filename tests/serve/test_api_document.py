@@ -84,6 +84,16 @@ def test_integers_may_have_a_point(served: InThread) -> None:
 
 
 @pytest.mark.interpreted
+def test_arms_have_names_or_a_number(served: InThread) -> None:
+    path = path_of(new_name())
+    assert call(served.port, "PUT", path, {})[0] == 201
+    status, answer = call(served.port, "POST", f"{path}/arms", {"count": 2, "names": ["red"]})
+    assert (status, answer["message"]) == (422, "Send `count` or `names`, not both.")
+    assert call(served.port, "POST", f"{path}/arms", {"count": -1, "names": []})[0] == 422
+    assert call(served.port, "GET", path)[1]["n_arms"] == 0
+
+
+@pytest.mark.interpreted
 def test_bodies_that_may_be_left_out(served: InThread) -> None:
     """An empty body reads as {}; the description says where this is refused."""
     for route in ROUTES:
@@ -118,7 +128,7 @@ def test_links_and_statuses() -> None:
 
 @pytest.mark.slow
 @pytest.mark.long
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, 2, 3])
 def test_generated_requests(tmp_path: Path, seed: int) -> None:
     """Schemathesis sends requests that the description allows, and others."""
     with node(f"sqlite:///{tmp_path}/api.db") as service:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from manyarms.serve.routes import Route
 
 # a stream, or JSON; `Route.request` is None because the handlers read them
+_LONGEST_IN_A_PATH = 5000  # characters of up to 12 bytes; a URL may have 65,535 bytes
 _TEXT: dict[str, Any] = {"type": "string", "minLength": 1, "maxLength": LONGEST_ARM_NAME}
 _NAMES = {"type": "array", "items": {"anyOf": [_TEXT, {"type": "integer"}]}}
 _ARMS: dict[str, Any] = {
@@ -110,7 +111,7 @@ def _parameters(route: Route) -> list[dict[str, Any]]:
 def _text(name: str) -> dict[str, Any]:
     if name == "experiment":
         return _TEXT | {"maxLength": LONGEST_EXPERIMENT_NAME, "examples": ["colours"]}
-    return _TEXT | {"examples": ["red"]}
+    return _TEXT | {"maxLength": _LONGEST_IN_A_PATH, "examples": ["red"]}
 
 
 def _operation(route: Route, schemas: dict[Any, Any]) -> dict[str, Any]:
