@@ -180,7 +180,8 @@ def play(name: str, policy: ma.Policy, restarted: bool, run: int, states: dict[s
     if state is None:
         size = len(rates) + BATCH * DAYS
         memory = changing(size - FIRST)
-        state = states[name] = policy.new_state(memory, n_arms=size, pulls=DAY * DAYS)
+        scaled = policy.with_reward_range((0.0, 1.0))
+        state = states[name] = scaled.new_state(memory, n_arms=size, pulls=DAY * DAYS)
     state.guard.sampler.n[0] = FIRST
     loop, key = compiled(stretch, *classes_in(state)), np.array([draw(3, run)], np.uint64)
     pulls, there = np.zeros(len(rates), np.int64), np.arange(len(rates)) < FIRST

@@ -45,7 +45,9 @@ def policies() -> dict[str, ma.Policy]:
 
 def memory(policy: ma.Policy) -> int:
     """Return the bytes that a simulation of the standard size reserves for the policy's state."""
-    return _bytes(policy.new_state(ARRAYS, n_arms=N_ARMS, pulls=HORIZON))
+    return _bytes(
+        policy.with_reward_range((0.0, 1.0)).new_state(ARRAYS, n_arms=N_ARMS, pulls=HORIZON)
+    )
 
 
 def _bytes(state: Any) -> int:

@@ -10,9 +10,10 @@ from manyarms.kit import Memory, plays
 
 
 class FixedState(NamedTuple):
-    """The arm."""
+    """The arm to pull, and the arm to recommend."""
 
     arm: int
+    kept: int
 
 
 def fixed_reset(state: FixedState, key: int, horizon: int) -> None:
@@ -27,7 +28,17 @@ def fixed_tell(state: FixedState, slot: int, reward: float) -> None:
     pass
 
 
-plays(FixedState, reset=fixed_reset, ask=fixed_ask, tell=fixed_tell)
+def fixed_recommend(state: FixedState) -> int:
+    return state.kept
+
+
+plays(
+    FixedState,
+    reset=fixed_reset,
+    ask=fixed_ask,
+    tell=fixed_tell,
+    recommend=fixed_recommend,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,6 +49,7 @@ class Fixed(ma.Policy):
     anytime = True
 
     arm: int
+    kept: int = -1
 
     def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> FixedState:
-        return FixedState(self.arm)
+        return FixedState(self.arm, self.kept)

@@ -13,9 +13,10 @@ from manyarms.live.handle import Live
 from manyarms.protocol import Policy
 from manyarms.simulation.runner import CpuRunner
 from manyarms.simulation.sweep import cell
-from tests.policies.pairs import ALL_POLICIES, EVERY_POLICY, label
+from tests.policies.pairs import ALL_POLICIES, EVERY_POLICY, label, unit_only
 
 __all__ = ["ALL_POLICIES", "EVERY_POLICY", "Reward", "flipped", "label", "play_live", "run_python"]
+__all__ += ["unit_only"]
 
 Reward = Callable[[int, int], float]  # (arm, its earlier pulls) -> reward
 

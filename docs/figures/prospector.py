@@ -44,7 +44,7 @@ def play(
     look: Callable[..., Any],
 ) -> Trace:
     """Play the first pulls of a run by hand, with rewards 0 and 1, and look at the state."""
-    state = policy.new_state(SPARSE, n_arms=len(means), pulls=horizon)
+    state = policy.with_reward_range((0.0, 1.0)).new_state(SPARSE, n_arms=len(means), pulls=horizon)
     reset(state, SEED, horizon)
     luck = np.random.default_rng(SEED)
     arms, seen = [], []

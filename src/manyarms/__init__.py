@@ -7,6 +7,7 @@ in a simulator whose cost per pull does not depend on the number of arms.
 from __future__ import annotations
 
 import importlib
+import json
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
@@ -42,6 +43,7 @@ _MODULES = {
     "policy": "protocol",
     "policy_names": "protocol",
     "register": "protocol",
+    "AsyncRemote": "client",
     "Remote": "client",
     "Problem": "theory",
     "best_arms": "theory",
@@ -52,6 +54,7 @@ _MODULES = {
 __all__ = [
     "MOSS",
     "ArmEstimate",
+    "AsyncRemote",
     "CompilationError",
     "ContestFileError",
     "ContestNotFoundError",
@@ -93,6 +96,7 @@ __all__ = [
     "Uplift",
     "advise",
     "best_arms",
+    "errors",
     "hardness",
     "instances",
     "kit",
@@ -104,13 +108,14 @@ __all__ = [
     "policy_names",
     "register",
     "simulate",
+    "simulation",
     "theory",
 ]
 
 if TYPE_CHECKING:
-    from manyarms import instances, kit, policies, theory
+    from manyarms import errors, instances, kit, policies, simulation, theory
     from manyarms.advice import advise
-    from manyarms.client import Remote
+    from manyarms.client import AsyncRemote, Remote
     from manyarms.errors import (
         CompilationError,
         ContestFileError,
@@ -153,12 +158,24 @@ if TYPE_CHECKING:
 
 def __getattr__(name: str) -> Any:
     if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{_hint(name)}")
     module = "errors" if name.endswith("Error") else _MODULES.get(name)
     if module is None:  # the name is a module's, such as `theory`
         return importlib.import_module(f"{__name__}.{name}")
     return getattr(importlib.import_module(f"{__name__}.{module}"), name)
 
 
+def _hint(name: str) -> str:
+    """Return where a policy is that has no name here; "" if there is no such policy."""
+    if not name[:1].isupper():
+        return ""
+    policies = importlib.import_module(f"{__name__}.policies")
+    if name not in policies.__all__:
+        return ""
+    by_name = getattr(getattr(policies, name), "name", None)
+    made = f"ma.policy({json.dumps(by_name)}) or " if isinstance(by_name, str) else ""
+    return f". Use {made}ma.policies.{name}"
+
+
 def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+    return sorted([*__all__, *(name for name in globals() if name.startswith("__"))])

@@ -81,6 +81,22 @@ def test_options_for_planted_arms_are_refused_beside_an_instance(
     assert f"`{option}` must be left out with --instance, got 1" in run(*words, option, "1", code=2)
 
 
+@pytest.mark.parametrize(
+    ("policy", "reason"),
+    [
+        ("moss-oracle:m=2.0", "cannot be 'moss-oracle:m=2.0': 'm' must be an integer >= 1"),
+        ("moss-oracle:m=1_0", "cannot be 'moss-oracle:m=1_0': 'm' must be an integer >= 1"),
+        ("moss-oracle:m=999", "'m' must be an integer >= 1 and <= 200, got 999"),
+        ("moss++:beta=0.6,beta=0.7", "`--policy` must have 'beta' once"),
+        ("moss++(beta=0.6):beta=0.7", "'beta' must be given once"),
+    ],
+)
+def test_errors_about_parameters_of_a_policy_name_no_option(
+    policy: str, reason: str, run: Run
+) -> None:
+    assert reason in run(*SIMULATE, "--policy", policy, code=2)
+
+
 def test_simulate_prints_a_table(run: Run) -> None:
     printed = run(*SIMULATE, "--policy", "moss-oracle")
     assert printed.count("paired difference") == 1

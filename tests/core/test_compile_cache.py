@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import pytest
 
 import manyarms as ma
-from manyarms.core import compile_cache, jit
-from manyarms.core.compile_cache import can_be_cached, digest, folder_for, reached
-from manyarms.core.rng import draw
+from manyarms.core import compile_cache, jit, versions
+from manyarms.core.compile_cache import folder_for
+from manyarms.core.versions import environment
 from manyarms.errors import CacheWarning
 from tests.helpers import OWN_POLICY, run_python
 
@@ -89,6 +89,94 @@ def test_edits_here_and_in_imported_files_invalidate_the_cache(tmp_path: Path) -
     assert _played(tmp_path) == ["9", "1"]
     source.write_text(source.read_text().replace("TABLE[0]", "TABLE[0] - 9"))
     assert _played(tmp_path) == ["0", "0"]
+
+
+# one policy for each way to a value; ask returns it
+WAYS = {
+    "int64": "config.SCALAR",
+    "float32": "int(config.FRACTION)",
+    "module": "pk.config.K",
+    "kernel": "pk.base.f()",
+    "enum": "Colour.RED.value",
+    "pair": "PAIR.left",
+    "closure": None,
+    "truth": "int(config.TRUTH)",
+}
+VALUES = """
+import enum
+from typing import NamedTuple
+import numpy as np
+class Colour(enum.IntEnum):
+    RED = {k}
+class Pair(NamedTuple):
+    left: int
+K = {k}
+SCALAR, FRACTION, TRUTH, PAIR = np.int64(K), np.float32(K), np.bool_(K == 1), Pair(K)
+"""
+POLICY = """
+class {state}State(NamedTuple):
+    n_arms: int
+def {state}_reset(state, key, horizon): pass
+def {state}_tell(state, slot, reward): pass
+def {state}_ask(state): return 0, {value}
+"""
+CLOSURE = """
+class closureState(NamedTuple):
+    n_arms: int
+def closure_reset(state, key, horizon): pass
+def closure_tell(state, slot, reward): pass
+def closed(arm):
+    def ask(state): return 0, arm
+    return ask
+closure_ask = closed(config.K)
+"""
+PLAY_ALL = """
+import sys; sys.path.insert(0, {folder!r}); sys.dont_write_bytecode = True
+import ways
+from manyarms.core.jit import compiled
+def play_all():
+    for name in ways.NAMES:
+        kind = getattr(ways, name + "State")
+        loop = compiled(ways.loop, kind)
+        print(name, loop(kind(10)), sum(loop.stats.cache_hits.values()))
+play_all()
+if sys.argv[-1] == "again":
+    ways.pk.config.K = 9
+    try:
+        play_all()
+    except TypeError as error:
+        print(error)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.compiled
+def test_a_new_process_plays_new_values_by_whatever_way_they_are_reached(tmp_path: Path) -> None:
+    folder = tmp_path / "pk"
+    folder.mkdir()
+    (folder / "__init__.py").write_text("")
+    (folder / "base.py").write_text(
+        "from manyarms.kit import kernel\nfrom pk import config\n"
+        "@kernel\ndef f(): return config.K\n"
+    )
+    source = "from typing import NamedTuple\nimport pk.base\nfrom pk import config\n"
+    source += (
+        "from pk.config import PAIR, Colour\nfrom manyarms.kit import plays\n" + LOOP + CLOSURE
+    )
+    source += "".join(POLICY.format(state=s, value=v) for s, v in WAYS.items() if v is not None)
+    source += f"NAMES = {[*WAYS]}\nfor name in NAMES:\n    kind = globals()[name + 'State']\n"
+    bodies = "reset", "ask", "tell"
+    table = ", ".join(f"{body}=globals()[name + '_{body}']" for body in bodies)
+    (tmp_path / "ways.py").write_text(f"{source}    plays(kind, {table})\n")
+    for k, hits, last in ((1, 0, ""), (4, 0, ""), (4, 1, "again")):
+        (folder / "config.py").write_text(VALUES.format(k=k))
+        code = f"import sys; sys.argv.append({last!r})\n" + PLAY_ALL.format(folder=str(tmp_path))
+        lines = run_python(code, MANYARMS_CACHE=str(tmp_path / "cache")).stdout.splitlines()
+        chosen = {name: int(k == 1) if name == "truth" else k for name in WAYS}
+        assert lines[: len(WAYS)] == [f"{name} {arm} {hits}" for name, arm in chosen.items()]
+    # in the process that compiled it, Numba would not notice the change, and cache the wrong code
+    assert [line.split()[0] for line in lines[len(WAYS) :]] == ["int64", "float32", "`ask`"]
+    assert "`ask` of moduleState, or a function or value that it uses, has changed" in lines[-1]
 
 
 class _FirstState(NamedTuple):
@@ -216,7 +304,7 @@ def test_all_kernels_are_in_packages_that_the_digest_covers() -> None:
     modules = {function.__module__ for function, _, _ in jit._collected}
     modules |= {body.__module__ for one in jit._generics for body in one.bodies.values()}
     packages = {name.split(".")[1] for name in modules if name.startswith("manyarms.")}
-    assert {"core", "policies", "simulation"} <= packages <= set(compile_cache._HASHED)
+    assert {"core", "policies", "simulation"} <= packages <= set(versions._HASHED)
 
 
 @pytest.fixture
@@ -224,54 +312,21 @@ def copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Make the digest read a copy of the package, which the test may change."""
     folder = tmp_path / "manyarms"
     shutil.copytree(SOURCE, folder, ignore=shutil.ignore_patterns("__pycache__"))
-    monkeypatch.setattr(compile_cache, "_PACKAGE", folder)
-    monkeypatch.setattr(compile_cache, "_own_digest", compile_cache._own_digest.__wrapped__)
+    monkeypatch.setattr(versions, "_FOLDER", folder)
+    monkeypatch.setattr(versions, "_own_digest", versions._own_digest.__wrapped__)
     return folder
 
 
 @pytest.mark.patient
 def test_an_edit_changes_the_digest(copy: Path) -> None:
-    seen = {digest([])}
+    seen = {environment()}
     for name in ("protocol/keys.py", "simulation/runner.py", "core/rng.py", "policies/new.py"):
         with (copy / name).open("a") as file:
             file.write("# edited\n")
-        seen.add(digest([]))
-        assert digest([]) in seen
+        seen.add(environment())
+        assert environment() in seen
     assert len(seen) == 5
     path = copy / "core" / "rng.py"
     path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
     (copy / "report" / "style.py").write_text("")
-    assert digest([]) in seen, "neither line endings nor reports change results"
-
-
-@pytest.mark.parametrize("package", ["numpy", "numba"])
-def test_other_versions_of_numpy_and_numba_change_the_digest(
-    package: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    before = digest([])
-    real = compile_cache.version_of
-    monkeypatch.setattr(
-        compile_cache, "version_of", lambda name: "0.0" if name == package else real(name)
-    )
-    assert digest([]) != before
-
-
-def test_the_digest_follows_calls_into_other_files() -> None:
-    namespace: dict[str, Any] = {"__name__": "caller"}
-    exec(
-        "def helper(): return 1\ndef body(): return [helper() + draw(1, 2) for _ in '']", namespace
-    )
-    namespace["draw"] = draw
-    functions = reached([namespace["body"]])
-    assert {function.__name__ for function in functions} == {"body", "helper", "draw"}
-
-
-def test_functions_of_a_script_and_closures_are_not_cached() -> None:
-    def make(arm: int) -> Any:
-        return lambda: arm
-
-    namespace: dict[str, Any] = {"__name__": "__main__"}
-    exec("def body(): return 1", namespace)
-    assert not can_be_cached([namespace["body"]])
-    assert not can_be_cached([make(1)])
-    assert can_be_cached([_loop])
+    assert environment() in seen, "neither line endings nor reports change results"

@@ -10,6 +10,7 @@ import pytest
 import manyarms as ma
 from manyarms.core import jit, loop_compiler
 from manyarms.errors import DuplicateNameError, ParameterError
+from manyarms.policies import SubSampled
 from manyarms.protocol.policy import ask, plays
 from tests.fixed import Fixed
 from tests.helpers import OWN_POLICY, run_python
@@ -23,6 +24,36 @@ def test_an_arm_that_does_not_exist_is_reported(n: int, arm: int) -> None:
         ma.simulate(policy, ma.instances.from_means([0.5] * n), horizon=5, replications=1)
     with pytest.raises(ParameterError, match=words):
         policy.live(n_arms=n, horizon=5).ask()
+
+
+def _on_three(policy: ma.Policy, arms: ma.instances.Instance, horizon: int) -> None:
+    ma.simulate(SubSampled(policy, size=3), arms, horizon=horizon, replications=1)
+
+
+WRONG = {10: "but there are 10 arms", -2: "but there are 10 arms", 7: "which it never pulled"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("horizon", [1, 5])  # with a horizon of 1, the tape is full after a pull
+@pytest.mark.parametrize("kept", [*WRONG, 10**15, -(1 << 61)])
+def test_a_wrong_recommendation_is_reported(kept: int, horizon: int) -> None:
+    arms = ma.instances.from_means([0.5] * 10)
+    words = f"recommended arm {kept}, {WRONG.get(kept, 'but there are 10')}.*Its `recommend` must"
+    with pytest.raises(ParameterError, match=words):
+        ma.simulate(Fixed(arm=3, kept=kept), arms, horizon=horizon, replications=2)
+    with pytest.raises(ParameterError, match="recommended arm -"):  # of the subset, so no number
+        _on_three(Fixed(arm=0, kept=kept), arms, horizon)
+    with pytest.raises(ParameterError, match="chose arm -2"):
+        _on_three(Fixed(arm=4), arms, horizon)  # the subset has no such arm
+    kept_right = ma.simulate(Fixed(arm=3, kept=3), arms, horizon=horizon, replications=2)
+    assert (kept_right.recommended == 3).all()
+    live = Fixed(arm=3, kept=kept).live(n_arms=10, horizon=horizon)
+    live.tell(live.ask(), 1.0)
+    if kept == 7:  # a handle lets the common rule decide, as for an arm that was retired
+        assert live.recommend().arm == 3
+    else:
+        with pytest.raises(ParameterError, match="but there are 10 arms"):
+            live.recommend()
 
 
 @pytest.mark.compiled
@@ -152,7 +183,7 @@ def test_a_policy_compiles_once_for_all_instances() -> None:
         "for problem in problems:\n"
         "    for arms in (False, True):\n"
         "        ma.simulate(ma.MOSS(), problem, horizon=30, replications=3, record_arms=arms)\n"
-        "classes = classes_in(ma.MOSS().new_state(ARRAYS, n_arms=9, pulls=30))\n"
+        "classes = classes_in(ma.MOSS(sigma=0.5).new_state(ARRAYS, n_arms=9, pulls=30))\n"
         "assert len(compiled(play, *classes, InTurn, NoLaw).signatures) == 1\n"
     )
 

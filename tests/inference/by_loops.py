@@ -17,7 +17,7 @@ from manyarms.live.checks import exchangeable
 from manyarms.live.experiment import Experiment
 from manyarms.live.facts import facts_of
 from manyarms.protocol.policy import recommend
-from manyarms.protocol.recommend import lower_confidence_bound, scale_of, sigma_of
+from manyarms.protocol.recommend import lower_confidence_bound, scale_of
 
 
 class Judged(NamedTuple):
@@ -85,7 +85,7 @@ def evidence(count: int, total: float, bar: float, experiment: Experiment) -> fl
     """Return the evidence of an arm's rewards against a mean of `bar` or more."""
     parts = (1 / 4, 1 / 2, 3 / 4, 7 / 8, 15 / 16)
     if experiment.reward_range is None:
-        sigma = sigma_of(experiment.policy)
+        sigma = scale_of(experiment.policy, None).sigma
         steps = [(1.0 - part) / sigma for part in parts]
         logs = [s * (bar * count - total) - count * (s * sigma) ** 2 / 2.0 for s in steps]
     else:

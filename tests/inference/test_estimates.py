@@ -59,8 +59,8 @@ def test_intervals_are_scaled_to_the_range() -> None:
         ma.MOSS(sigma=3.0),
         ma.Doubling(ma.MOSSPlusPlus(sigma=3.0)),
         ma.Doubling(SubSampled(ma.MOSS(sigma=3.0), size=2)),
-        ma.Guarded(ma.MOSS(), bound="mean", sigma=3.0, top=10.0),
-        ma.Guarded(ma.MOSS(sigma=3.0), bound="mean", sigma=1.0, top=10.0),
+        ma.Guarded(ma.MOSS(), sigma=3.0, bottom=0.0, top=10.0),
+        ma.Guarded(ma.MOSS(sigma=3.0), bound="mean", sigma=1.0, bottom=0.0, top=10.0),
     ],
 )
 def test_without_a_range_the_interval_uses_the_policys_sigma(policy: ma.Policy) -> None:
@@ -200,6 +200,6 @@ def test_means_of_0_1_rewards_are_percentages() -> None:
 def test_a_reward_name_makes_means_from_0_to_1_percentages(
     limits: Any, name: Any, shown: str
 ) -> None:
-    live = ma.MOSS().live(arms=["a"], horizon=9, seed=1, reward_range=limits, reward=name)
+    live = ma.MOSS(sigma=2.0).live(arms=["a"], horizon=9, seed=1, reward_range=limits, reward=name)
     live.tell(live.ask(), 0.3)
     assert f"{shown}\n" in str(live.progress())

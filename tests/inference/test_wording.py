@@ -187,7 +187,7 @@ def test_wrong_arguments_are_refused(question: dict[str, Any], said: str) -> Non
 def test_an_epsilon_as_large_as_the_range_is_refused() -> None:
     with pytest.raises(ma.ParameterError, match="which is 4, got 4"):
         ma.MOSS().live(n_arms=3, horizon=9, reward_range=(-1, 3), epsilon=4)
-    assert ma.MOSS().live(n_arms=3, horizon=9, reward_range=None, epsilon=4).n_arms == 3
+    assert ma.MOSS(sigma=2.0).live(n_arms=3, horizon=9, reward_range=None, epsilon=4).n_arms == 3
 
 
 def test_late_rewards_that_differ() -> None:

@@ -8,10 +8,11 @@ from collections.abc import Callable, Sequence
 import pytest
 
 import manyarms as ma
-from tests.policies.pairs import Pair
+from tests.policies.pairs import Pair, unit_only
 from tests.reference.rewards import (
     Rewards,
     bernoulli,
+    clipped,
     counted,
     eighths,
     floats,
@@ -63,9 +64,12 @@ def check_live(pair: Pair, n: int, horizon: int | None, problem: str, pulls: int
     """Compare a handle with the reference, for `pulls` pulls or else the whole horizon."""
     __tracebackhide__ = True
     seed = seed_for(pair.label, n, horizon, problem)
-    rewards = rewards_of(problem, n, seed)
+    rewards, limits = rewards_of(problem, n, seed), None
+    if unit_only(pair.policy):
+        limits, rewards = (0.0, 1.0), clipped(rewards)
     pull = counted(rewards)
-    live = pair.policy.live(n_arms=n, horizon=horizon, seed=seed, reward_range=None)
+    scaled = pair.policy.with_reward_range((0.0, 1.0))
+    live = scaled.live(n_arms=n, horizon=horizon, seed=seed, reward_range=limits)
     arms = []
     for _ in range(pulls or horizon or 0):
         asked = live.ask()
@@ -83,7 +87,7 @@ def check_simulated(
     seed = seed_for(pair.label, len(means), horizon, means[:9], sigma)
     rewards = ma.instances.Gaussian(sigma) if sigma else ma.instances.Bernoulli()
     result = ma.simulate(
-        pair.policy,
+        pair.policy.with_reward_range((0.0, 1.0)),
         ma.instances.from_means(means, rewards=rewards),
         horizon=horizon,
         replications=replications,

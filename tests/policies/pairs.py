@@ -34,7 +34,7 @@ from tests.reference.patience import Patience
 from tests.reference.prospector import Prospector
 from tests.reference.quantile import Quantile
 
-__all__ = ["ALL_POLICIES", "EVERY_POLICY", "PAIRS", "Pair", "label"]
+__all__ = ["ALL_POLICIES", "EVERY_POLICY", "PAIRS", "Pair", "label", "unit_only"]
 
 WIDE = Index(sigma=1.0)
 SHY = Index(exploration=0.5)
@@ -60,6 +60,15 @@ class Pair:
 Large = partial(Pair, arms=(1, 2, 3, 5, 17, 60, 300), horizons=(1, 2, 3, 4, 7, 16, 50, 257, 1000))
 Small = partial(Pair, arms=(1, 2, 3, 17, 60), horizons=(1, 2, 3, 7, 50, 257))  # slow references
 LiveOnly = partial(Pair, simulated=False)
+
+
+def unit_only(policy: ma.Policy) -> bool:
+    """Return whether a policy refuses rewards without bounds, although their sigma is known."""
+    try:
+        policy.with_reward_range(None, 0.5)
+    except ma.ParameterError:
+        return True
+    return False
 
 
 def label(what: ma.Policy | Pair) -> str:

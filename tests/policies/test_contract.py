@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
 import manyarms as ma
+from manyarms.core.memory import SPARSE
 from manyarms.instances import BetaMeans, Gaussian, Instance, from_means, planted, reservoir
-from manyarms.policies import CATALOGUE
-from manyarms.protocol import reset
-from tests.helpers import ALL_POLICIES, EVERY_POLICY, label, play_live
+from manyarms.policies.moss_plus_plus import iterations
+from manyarms.protocol import ask, reset, tell
+from tests.helpers import ALL_POLICIES, EVERY_POLICY, label, play_live, unit_only
 
 CORNERS: list[tuple[str, Instance, int]] = [
     ("one arm", from_means([0.3]), 40),
@@ -33,6 +36,8 @@ CORNERS: list[tuple[str, Instance, int]] = [
 def test_extreme_cases_in_simulations(
     policy: ma.Policy, name: str, instance: Instance, horizon: int
 ) -> None:
+    if "outside" in name and unit_only(policy):
+        return  # it refuses such rewards
     replications = 3
     result = ma.simulate(
         policy,
@@ -63,10 +68,13 @@ def test_extreme_cases_in_simulations(
 @pytest.mark.parametrize(("name", "instance", "horizon"), CORNERS, ids=[c[0] for c in CORNERS])
 @pytest.mark.parametrize("policy", EVERY_POLICY, ids=label)
 def test_extreme_cases_live(policy: ma.Policy, name: str, instance: Instance, horizon: int) -> None:
-    if "outside" in name and "[0, 1]" in CATALOGUE[policy.name].rewards:
-        return  # it cannot use such rewards
+    outside = "outside" in name
+    if outside and unit_only(policy):
+        return  # it refuses such rewards
     means = [instance.mean(arm) for arm in range(instance.n_arms)] if instance.n_arms < 100 else []
-    live = policy.live(n_arms=instance.n_arms, horizon=horizon, seed=2, reward_range=None)
+    limits = None if outside else (0.0, 1.0)
+    scaled = policy.with_reward_range(limits, 2.0)
+    live = scaled.live(n_arms=instance.n_arms, horizon=horizon, seed=2, reward_range=limits)
 
     def reward(arm: int, count: int) -> float:
         mean = means[arm] if means else (arm % 10) / 10
@@ -89,6 +97,24 @@ def test_every_arm_of_a_small_set_is_tried(policy: ma.Policy) -> None:
     result = ma.simulate(policy, from_means([0.2, 0.8]), horizon=64, replications=20, workers=1)
     assert (result.distinct_arms == 2).all()
     assert (result.recommended == 1).mean() > 0.8
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("kind", [ma.MOSSPlusPlus, ma.EmpMOSSPlusPlus])
+@pytest.mark.parametrize("wrap", [lambda policy: policy, ma.Guarded], ids=["alone", "guarded"])
+def test_the_last_iteration_goes_on_after_the_horizon(
+    kind: type[ma.MOSSPlusPlus], wrap: Callable[[ma.Policy], ma.Policy]
+) -> None:
+    for n, horizon, beta in ((500, 300, 0.5), (3, 1, 0.5), (40, 60, 1.0), (5, 1024, 0.5)):
+        scaled = wrap(kind(beta=beta)).with_reward_range((0.0, 1.0))
+        state = scaled.new_state(SPARSE, n_arms=n, pulls=horizon)
+        reset(state, 7, horizon)
+        for time in range(8 * horizon + 20):
+            slot, arm = ask(state)
+            assert 0 <= arm < n
+            tell(state, slot, float((7 * arm + time) % 10 < 4))
+        inner = getattr(state, "inner", state)
+        assert inner.clock[0].iteration <= max(1, iterations(horizon, beta))
 
 
 def test_every_state_has_a_docstring() -> None:

@@ -202,7 +202,7 @@ def test_the_inner_policy_plays_as_alone_also_with_late_rewards() -> None:
     for inner in (ma.MOSS(count_late=True), ma.MOSSPlusPlus(), ma.Patience(best_mean=1.0)):
         chance, seed, horizon = random.Random(8), 11, 50_000
         live = ma.Guarded(inner).live(n_arms=60, horizon=horizon, seed=seed)
-        alone = inner.new_state(SPARSE, n_arms=60, pulls=horizon)
+        alone = inner.with_reward_range((0.0, 1.0)).new_state(SPARSE, n_arms=60, pulls=horizon)
         reset(alone, draw(policy_key(seed, 0), GUARDED), horizon)
         guard = live._experiment.state.guard
         pending: Any = SPARSE.records(horizon, PendingRecord)
@@ -260,28 +260,39 @@ def test_names_and_wrong_parameters() -> None:
     with pytest.raises(ma.ParameterError, match="guard already, got anytime-guarded-moss"):
         ma.Guarded(ma.Doubling(ma.Guarded(ma.MOSS())))
     with pytest.raises(ma.ParameterError, match="`bound` must be 'mean' if rewards may lie"):
-        ma.Guarded(ma.MOSS(sigma=2.0))
+        ma.Guarded(ma.MOSS(sigma=2.0)).live(n_arms=9, horizon=90)
     with pytest.raises(ma.ParameterError, match="`sigma` is for bound='mean' only, got sigma=3.0"):
-        ma.Prospector(sigma=3.0)
+        ma.Prospector(bound="kl", sigma=3.0)
     with pytest.raises(ma.ParameterError, match="`top` must be a number .* <= 1e"):
         ma.Prospector(bound="mean", top=1e308)
     with pytest.raises(ma.ParameterError, match="`beta` must be a number >= 0.5"):
         ma.Guarded(ma.MOSS(), beta=0.4)
     with pytest.raises(ma.ParameterError, match="`top` must be above `bottom`, got bottom=1.0"):
-        ma.Guarded(ma.MOSS(), bottom=1.0)
-    with pytest.raises(ma.ParameterError, match="`bound` must be 'mean' if means are not in"):
-        ma.Guarded(ma.MOSS(), top=2.0)
+        ma.Guarded(ma.MOSS(), bottom=1.0).live(n_arms=9, horizon=90)
+    with pytest.raises(ma.ParameterError, match=r"may lie outside \[0, 2\], got 'kl' with moss"):
+        ma.Guarded(ma.MOSS(sigma=1.5), top=2.0).live(n_arms=9, horizon=90)
+    with pytest.raises(ma.ParameterError, match="`bound` must be 'mean' for .* the range"):
+        ma.Guarded(ma.MOSS(), bound="kl", top=2.0).live(n_arms=9, reward_range=(0.0, 3.0))
     with pytest.raises(ma.ParameterError, match="arms that does not depend on the horizon"):
         ma.Doubling(ma.Guarded(SubSampled(ma.MOSS(), exponent=0.5)))
 
 
 @pytest.mark.parametrize("policy", [ma.Guarded(ma.MOSS()), ma.Prospector()], ids=lambda p: p.name)
 def test_another_range_of_rewards_sets_the_guards_defaults(policy: ma.Policy) -> None:
-    wide: Any = policy.live(n_arms=9, horizon=90, reward_range=(-1.0, 5.0)).policy
-    assert (wide.bound, wide.sigma, wide.bottom, wide.top) == ("mean", 3.0, -1.0, 5.0)
-    assert wide.live(n_arms=9, horizon=90, reward_range=(0.0, 5.0)).policy == wide
-    narrow: Any = policy.live(n_arms=9, horizon=90, reward_range=(0.0, 0.5)).policy
-    assert (narrow.bound, narrow.sigma, narrow.top) == ("kl", 0.5, 1.0)  # they also hold there
-    half = replace(policy, top=0.5)  # type: ignore[call-arg]
-    with pytest.raises(ma.ParameterError, match=r"`reward_range` must lie in \[0, 1\] for"):
-        half.live(n_arms=9, horizon=90, reward_range=(0.0, 5.0))
+    wide: Any = policy.with_reward_range((-1.0, 5.0))
+    assert (wide.bound, wide.sigma, wide.bottom, wide.top) == ("kl", None, -1.0, 5.0)
+    narrower = wide.with_reward_range((0.0, 5.0))
+    assert (narrower.bound, narrower.bottom, narrower.top) == ("kl", -1.0, 5.0)
+    narrow: Any = policy.with_reward_range((0.0, 0.5))
+    assert (narrow.bound, narrow.sigma, narrow.top) == ("kl", None, 1.0)  # they also hold there
+    half: Any = replace(policy, top=0.5)  # type: ignore[call-arg]
+    told: Any = half.with_reward_range((-2.0, 4.0))
+    assert (told.bound, told.sigma, told.bottom, told.top) == ("mean", 3.0, -2.0, 0.5)
+    free: Any = replace(half, bottom=-1.0).with_reward_range(None, 2.0)
+    assert (free.bound, free.sigma, free.bottom, free.top) == ("mean", 2.0, -1.0, 0.5)
+    with pytest.raises(ma.ParameterError, match="`bottom` must be given to .* have no range"):
+        half.with_reward_range(None, 2.0)
+    with pytest.raises(ma.ParameterError, match="`bound` must be 'mean' for .* the range"):
+        replace(half, bound="kl").with_reward_range((0.0, 5.0))
+    with pytest.raises(ma.ParameterError, match="`bound` must be 'mean' for .* the range"):
+        wide.with_reward_range((0.0, 6.0))

@@ -18,7 +18,7 @@ from manyarms.core.jit import compiled
 from manyarms.core.memory import SPARSE, changing
 from manyarms.core.rng import draw, unit
 from manyarms.policies.parts.guard_slots import has_fresh, open_newcomer, open_next
-from manyarms.policies.prospector import ProspectState
+from manyarms.policies.parts.target import ProspectState
 from manyarms.protocol.policy import arrive, ask, reset, retire, tell
 from manyarms.protocol.state_dump import classes_in
 from tests.live.stores import copied, leave
@@ -42,7 +42,15 @@ def mean_of(arm: int, seed: int, best: float) -> float:
 
 
 def play_both(
-    n: int, horizon: int | None, seed: int, *, trials: float, traffic: str, pulls: int, best: float
+    n: int,
+    horizon: int | None,
+    seed: int,
+    *,
+    trials: float,
+    traffic: str,
+    pulls: int,
+    best: float,
+    revenue: bool,
 ) -> tuple[list[int], list[int], ChangingProspector]:
     """Make the same random calls on the package and the reference; return the arms of each."""
     on, lost, come, go = TRAFFIC[traffic]
@@ -81,6 +89,7 @@ def play_both(
             reference.abandon(number)
         else:
             reward = float(chance.random() < mean_of(arm, seed, best))
+            reward *= chance.choice([0.0625, 0.125, 0.125, 0.5]) if revenue else 1.0
             live.tell(number, reward)
             reference.tell(number, reward)
     return picked, expected, reference
@@ -93,16 +102,19 @@ def test_the_reference_picks_the_same_arms(traffic: str) -> None:
     for k, (n, horizon, trials, best) in enumerate(
         itertools.product((1, 5, 60), (None, 300), (0.02, 0.3), (0.1, 1.0))
     ):
+        revenue = k % 3 == 1  # in some cases of every kind
+        options: dict[str, Any] = {"trials": trials, "best": best, "revenue": revenue}
         picked, expected, reference = play_both(
-            n, horizon, k, trials=trials, traffic=traffic, pulls=300, best=best
+            n, horizon, k, traffic=traffic, pulls=300, **options
         )
-        check_same(picked, expected, f"{traffic}, {n=}, {horizon=}, {trials=}, {best=}, seed={k}")
+        check_same(picked, expected, f"{traffic}, {n=}, {horizon=}, {options}, seed={k}")
         tried += sum(pull.who == "trial" for pull in reference.made)
     assert tried > 100
 
 
 def new_state(n: int, seed: int = 1, *, trials: float = 0.02) -> ProspectState:
-    state: ProspectState = ma.Prospector(trials=trials).new_state(SPARSE, n_arms=n, pulls=1 << 40)
+    policy = ma.Prospector(trials=trials).with_reward_range((0.0, 1.0))
+    state: ProspectState = policy.new_state(SPARSE, n_arms=n, pulls=1 << 40)
     reset(state, seed, 0)
     return state
 
@@ -159,24 +171,30 @@ def test_draws_of_old_and_added_arms_are_uniform() -> None:
     assert statistic < bound
 
 
-def play(state: ProspectState, pulls: int, rewards: dict[int, float]) -> list[tuple[int, bool]]:
-    """Return the arms, and whether a pull was a trial; arms not in `rewards` never earn."""
-    made = []
+def play(
+    state: ProspectState, pulls: int, best: int, *, amount: float = 1.0, every: int = 5
+) -> list[tuple[int, bool]]:
+    """Return the arms, and whether a pull was a trial.
+
+    Only `best` earns, at its pulls number `every`, 2 `every`, and so on.
+    """
+    made, count = [], 0
     for _ in range(pulls):
         note, arm = ask(state)
         made.append((arm, state.guard.pending[note].by_rule == 2))
-        tell(state, note, rewards.get(arm, 0.0))
+        count += arm == best
+        tell(state, note, amount if arm == best and count % every == 0 else 0.0)
     return made
 
 
-def settled(trials: float = 0.02) -> tuple[ProspectState, int]:
-    """Return a state with 1000 arms that has settled on one arm, which always earns 0.2."""
+def settled(trials: float = 0.02, *, amount: float = 1.0) -> tuple[ProspectState, int]:
+    """Return a state with 1000 arms that has settled on one arm."""
     state = new_state(1000, trials=trials)
-    first = ask(state)
-    tell(state, first[0], 1.0)
-    play(state, 3000, {first[1]: 0.2})
-    assert {arm for arm, _ in play(state, 500, {first[1]: 0.2})} == {first[1]}
-    return state, first[1]
+    note, best = ask(state)
+    tell(state, note, amount)
+    play(state, 3000, best, amount=amount)
+    assert {arm for arm, _ in play(state, 500, best, amount=amount)} == {best}
+    return state, best
 
 
 @pytest.mark.parametrize("trials", [0.0, 0.02, 0.1, 0.5])
@@ -185,19 +203,20 @@ def test_trials_are_at_most_the_stated_share(trials: float) -> None:
     before = state.guard.clock[0].made
     arrive(state, 400)
     tries = 0
-    for k, (_, trial) in enumerate(play(state, 4000, {best: 0.2})):
+    for k, (_, trial) in enumerate(play(state, 4000, best)):
         tries += trial
         assert tries <= trials * (before + k)
     assert tries >= 0.9 * trials * 4000
 
 
-def test_every_added_arm_is_tried_before_one_is_tried_again() -> None:
-    state, best = settled()
+@pytest.mark.parametrize("amount", [1.0, 0.125])
+def test_every_added_arm_is_tried_before_one_is_tried_again(amount: float) -> None:
+    state, best = settled(amount=amount)
     arrive(state, 30)
-    tried = [arm for arm, trial in play(state, 4000, {best: 0.2}) if trial]
+    tried = [arm for arm, trial in play(state, 4000, best, amount=amount) if trial]
     assert sorted(tried[:30]) == list(range(1000, 1030))
     assert sorted(tried[30:60]) == list(range(1000, 1030))
-    # an arm that never earns has cost 1 after five pulls
+    # an arm that never earns has cost as much as one order after five pulls
     assert max(Counter(tried).values()) == 5
 
 
@@ -235,7 +254,8 @@ def sequence(state: Any, key: int, arms: Any, changes: Any) -> None:
 @pytest.mark.compiled
 @pytest.mark.slow
 def test_compiled_trials_pick_the_same_arms() -> None:
-    policy, changes = ma.Prospector(trials=0.1), [3, 40, 1, 200, 2] * 6
+    policy = ma.Prospector(trials=0.1).with_reward_range((0.0, 1.0))
+    changes = [3, 40, 1, 200, 2] * 6
     interpreted = policy.new_state(SPARSE, n_arms=300, pulls=1 << 40)
     expected = [0] * 3000
     sequence(interpreted, 7, expected, changes)
@@ -289,9 +309,9 @@ def test_a_catalogue_that_changes_every_day(recorded: bool, tmp_path: Path) -> N
 def test_rewards_of_a_retired_arm_do_not_extend_the_search() -> None:
     state, best = settled()
     second = state.guard.slot[1].arm
-    play(state, 5000, {best: 0.2})
+    play(state, 5000, best)
     opened = state.guard.clock[0].opened
     retire(state, best)
-    play(state, 2000, {second: 0.1})
+    play(state, 2000, second, every=10)
     looks = 0.02 * state.guard.clock[0].made
     assert state.guard.clock[0].opened - opened <= looks + 400  # the guard may test some

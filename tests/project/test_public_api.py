@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import inspect
 import re
+import typing
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import manyarms as ma
+from tests.helpers import run_python
 
 SOURCE = Path(ma.__file__).parent
 CALLABLES = [
@@ -26,8 +31,63 @@ def test_all_lists_the_public_names() -> None:
     for name in ma.__all__:
         assert getattr(ma, name) is not None
         assert name in dir(ma)
-    with pytest.raises(AttributeError, match="has no attribute 'nonsense'"):
+    public = {name for name in dir(ma) if not name.startswith("__")}
+    assert public == set(ma.__all__)
+    with pytest.raises(AttributeError, match="has no attribute 'nonsense'$"):
         _ = ma.nonsense
+    with pytest.raises(AttributeError, match='Use ma.policy."thompson". or ma.policies.Tho'):
+        _ = ma.Thompson
+    with pytest.raises(AttributeError, match=r"'SubSampled'. Use ma.policies.SubSampled$"):
+        _ = ma.SubSampled
+
+
+@pytest.mark.patient
+def test_modules_are_loaded_on_first_use() -> None:
+    code = "import sys, manyarms as ma; assert not [m for m in sys.modules if 'manyarms.' in m]"
+    run_python(f"{code}; ma.errors.ParameterError; ma.simulation.Sweep; ma.AsyncRemote; ma.theory")
+
+
+MODULES = ("policies", "instances", "theory", "kit", "errors", "simulation", "client", "report")
+
+
+def _public_callables() -> Iterator[tuple[str, Any]]:
+    """Yield all public functions and classes, with the public methods of classes."""
+    for module in (ma, *(importlib.import_module(f"manyarms.{name}") for name in MODULES)):
+        for name in getattr(module, "__all__", vars(module)):
+            thing = getattr(module, name)
+            if not inspect.isclass(thing) and not inspect.isfunction(thing):
+                continue
+            if not thing.__module__.startswith("manyarms."):
+                continue
+            yield f"{module.__name__}.{name}", thing
+            for key, method in inspect.getmembers(thing, inspect.isroutine):
+                if (key == "__init__" or not key.startswith("_")) and hasattr(method, "__code__"):
+                    yield f"{module.__name__}.{name}.{key}", method
+
+
+def test_hints_of_all_public_callables_can_be_evaluated() -> None:
+    """Tools such as pydantic and typer evaluate them."""
+    count = 0
+    for name, thing in _public_callables():
+        count += 1
+        try:
+            typing.get_type_hints(thing)
+            inspect.signature(thing, eval_str=True)
+        except (NameError, AttributeError, TypeError) as error:
+            pytest.fail(f"{name}: {error}")
+        except ValueError:
+            assert inspect.isclass(thing), name  # an exception has no signature of its own
+    assert count > 300
+    assert typing.get_type_hints(ma.MOSS.__init__)["sigma"] == float | None
+
+
+class Subclass(ma.MOSSPlusPlus):
+    """A policy of a user, in a module that has not imported the types of its parameters."""
+
+
+def test_hints_of_a_users_subclass_can_be_evaluated() -> None:
+    made = dataclass(frozen=True, kw_only=True)(Subclass)
+    assert typing.get_type_hints(made.__init__)["mixture_sigma"] == float | None
 
 
 @pytest.mark.parametrize(("name", "thing"), CALLABLES, ids=[name for name, _ in CALLABLES])

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import manyarms as ma
+from manyarms.policies import SubSampled
 from tests.fixed import Fixed
 
 
@@ -88,6 +89,55 @@ def test_wrappers_accept_plain_classes() -> None:
     policies = [ma.Guarded(ma.plain_policy(Stay)), ma.Guarded(ma.plain_policy(Stay, arm=1))]
     result = ma.simulate(policies, ARMS, horizon=30, replications=2, workers=1)
     assert result.policies == ("guarded-Stay", "guarded-Stay(arm=1)")
+
+
+class Finder:
+    """Pulls arms 0, 1, 2 in turn, and recommends an arm."""
+
+    def __init__(self, kept: Any) -> None:
+        self.kept, self.pulls = kept, 0
+
+    def ask(self) -> int:
+        self.pulls += 1
+        return self.pulls % 3
+
+    def tell(self, arm: int, reward: float) -> None: ...
+
+    def recommend(self) -> Any:
+        return self.kept
+
+
+@pytest.mark.parametrize("late", [{}, {"delay": 4}, {"batch": 40}])
+def test_a_plain_class_recommends_its_arm(late: dict[str, Any]) -> None:
+    means = ma.instances.from_means([0.9, 0.8, 0.1, 0.5])
+    makers = {kept: ma.plain_policy(Finder, kept=kept) for kept in (2, np.int64(1), None)}
+    result = ma.simulate([*makers.values()], means, horizon=40, replications=3, **late)
+    assert result.recommended[:2].tolist() == [[2] * 3, [1] * 3]
+    assert result.simple_regret[0] == pytest.approx(0.8)
+    assert (result.recommended[2] < 2).all()  # by the common rule
+    inside = SubSampled(makers[2], size=3)
+    found = ma.simulate(inside, means, horizon=40, record_arms=True, **late)
+    assert found.arms is not None
+    assert (found.recommended[0] == found.arms[0, :, 1]).all()  # its second pull is its arm 2
+
+
+def test_a_plain_class_recommends_its_arm_live() -> None:
+    live = ma.plain_policy(Finder, kept=2).live(n_arms=4, horizon=9)
+    for _ in range(3):
+        live.tell(live.ask(), 1.0)
+    assert live.recommend().arm == 2
+
+
+def test_wrong_recommendations_are_refused() -> None:
+    for kept in (4, -1, "a", 1.5):
+        with pytest.raises(ma.ParameterError, match="`recommend` of Finder.* from 0 to 3, got"):
+            ma.simulate(ma.plain_policy(Finder, kept=kept), _four(), horizon=9, replications=1)
+    with pytest.raises(ma.ParameterError, match="must return an arm with a reward, got 3, which"):
+        ma.simulate(ma.plain_policy(Finder, kept=3), _four(), horizon=9, replications=1)
+
+
+def _four() -> ma.instances.Instance:
+    return ma.instances.from_means([0.9, 0.8, 0.1, 0.5])
 
 
 def test_a_plain_class_is_live_and_cannot_be_saved(tmp_path: Path) -> None:

@@ -69,3 +69,35 @@ def test_missing_parameters_of_a_function_are_named() -> None:
     ma.register("tests-sized", make)
     with pytest.raises(ma.ParameterError, match=r"'tests-sized' needs `size`\. Give it by name"):
         ma.policy("tests-sized")
+
+
+@pytest.mark.parametrize("name", ["", " ", "my(x)", "my(", "a,b", "a=b", " mine", "mine\n"])
+def test_names_that_no_text_can_have_are_not_registered(name: str) -> None:
+    with pytest.raises(ma.ParameterError, match="`name` must have at least one character"):
+        ma.register(name, ma.MOSS)
+
+
+def test_registered_names_are_parsed() -> None:
+    for name in ("tests-x", "tests x", "tests:Class.Inner", "x"):
+        ma.register(name, lambda: ma.MOSSPlusPlus(beta=0.6))
+        assert ma.policy(name) == ma.MOSSPlusPlus(beta=0.6)
+
+
+@pytest.mark.parametrize(
+    ("text", "more"),
+    [
+        ("moss++(beta=0.6,beta=0.7)", {}),
+        ("moss++(beta=0.6, beta=0.6)", {}),
+        ("moss++(beta=0.6)", {"beta": 0.7}),
+        ("anytime-moss++(beta=0.6)", {"beta": 0.7}),
+    ],
+)
+def test_repeated_parameters_are_refused(text: str, more: dict[str, float]) -> None:
+    with pytest.raises(ma.ParameterError, match="`beta` must be given once, got it twice"):
+        ma.policy(text, **more)
+
+
+@pytest.mark.parametrize("value", ["1_0", "0x10", "1e", "٣", "nan", "inf", "2.0", "True", "--1"])
+def test_values_that_are_no_integers(value: str) -> None:
+    with pytest.raises(ma.ParameterError, match="`m` must be an integer >= 1 .*got"):
+        ma.policy(f"moss-oracle(m={value})")

@@ -36,7 +36,8 @@ def test_to_columns_and_back(policy: ma.Policy) -> None:
     for horizon in (400, None) if policy.anytime else (400,):
         live = _played(policy, horizon)
         dumped = dump_state(live._experiment.state)
-        back = policy.new_state(SPARSE, n_arms=50, pulls=horizon or MOST_HORIZON)
+        scaled = policy.with_reward_range((0.0, 1.0))
+        back = scaled.new_state(SPARSE, n_arms=50, pulls=horizon or MOST_HORIZON)
         restore_state(back, dumped)
         assert _equal(dump_state(back), dumped)
 
@@ -81,7 +82,7 @@ def test_a_restored_tournament_has_the_same_leaders() -> None:
         if k % 4 == 0:
             leader(kept, stream(SPARSE))
     for _ in range(300):
-        state = ma.MOSS().new_state(SPARSE, n_arms=64, pulls=64)
+        state = ma.MOSS(sigma=0.5).new_state(SPARSE, n_arms=64, pulls=64)
         other = state.moss.rank
         whole = state._replace(moss=state.moss._replace(rank=kept))
         restore_state(state, dump_state(whole))

@@ -13,7 +13,7 @@ from tests.reference.field.kl import divergence, largest
 from tests.reference.guarded import Stage, levels, stages
 from tests.reference.leaders import Leaders
 from tests.reference.moss import Shuffle
-from tests.reference.prospector import Ranking
+from tests.reference.prospector import Ranking, Sums
 from tests.reference.words import FRESH, TIES, below, stream
 
 
@@ -74,7 +74,9 @@ class ChangingProspector:
         self.made: list[Pulled] = []
         self.current = self.hint = self.learned = -1
         self.told, self.total, self.firsts, self.seen = 0, 0.0, 0.0, 0
-        self.best, self.ceiling, self.spent, self.ranked = -math.inf, 1.0, 0.0, 0
+        self.best, self.ceiling, self.spent = -math.inf, 1.0, 0.0
+        self.sums, self.unit = Sums(), 1.0
+        self.ranked = (0, 1.0)  # the period and the unit of the stored upper bounds
         self.on_trial: list[Opened] = []
         self.turn, self.looks, self.paid = 0, 0, 0.0
         self.period, self.guess = 0, horizon is None
@@ -205,11 +207,11 @@ class ChangingProspector:
         log_n = math.log(self.arms)
         log = self.log - log_n - math.log(slot.pulls)
         level = max(0.0, 0.5 * log, log - log_n) / slot.pulls
-        return largest(slot.total / slot.pulls, level)
+        return self.unit * largest(slot.total / slot.pulls / self.unit, level)
 
     def rank(self, slot: Opened) -> None:
         self.means.set(slot.place, self.mean(slot))
-        if self.ranked:
+        if self.ranked[0]:
             self.uppers.set(slot.place, self.upper(slot))
 
     def cost(self) -> float:
@@ -219,16 +221,19 @@ class ChangingProspector:
         self.best = min(max(self.shrunk()), 1.0)
         cost = max(0.0, self.cost())
         if self.best == -math.inf:
-            self.ceiling, self.spent = 1.0, 0.0
-        elif cost < 0.5 * self.power:
-            self.ceiling, self.spent = 1 - cost / self.horizon, 0.0
+            self.ceiling, self.spent = self.unit, 0.0
+            return
+        self.unit = self.sums.unit(self.best)
+        power = self.unit * self.power
+        if cost < 0.5 * power:
+            self.ceiling, self.spent = self.unit - cost / self.horizon, 0.0
         else:
             gain = min(2.5 * max(0.0, self.best - self.firsts / self.seen), self.best)
-            self.ceiling = min(1.0, self.best + gain)
-            self.spent = cost / (1.5 * self.log * self.power)
+            self.ceiling = min(self.unit, self.best + gain)
+            self.spent = cost / (1.5 * self.log * power)
 
     def reaches(self, mean: float) -> bool:
-        return mean >= self.ceiling or (self.ceiling - mean) ** 1.5 <= self.spent
+        return mean >= self.ceiling or ((self.ceiling - mean) / self.unit) ** 1.5 <= self.spent
 
     def keep_or_lead(self, ranking: Ranking) -> Opened:
         place = self.current
@@ -251,8 +256,9 @@ class ChangingProspector:
             return fresh
         if not searching:
             return self.keep_or_lead(self.means)
-        if self.ranked != self.period:
-            self.ranked = self.period
+        period, unit = self.ranked
+        if period != self.period or abs(self.unit - unit) > 0.1 * unit:
+            self.ranked = self.period, self.unit
             for slot in self.slots:
                 self.uppers.set(slot.place, self.upper(slot))
         return self.keep_or_lead(self.uppers)
@@ -282,7 +288,7 @@ class ChangingProspector:
         if self.turn >= len(self.on_trial):
             self.turn = 0
         slot = self.on_trial[self.turn]
-        failed = slot.pulls * self.best - slot.total >= 1
+        failed = slot.pulls * self.best - slot.total >= self.unit
         if slot.retired or slot.place == self.current or failed:
             self.on_trial[self.turn] = self.on_trial[-1]
             self.on_trial.pop()
@@ -328,15 +334,16 @@ class ChangingProspector:
             self.firsts += reward
         slot.pulls += 1
         slot.total += reward
+        self.sums.add(reward)
         if pull.who != "trial":
             self.told += 1
             self.total += reward
         self.told_now(pull)
-        self.set_target()
 
     def told_now(self, pull: Pulled) -> None:
         """Rank with the pull still late, then without it, as the package does."""
         self.rank(pull.slot)
+        self.set_target()
         pull.pending = False
         if pull.late:
             self.rank(pull.slot)
@@ -352,13 +359,13 @@ class ChangingProspector:
         self.newcomers.places += range(new, new + count)
         arms = len(self.order.places)
         self.order.places += range(arms, arms + count)
-        self.ranked = 0
+        self.ranked = (0, self.unit)
         if self.testing < 0:
             self.plan(self.stage)
 
     def retire(self, arm: int) -> None:
         self.retired.add(arm)
-        self.ranked = 0
+        self.ranked = (0, self.unit)
         slot = next((slot for slot in self.slots if slot.arm == arm), None)
         if slot is not None:
             slot.retired = True

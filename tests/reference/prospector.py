@@ -41,6 +41,27 @@ class Ranking:
         return current if self.values[current].value >= self.highest() else self.leader()
 
 
+@dataclass
+class Sums:
+    """The sums of all rewards and of their squares."""
+
+    rewards: float = 0.0
+    squares: float = 0.0
+
+    def add(self, reward: float) -> None:
+        self.rewards += reward
+        self.squares += reward * reward
+
+    def unit(self, best: float) -> float:
+        """Return the unit of costs for rewards in [0, 1], if `best` is the largest shrunk mean.
+
+        It is 1 if all rewards are 0 or 1, or without a positive sum.
+        """
+        if self.rewards <= 0.0:
+            return 1.0
+        return min(1.0, max(self.squares / self.rewards, 2.0 * best))
+
+
 class Rule(Guarded):
     """The rule inside its guard; it also learns from the guard's pulls."""
 
@@ -53,7 +74,8 @@ class Rule(Guarded):
         self.hint = self.rules_last = -1
         self.ceiling, self.spent, self.best = 1.0, 0.0, -math.inf
         self.total = self.firsts = 0.0
-        self.ranked = 0  # the horizon of the stored upper bounds
+        self.sums, self.unit = Sums(), 1.0
+        self.ranked = (0, 1.0)  # the horizon and the unit of the stored upper bounds
 
     def look_ahead(self) -> None:
         """Find a good arm for the floor if a stage begins."""
@@ -77,7 +99,8 @@ class Rule(Guarded):
 
     def reaches(self, mean: float) -> bool:
         # the target is ceiling - spent^(1/e)
-        return mean >= self.ceiling or (self.ceiling - mean) ** self.e <= self.spent
+        below = (self.ceiling - mean) / self.unit
+        return mean >= self.ceiling or below**self.e <= self.spent
 
     def choose(self) -> int:
         if self.reaches(self.means.highest()):
@@ -85,8 +108,9 @@ class Rule(Guarded):
         elif len(self.slots) < self.n:
             slot = len(self.slots)
         elif not self.reaches(self.best):
-            if self.ranked != self.horizon:
-                self.ranked = self.horizon
+            horizon, unit = self.ranked
+            if horizon != self.horizon or abs(self.unit - unit) > 0.1 * unit:
+                self.ranked = self.horizon, self.unit
                 for j in range(len(self.slots)):
                     self.uppers.set(j, self.upper(j))
             slot = self.uppers.keep_or_lead(self.rules_last)
@@ -98,27 +122,30 @@ class Rule(Guarded):
     def upper(self, j: int) -> float:
         slot = self.slots[j]
         log = max(1.0, math.log(self.horizon)) - math.log(self.n) - math.log(slot.pulls)
-        return largest(slot.mean, max(0.0, 0.5 * log, log - math.log(self.n)) / slot.pulls)
+        level = max(0.0, 0.5 * log, log - math.log(self.n)) / slot.pulls
+        return self.unit * largest(slot.mean / self.unit, level)
 
     def tell(self, who: str, slot: int, reward: float) -> None:
         super().tell(who, slot, reward)
         arm = self.slots[slot]
         self.firsts += reward if arm.pulls == 1 else 0.0
         self.total += reward
+        self.sums.add(reward)
         self.means.set(slot, arm.mean)
-        if self.ranked:
+        if self.ranked[0]:
             self.uppers.set(slot, self.upper(slot))
         self.set_target(self.firsts / len(self.slots))
 
     def set_target(self, average: float) -> None:
         self.best = min(max(self.shrunk()), 1.0)
         cost = max(0.0, self.made * self.best - self.total)
-        power, log = self.horizon**self.beta, max(1.0, math.log(self.horizon))
+        self.unit = self.sums.unit(self.best)
+        power, log = self.unit * self.horizon**self.beta, max(1.0, math.log(self.horizon))
         if cost < 0.5 * power:
-            self.ceiling, self.spent = 1 - cost / self.horizon, 0.0
+            self.ceiling, self.spent = self.unit - cost / self.horizon, 0.0
         else:
             gain = min(2.5 * max(0.0, self.best - average), self.best)
-            self.ceiling = min(1.0, self.best + gain)
+            self.ceiling = min(self.unit, self.best + gain)
             self.spent = cost / (self.c2 * log * power)
 
 

@@ -67,6 +67,11 @@ def floats(salt: int) -> Rewards:
     return lambda arm, k: (_number(salt, arm) + 2 * _number(salt, arm, k)) / 2**48 - 1.0
 
 
+def clipped(rewards: Rewards) -> Rewards:
+    """Return rewards clipped to [0, 1]."""
+    return lambda arm, k: min(1.0, max(0.0, rewards(arm, k)))
+
+
 def counted(rewards: Rewards) -> Callable[[int], float]:
     """Return a function that returns the next reward of an arm."""
     pulls: Counter[int] = Counter()

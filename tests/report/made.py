@@ -27,7 +27,8 @@ def made_result(
     for policy, regret in regrets.items():
         block = np.zeros(len(regret), row_type(len(times)))
         block["regret"] = np.reshape(regret, (len(regret), len(times)))
-        block["best_pulls"] = times[-1] * (np.arange(len(regret)) >= (missed or {}).get(policy, 0))
+        block["first_best"] = np.arange(len(regret)) >= (missed or {}).get(policy, 0)
+        block["best_pulls"] = times[-1] * block["first_best"]
         rows.append(block)
     about: dict[str, Any] = {"instance": "made up", "n_arms": 100, "n_best": 10, "seed": 4}
     about["largest_gap"] = 1.0

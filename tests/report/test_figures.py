@@ -176,7 +176,8 @@ def test_chosen_policies_are_drawn_in_their_order() -> None:
 
 
 def test_a_policy_left_out_at_some_hardness() -> None:
-    alone = replace(tiny().first(2), policies=("moss",), rows=tiny().first(2).rows[:1])
+    names: Any = {"policies": ("moss",), "specifications": ("moss",)}
+    alone = replace(tiny().first(2), **names, rows=tiny().first(2).rows[:1])
     figure = figures.regret_against_hardness({0.1: alone, 0.2: tiny()})
     assert [len(np.asarray(line.get_xdata())) for line in figure.axes[0].lines] == [2, 1]
     assert words(figure)[-1].endswith("2 to 3 replications")
@@ -385,3 +386,17 @@ assert not {"matplotlib.pyplot", "numba"} & set(sys.modules)
     )
     assert done.stdout.startswith("MissingExtraError matplotlib must be installed")
     assert 'pip install "manyarms[sim]"' in done.stdout
+
+
+@pytest.mark.parametrize("other", ["MOSS", "MOSS Oracle"])
+def test_an_own_policy_has_its_own_entry_in_the_legend(other: str) -> None:
+    labels = ("moss", "moss-oracle", other)
+    result = many(labels)
+    over_time = figures.regret_over_time(result)
+    against = figures.regret_against_hardness({0.1: result, 0.2: result})
+    for figure in (over_time, against):
+        lines = figure.axes[0].lines
+        titles = {str(line.get_label()) for line in lines}
+        assert len(titles) == len({line.get_color() for line in lines}) == 3
+        assert other in titles
+        assert titles <= {*words(figure)}

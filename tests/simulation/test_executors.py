@@ -23,7 +23,7 @@ import manyarms as ma
 from manyarms.errors import ExecutorError
 from manyarms.instances import reward
 from manyarms.kit import unit
-from manyarms.simulation import Sweep, cell, run, run_in_memory
+from manyarms.simulation import Sweep, cell, executors, run, run_in_memory
 from manyarms.simulation.executors import Pool
 from tests.simulation.runs import Killed, final, stop_after
 
@@ -231,9 +231,17 @@ def test_an_error_of_a_distribution_is_one_sentence(made: Callable[[], Executor]
 
 def test_workers_need_the_same_code(monkeypatch: pytest.MonkeyPatch) -> None:
     digests = iter(["here", "there"])
-    monkeypatch.setattr("manyarms.simulation.executors.digest_of_code", lambda _: next(digests))
+    monkeypatch.setattr("manyarms.simulation.chunks._digest", lambda _: next(digests))
+
+    class Elsewhere(AtOnce):
+        """An executor that plays as in another process."""
+
+        def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+            executors._checked.clear()
+            return super().submit(fn, *args, **kwargs)
+
     with pytest.raises(ExecutorError, match="its digest is here, got there from a worker"):
-        run_in_memory(_distributions(LAWS[0]), executor=AtOnce(), progress=False)
+        run_in_memory(_distributions(LAWS[0]), executor=Elsewhere(), progress=False)
 
 
 @pytest.mark.parametrize(

@@ -196,7 +196,7 @@ for policy, options in CASES:
         ma.simulate(policy, replications=3, seed=3, record_arms=True, engine=engine, **options)
         for engine in ("threads", "cuda")
     ]
-    for part in ("regret", "best_pulls", "distinct_arms", "recommended", "arms"):
+    for part in ("regret", "best_pulls", "first_best", "distinct_arms", "recommended", "arms"):
         one, other = (getattr(result, part) for result in found)
         assert np.array_equal(one, other), (policy, part)
 written = []

@@ -152,7 +152,7 @@ def test_chunks_of_other_code_are_played_again(
     sweep: Sweep, whole: Files, tmp_path: Path, played: Played
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("manyarms.simulation.chunks.digest", lambda *_: "of an older version")
+        patch.setattr("manyarms.simulation.chunks._digest", lambda _: "of an older version")
         stopped(sweep, tmp_path, 10)
     played.clear()
     run(sweep, tmp_path, progress=False)

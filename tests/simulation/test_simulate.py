@@ -54,7 +54,9 @@ def test_the_contents_of_a_result() -> None:
             means = np.array([INSTANCE.mean(int(arm)) for arm in arms])
             regrets = np.cumsum(0.9 - means)[result.times - 1]
             np.testing.assert_allclose(result.regret[k, r], regrets, atol=1e-9)
-            assert result.best_pulls[k, r] == (means == 0.9).sum()
+            best = np.flatnonzero(means == 0.9)
+            assert result.best_pulls[k, r] == len(best)
+            assert result.first_best[k, r] == (best[0] + 1 if len(best) else 0)
             assert result.distinct_arms[k, r] == len(set(arms))
             kept = result.recommended[k, r]
             assert kept in arms
@@ -144,7 +146,8 @@ def test_summary_numbers() -> None:
     assert row.se == pytest.approx(regret.std(ddof=1) / math.sqrt(7))
     assert (row.median, row.worst) == (np.median(regret), regret.max())
     assert (row.q05, row.q95, row.q99) == tuple(np.quantile(regret, [0.05, 0.95, 0.99]))
-    assert summary["moss"].miss_rate == (result.best_pulls[0] == 0).mean()
+    first = result.first_best[0]
+    assert summary["moss"].miss_rate == ((first == 0) | (first > 100)).mean()
     assert (row.replications, row.low, row.high) == (7, None, None)
     pair = next(p for p in summary.pairs if (p.first, p.second) == ("moss", "empmoss++"))
     gaps = result.of("moss")[:, 49] - result.of("empmoss++")[:, 49]
@@ -158,6 +161,46 @@ def test_summary_numbers() -> None:
     assert (pair.replications, pair.low, pair.high) == (7, None, None)
     ratio = result.ratio("moss", "empmoss++", time=100)
     assert ratio.low < ratio.estimate == summary["moss"].mean / summary["empmoss++"].mean
+
+
+def test_shares_of_misses_are_those_at_the_time() -> None:
+    few = ma.instances.planted(n=100, m=2)
+    result = ma.simulate(POLICIES, few, horizon=200, replications=20, seed=3, record_arms=True)
+    assert result.arms is not None
+    shares = []
+    for time in result.times.tolist():
+        rows = result.summary(time=time)
+        text = rows.table(columns=["missed", "best"]).rows
+        for k, label in enumerate(result.policies):
+            missed = (result.arms[k, :, :time] >= 2).all(axis=1).mean()  # arms 0 and 1 are best
+            assert rows[label].miss_rate == missed
+            assert text[k][1:] == [f"{missed:.1%}", f"{1 - missed:.1%}"]
+            shares.append(missed)
+    assert 0.9 < shares[0] <= 1.0  # after two pulls
+    assert min(shares) == 0.0
+    long = result.summary(objective="find")  # counts the arms recommended in the end
+    assert long["moss"].miss_rate == (result.recommended[0] >= 2).mean()
+
+
+def test_equal_losses_are_ties() -> None:
+    means = [0.3] * 4 + [0.2] * 6 + [0.1] * 10
+    policies = [ma.MOSSOracle(size=8), ma.MOSSOracle(size=9), ma.MOSSOracle(size=7)]
+    instance = ma.instances.from_means(means)
+    result = ma.simulate(policies, instance, horizon=40, replications=100, record_arms=True)
+    assert result.arms is not None
+    for objective in ("earn", "find"):
+        gaps = np.array([3 - round(10 * mean) for mean in means])  # in tenths, exactly
+        exact = gaps[result.arms].sum(axis=2) if objective == "earn" else gaps[result.recommended]
+        places = itertools.combinations(range(3), 2)
+        ties = 0
+        summary = result.by(objective).summary()
+        for pair, (k, other) in zip(summary.pairs, places, strict=True):
+            differences = exact[k] - exact[other]
+            assert pair.above == (differences > 0).sum()
+            assert pair.below == (differences < 0).sum()
+            assert pair.mean == pytest.approx(differences.mean() / 10)
+            ties += (differences == 0).sum()
+        assert ties > 20
 
 
 def test_gaffkes_intervals_are_shown_on_request() -> None:

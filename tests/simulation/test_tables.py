@@ -71,7 +71,7 @@ def _frame(finished: Path) -> Any:
 
 def test_files_contain_the_results_of_simulate(sweep: Sweep, finished: Path) -> None:
     frame, at = _frame(finished), 0
-    counts = ["best_pulls", "distinct_arms", "recommended", "recommended_mean"]
+    counts = ["best_pulls", "first_best", "distinct_arms", "recommended", "recommended_mean"]
     keys = ["horizon", "means", "beta", "policy", "replication", "regret"]
     assert list(frame) == [*keys, *counts, "checkpoints", "regret_at_checkpoints"]
     for each, read in zip(sweep.cells, read_results(finished).cells, strict=True):
@@ -163,6 +163,7 @@ def test_provenance(sweep: Sweep, finished: Path) -> None:
     assert said["cells"][0]["instance"] == "grouped(2 groups, n=50)"
     assert said["cells"][0]["policies"]["quantile"] == {
         "policy": repr(ma.Quantile()),
+        "played": repr(ma.Quantile(sigma=0.5)),
         "replications": 7,
         "parameters": {},
     }

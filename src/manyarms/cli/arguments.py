@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import ast
+import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -45,7 +45,8 @@ def policy_from(text: str, instance: Instance, alpha: float | None) -> Policy:
     """Make a policy from "name" or "name:key=value,key=value"; a name may be "module:Class"."""
     from manyarms.protocol import policy
     from manyarms.protocol.loading import load_policy
-    from manyarms.protocol.registry import is_known
+    from manyarms.protocol.registry import is_known, value_of
+    from manyarms.simulation.sweep import check_playable
 
     name, _, rest = text.partition(":")
     second, _, after = rest.partition(":")
@@ -60,11 +61,16 @@ def policy_from(text: str, instance: Instance, alpha: float | None) -> Policy:
                 f"`--policy` must be NAME, NAME:key=value,key=value or, for one of your own, "
                 f"module:Class:key=value, got {text!r}."
             )
-        try:
-            parameters[key.strip()] = ast.literal_eval(value.strip())
-        except (SyntaxError, ValueError):
-            parameters[key.strip()] = value.strip()  # a word, such as rank=pulled
-    return policy(name, **parameters, **_known(name, parameters, instance, alpha))
+        if key.strip() in parameters:
+            raise ParameterError(f"`--policy` must have {key.strip()!r} once, got {text!r}.")
+        parameters[key.strip()] = value_of(value.strip())
+    try:
+        made = policy(name, **parameters, **_known(name, parameters, instance, alpha))
+        check_playable(made, instance, 1)
+    except ParameterError as error:  # about a parameter of the policy, not about an option
+        reason = re.sub(r"`(\w+)`", r"'\1'", str(error))
+        raise ParameterError(f"`--policy` cannot be {text!r}: {reason}") from None
+    return made
 
 
 def _known(

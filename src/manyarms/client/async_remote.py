@@ -47,7 +47,7 @@ class AsyncRemote(Client):
 
     Examples
     --------
-    >>> from manyarms.client import AsyncRemote
+    >>> from manyarms import AsyncRemote
     >>> async def one_visitor() -> None:
     ...     async with AsyncRemote("http://127.0.0.1:8765", "captions", token="...") as remote:
     ...         pull = await remote.ask()

@@ -104,7 +104,7 @@ def check_probability(name: str, value: Any, *, fix: str = "") -> float:
 
 def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
     """Return `value` if it is one of `choices`, or raise."""
-    if value not in choices:
+    if not isinstance(value, str) or value not in choices:  # comparing an array raises
         raise refusal(name, f"one of {', '.join(map(repr, choices))}", value)
     return str(value)
 

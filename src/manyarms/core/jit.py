@@ -21,10 +21,12 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, ParamSpec, Protocol, TypeVar, cast
 
-from manyarms.core.compile_cache import can_be_cached, digest, folder_for, reached, warn_uncached
+from manyarms.core.compile_cache import folder_for, warn_uncached
+from manyarms.core.fingerprint import Fingerprint, fingerprint, is_ours
 from manyarms.core.gc_pause import gc_paused
 from manyarms.core.loop_compiler import part_options, whole_options
 from manyarms.core.optional import need
+from manyarms.core.versions import environment
 from manyarms.errors import CompilationError, DuplicateNameError, ParameterError
 
 P = ParamSpec("P")
@@ -42,6 +44,7 @@ _collected: list[tuple[Callable[..., Any], Callable[..., Any], dict[str, Any]]] 
 _registered: dict[Any, int] = {}  # by the `overload` of a compiler: how many are registered with it
 _generics: list[Dispatched[..., Any]] = []
 _state_classes: dict[str, type] = {}
+_compiled_bodies: dict[tuple[str, type], str] = {}  # digests, by generic function and class
 
 
 class Dispatched(Protocol[P, R_co]):
@@ -185,18 +188,66 @@ def cache_folder(
     The name of the folder is a digest of all that the code depends on, `more` included. So every
     version of every policy has its own folder. This also keeps processes that compile at the same
     time apart: Numba can mix up two signatures that are added to one index at once.
+
+    Code is not cached if a later process could not use it: Numba stores the classes of a script or
+    notebook by value, and does not recognize them later.
     """
-    functions = reached([loop, *bodies_of(*state_classes)])
-    if not can_be_cached(functions):
+    classes = sorted(state_classes, key=_name_of)
+    prints = [fingerprint([loop])]
+    for state_class in classes:
+        for name, body in _bodies(state_class):
+            prints.append(fingerprint([body]))
+            if make and not is_ours(body):
+                _check_unchanged(name, state_class, prints[-1])
+    unknown = [value for one in prints for value in one.unknown]
+    if unknown:
+        fix = "Make it a number, a tuple or an array."
+        warn_uncached(f"it uses {unknown[0]}, which may differ in another process", fix)
+    scripts = {"__main__", "__mp_main__"}
+    if unknown or scripts & {one.__module__ for one in classes}.union(*(p.modules for p in prints)):
         return None
-    classes = sorted(map(_name_of, state_classes))
     checks = os.environ.get("NUMBA_BOUNDSCHECK")
-    return folder_for(digest(functions, classes, loop.__qualname__, checks, *more), make=make)
+    parts = [one.digest for one in prints], [*map(_name_of, classes)], loop.__qualname__
+    return folder_for(environment(*parts, checks, *more)[:16], make=make)
 
 
-def bodies_of(*state_classes: type) -> list[Callable[..., Any]]:
-    """Return all bodies that are registered for the classes."""
-    return [g.bodies[c] for g in _generics for c in state_classes if c in g.bodies]
+def _check_unchanged(name: str, state_class: type, found: Fingerprint) -> None:
+    """Raise if a body, or a value that it uses, has changed since it was compiled.
+
+    Numba would use the earlier code, and cache it for the later one.
+    """
+    if _compiled_bodies.setdefault((name, state_class), found.digest) != found.digest:
+        raise CompilationError(
+            f"`{name}` of {state_class.__name__}, or a function or value that it uses, has changed "
+            f"since it was compiled, and Numba would play the earlier code. Start a new process "
+            f"(in a notebook: restart), or keep what changes in the state."
+        )
+
+
+def bodies_of(state_classes: Iterable[type]) -> list[Callable[..., Any]]:
+    """Return all bodies that are registered for the classes, in an order."""
+    classes = sorted(state_classes, key=_name_of)
+    return [body for state_class in classes for _, body in _bodies(state_class)]
+
+
+def _bodies(state_class: type) -> list[tuple[str, Callable[..., Any]]]:
+    """Return the names of generic functions, with their bodies for a class."""
+    return [
+        (cast(Any, generic).__name__, generic.bodies[state_class])
+        for generic in _generics
+        if state_class in generic.bodies
+    ]
+
+
+def check_repeatable(state_classes: Iterable[type]) -> None:
+    """Raise if bodies use random numbers or clocks that differ in every run."""
+    uses = fingerprint(bodies_of(state_classes)).unrepeatable
+    if uses:
+        raise ParameterError(
+            f"Compiled functions must not use `random`, `numpy.random`, `time` or `secrets`, "
+            f"because runs could not be repeated, got {uses[0]}. Draw random numbers from the "
+            f"`key` that `reset` gets (docs/own_policy.md), or from the `word` of a distribution."
+        )
 
 
 def compile_now(what: str, loop: Any, call: Callable[[], object]) -> None:

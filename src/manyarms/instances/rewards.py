@@ -40,7 +40,8 @@ def reward(law: Any, arm: int, mean: float, word: int) -> float:  # type: ignore
 
     A body is registered for each class of distributions: `@reward.register(Spend)`. If the class
     has a property `reward_range`, (smallest, largest), it sets the `sigma` of policies, and means
-    are checked against it.
+    are checked against it. If rewards have no bounds, a property `reward_sigma` may say for which
+    sigma they are sigma-sub-Gaussian. Without both, policies with `sigma` must be given one.
 
     Examples
     --------
@@ -84,11 +85,12 @@ class Bernoulli:
     bounded: ClassVar[bool] = True
     noise: ClassVar[float] = 0.0
     reward_range: ClassVar[tuple[float, float] | None] = (0.0, 1.0)
+    reward_sigma: ClassVar[float | None] = None  # the range implies it
 
 
 @dataclass(frozen=True)
 class Gaussian:
-    """Normal rewards. Give policies the same `sigma`: `MOSS(sigma=...)`.
+    """Normal rewards. Policies take the same `sigma`, unless they were given one.
 
     Parameters
     ----------
@@ -101,6 +103,11 @@ class Gaussian:
     code: ClassVar[int] = GAUSSIAN
     bounded: ClassVar[bool] = False
     reward_range: ClassVar[tuple[float, float] | None] = None
+
+    @property
+    def reward_sigma(self) -> float | None:
+        """The standard deviation."""
+        return float(self.sigma)
 
     def __post_init__(self) -> None:
         check_number("sigma", self.sigma, above=0.0)
@@ -126,6 +133,7 @@ class BetaRewards:
     code: ClassVar[int] = BETA
     bounded: ClassVar[bool] = True
     reward_range: ClassVar[tuple[float, float] | None] = (0.0, 1.0)
+    reward_sigma: ClassVar[float | None] = None
 
     def __post_init__(self) -> None:
         check_number("concentration", self.concentration, at_least=1e-3, at_most=1e9)
@@ -150,6 +158,12 @@ class OwnRewards:
         """The smallest and the largest reward; None if unknown."""
         limits = getattr(self.law, "reward_range", None)
         return None if limits is None else (float(limits[0]), float(limits[1]))
+
+    @property
+    def reward_sigma(self) -> float | None:
+        """The sigma for which rewards are sigma-sub-Gaussian; None if unknown."""
+        sigma = getattr(self.law, "reward_sigma", None)
+        return None if sigma is None else float(sigma)
 
     @property
     def bounded(self) -> bool:

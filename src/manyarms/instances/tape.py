@@ -110,6 +110,15 @@ def record_of(tape: Tape, world: World, key: int, arm: int) -> int:
 
 
 @kernel
+def pulled_record(tape: Tape, world: World, arm: int) -> int:
+    """Return the number of the record of an arm; NO_ARM if it does not exist or was not pulled."""
+    if arm < 0 or arm >= world.n_arms:
+        return NO_ARM
+    at = find(tape.number, arm)
+    return tape.number.cells[at + 1] if tape.number.cells[at] != 0 else NO_ARM
+
+
+@kernel
 def next_reward(tape: Tape, world: World) -> float:
     """Pull the arm whose record was used last: return its next reward."""
     record = tape.last[0]

@@ -18,11 +18,10 @@ from functools import partial
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from manyarms.core.checks import check_choice, check_int, shown
-from manyarms.core.memory import SPARSE
 from manyarms.errors import ParameterError, TurnError
 from manyarms.inference.facts import CONTROL
 from manyarms.live.arms import ArmNames, Arms
-from manyarms.live.checks import MOST_HORIZON, check_can, check_first_draws, check_reward
+from manyarms.live.checks import check_can, check_first_draws, check_reward
 from manyarms.live.experiment import Experiment
 from manyarms.live.pulls import Pull
 from manyarms.live.synced import SyncedArms
@@ -294,9 +293,7 @@ def season(context: Context, policy: Any, horizon: Any, seed: Any) -> Change[Non
     _check_has_arms(experiment)
     if policy is not None and not isinstance(policy, Policy):
         raise ParameterError(f"`policy` must be a policy such as moss, got {policy!r}.")
-    limits = experiment.settings.reward_range
-    chosen = (experiment.policy if policy is None else policy).with_reward_range(limits)
-    chosen.check_rewards(limits)
+    chosen = experiment.policy if policy is None else policy
     described_policy(chosen)  # it must be storable
     word = experiment.seed if seed is None else check_int("seed", seed, at_most=2**64 - 1)
     total = None
@@ -304,7 +301,7 @@ def season(context: Context, policy: Any, horizon: Any, seed: Any) -> Change[Non
         horizon = check_int("horizon", horizon, at_least=1)
         total = horizon + experiment.known
     check_first_draws(chosen, experiment.n_all, total)
-    state = chosen.new_state(SPARSE, n_arms=experiment.n_all, pulls=total or MOST_HORIZON)
+    state = experiment.settings.new_state(chosen, experiment.n_all, total)
     if experiment.retired:
         _check_can_retire(chosen, state)
     return partial(experiment.begin_season, chosen, horizon, word)

@@ -119,7 +119,7 @@ class Experiment:
         self.state: Any = None
         if self.n_all == 0:
             return
-        self.state = policy.new_state(SPARSE, n_arms=self.n_all, pulls=horizon or MOST_HORIZON)
+        self.state = self.settings.new_state(policy, self.n_all, horizon)
         check_bodies(self.state, (reset, ask, tell))
         reset(self.state, policy_key(seed, 0), horizon or 0)
 

@@ -55,6 +55,12 @@ def facts_of(experiment: Experiment, name_of: Callable[[int], Any]) -> Facts:
     """Return the facts of an experiment that do not concern single arms."""
     settings, control = experiment.settings, experiment.control
     seat = -1 if experiment.state is None else recommend(experiment.state)
+    if seat != -1 and not 0 <= seat < experiment.seats.count:
+        raise ParameterError(
+            f"{experiment.policy} recommended arm {seat}, but there are {experiment.n_all} arms, "
+            f"numbered from 0. Its `recommend` must return the number of an arm with a reward, or "
+            f"-1 to leave the choice to the common rule."
+        )
     pending, abandoned = len(experiment.pending), len(experiment.abandoned)
     compared = None
     if control is not None and settings.control is not None:
@@ -71,7 +77,7 @@ def facts_of(experiment: Experiment, name_of: Callable[[int], Any]) -> Facts:
     left = experiment.left
     return Facts(
         policy=str(experiment.policy),
-        scale=scale_of(experiment.policy, settings.reward_range),
+        scale=scale_of(settings.scaled(experiment.policy), settings.reward_range),
         reward_range=settings.reward_range,
         n_arms=experiment.n_arms,
         all_arms=experiment.n_all,

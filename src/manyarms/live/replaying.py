@@ -181,8 +181,7 @@ class _Replay:
 
     def _season(self, event: Event) -> None:
         detail: dict[str, Any] = event.detail or {}
-        limits = self._experiment.settings.reward_range
-        policy = recorded_policy(detail["policy"], self._policy, limits, self._what)
+        policy = recorded_policy(detail["policy"], self._policy, self._what)
         calls.season(self._context, policy, detail["horizon"], detail["seed"])()
 
 

@@ -6,10 +6,12 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from manyarms.core.checks import check_flag, check_int, check_number, shown
+from manyarms.core.memory import SPARSE
 from manyarms.errors import ManyarmsError, ParameterError, SavedFileError
 from manyarms.inference.question import check_setting
 from manyarms.live.arms import check_name
 from manyarms.live.checks import (
+    MOST_HORIZON,
     check_first_draws,
     check_horizon,
     check_range,
@@ -17,6 +19,7 @@ from manyarms.live.checks import (
     check_reward_name,
 )
 from manyarms.protocol.policy import Policy
+from manyarms.protocol.recommend import given_sigma
 from manyarms.protocol.registry import described_policy, restored_policy
 
 SHARE = 0.05  # default share of the control
@@ -53,6 +56,21 @@ class Settings:
     missing: float | None = None
     hold: bool = False
 
+    def scaled(self, policy: Policy) -> Policy:
+        """Return a policy of any season for the rewards of this experiment, or raise."""
+        sigma, other = given_sigma(self.policy), given_sigma(policy)
+        if self.reward_range is None and sigma and other and sigma != other:
+            raise ParameterError(
+                f"`sigma` must be {sigma:g} in every season, because the rewards have no range and "
+                f"sigma is their scale, got {other:g} for {policy}. Leave it out."
+            )
+        return policy.with_reward_range(self.reward_range, sigma or other)
+
+    def new_state(self, policy: Policy, n_arms: int, horizon: int | None) -> Any:
+        """Return the state of a policy of any season, or raise."""
+        pulls = horizon or MOST_HORIZON
+        return self.scaled(policy).new_state(SPARSE, n_arms=n_arms, pulls=pulls)
+
     def to_spec(self) -> dict[str, Any]:
         """Return the settings as JSON."""
         spec = {field.name: getattr(self, field.name) for field in fields(self)}
@@ -66,8 +84,7 @@ class Settings:
 def check_settings(policy: Policy, **given: Any) -> Settings:
     """Return checked settings, or raise."""
     limits = check_range(given["reward_range"])
-    policy = policy.with_reward_range(limits)
-    policy.check_rewards(limits)
+    policy.with_reward_range(limits, given_sigma(policy))  # it must be able to play these rewards
     check_first_draws(policy, given["n_arms"] or 1, given["horizon"])
     compared = _check_control(given["control"], given["share"])
     window, missing = given["window"], given["missing"]
@@ -116,8 +133,7 @@ def settings_from(spec: dict[str, Any], policy: Policy | None, what: str) -> Set
             raise ValueError(f"names of arms are {shown(known['names'])}")
         check_int("n_arms", known["n_arms"])
         known.pop("policy")
-        limits = check_range(known["reward_range"])
-        own = recorded_policy(spec["policy"], policy, limits, what)
+        own = recorded_policy(spec["policy"], policy, what)
         return check_settings(own, **known)
     except SavedFileError:
         raise
@@ -127,18 +143,15 @@ def settings_from(spec: dict[str, Any], policy: Policy | None, what: str) -> Set
         ) from error
 
 
-def recorded_policy(
-    described: Any, given: Policy | None, limits: tuple[float, float] | None, what: str
-) -> Policy:
+def recorded_policy(described: Any, given: Policy | None, what: str) -> Policy:
     """Return the recorded policy; use the given one if it is the same."""
     try:
-        made = restored_policy(described, given, limits)
+        return restored_policy(described, given)
     except ManyarmsError as error:
         raise SavedFileError(
             f"{what} needs the policy {described['label']}, which cannot be created here: {error} "
             f"Register it first, or pass `policy`."
         ) from error
-    return made.with_reward_range(limits)
 
 
 def differences(given: Settings, recorded: Settings, *, ignore_seed: bool) -> list[str]:

@@ -126,8 +126,7 @@ def _read(
     if experiment.settings.n_arms == 0 and counts["first_arms"] > 0:
         experiment.begin_with(counts["first_arms"])
     if counts["season"] > 1:
-        limits = experiment.settings.reward_range
-        own = recorded_policy(about["policy"], policy, limits, what)
+        own = recorded_policy(about["policy"], policy, what)
         experiment.n_all = check_int("n_all", counts["n_all"], at_least=1, at_most=MOST_ARMS)
         experiment._begin(own, horizon, check_int("seed", about["seed"]))
     most = about["most_pulls"]

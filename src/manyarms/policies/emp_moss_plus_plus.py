@@ -15,6 +15,7 @@ from manyarms.policies.moss_plus_plus import (
     iteration_arms,
     iteration_pulls,
     iterations,
+    prolong_last,
 )
 from manyarms.policies.parts.mixtures import (
     IterationClock,
@@ -101,6 +102,8 @@ def emp_moss_plus_plus_reset(state: EmpMossPlusPlusState, key: int, horizon: int
 def next_emp_iteration(state: EmpMossPlusPlusState) -> None:
     """Turn the last iteration into a mixture-arm, choose the next set, compute its indices."""
     moss, clock, run = state.moss, state.clock[0], state.moss.run[0]
+    if prolong_last(clock, state.beta):
+        return
     clock.iteration += 1
     p, i = iterations(clock.horizon, state.beta), clock.iteration
     clock.left = iteration_pulls(p, i, clock.horizon)

@@ -27,10 +27,11 @@ from manyarms.policies.parts.guard_slots import (
     open_next,
     stage_words,
 )
-from manyarms.policies.parts.parameters import GuardPolicy
+from manyarms.policies.parts.parameters import GuardPolicy, range_for_kl
 from manyarms.policies.parts.randomness import GUARDED
 from manyarms.protocol import Policy, Wrapper, arrive, plays, reset, retire
 from manyarms.protocol.pending import PendingRecord, abandon_pull, ask_pull, tell_pull
+from manyarms.protocol.recommend import given_sigma
 
 
 class LabelClock(Record):
@@ -167,20 +168,24 @@ class Guarded(Wrapper, GuardPolicy):
         Between 1/2 and 1 (default: 0.5): with many best arms the regret is about
         :math:`T^\beta`.
     bound
-        "kl" (default) for rewards in [0, 1]; "mean" for rewards that are sigma-sub-Gaussian.
+        "kl" for rewards in a known range (default for them); "mean" for rewards that are
+        sigma-sub-Gaussian.
     sigma
-        For "mean": rewards are sigma-sub-Gaussian (default: 0.5).
+        For "mean": rewards are sigma-sub-Gaussian (default: half the width of their range).
     bottom, top
-        All means are between these (default: 0 and 1).
+        All means are between these (default: 0 and 1, or the ends of the rewards' range if it is
+        not within). With "kl", rewards must be in [0, 1] if these are, and otherwise between them,
+        too.
 
     Notes
     -----
     Ours. For *every* policy the regret is at most :math:`10 (\log T)^{5/2}\,
     T^{\min(\max(\beta, 1+\alpha-\beta), 1)}`, the rate of MOSS++: Pareto optimal for
-    :math:`\beta < 1` (`theory.guarded_bound`, `theory.guarded_problem_bound`). With "mean" the
-    bound is multiplied by the larger of `top` - `bottom` and 2 sigma. If the horizon is unknown,
-    the guard guesses it and doubles the guess when needed; then `theory.anytime_guarded_bound`
-    holds, and a policy that was dropped is used again with the next guess.
+    :math:`\beta < 1` (`theory.guarded_bound`, `theory.guarded_problem_bound`). For another range of
+    rewards the bound is multiplied by its width, and with "mean" by the larger of `top` - `bottom`
+    and 2 sigma. If the horizon is unknown, the guard guesses it and doubles the guess when needed;
+    then `theory.anytime_guarded_bound` holds, and a policy that was dropped is used again with the
+    next guess.
 
     The policy does not learn the rewards of the guard's pulls. So until it is dropped it behaves as
     it would alone, and a policy whose own regret is below :math:`2 T^\beta \log T` is hardly ever
@@ -212,11 +217,6 @@ class Guarded(Wrapper, GuardPolicy):
                 raise ParameterError(
                     f"`policy` must not have a guard already, got {self.policy}. Use it directly."
                 )
-            if self.bound == "kl" and getattr(within, "sigma", 0.5) > 0.5:
-                raise ParameterError(
-                    f"`bound` must be 'mean' if rewards may lie outside [0, 1], got 'kl' with "
-                    f"{within}. Give `sigma`, `bottom` and `top`, too."
-                )
             within = getattr(within, "policy", None)
 
     @property
@@ -229,15 +229,19 @@ class Guarded(Wrapper, GuardPolicy):
         """Whether the inner policy depends on the horizon; `Doubling` refuses such policies."""
         return getattr(self.policy, "sized_by_horizon", False)
 
-    def with_reward_range(self, reward_range: tuple[float, float] | None) -> Guarded:
-        own = self._for_range(reward_range)
-        if not own:  # checked first: the inner policy's message would be misleading
-            GuardPolicy.check_rewards(self, reward_range)
-        return replace(self, policy=self.policy.with_reward_range(reward_range), **own)
-
-    def check_rewards(self, reward_range: tuple[float, float] | None) -> None:
-        GuardPolicy.check_rewards(self, reward_range)
-        super().check_rewards(reward_range)
+    def with_reward_range(
+        self, reward_range: tuple[float, float] | None, sigma: float | None = None
+    ) -> Guarded:
+        resolved = self._for_rewards(reward_range, sigma)  # first: the other message would mislead
+        inner = self.policy.with_reward_range(reward_range, sigma)
+        if resolved["bound"] == "kl":
+            least, largest = range_for_kl(resolved["bottom"], resolved["top"])
+            if (given_sigma(inner) or 0.0) > (largest - least) / 2.0:
+                raise ParameterError(
+                    f"`bound` must be 'mean' if rewards may lie outside [{least:g}, {largest:g}], "
+                    f"got 'kl' with {inner}. Give `sigma`, `bottom` and `top`, too."
+                )
+        return replace(self, policy=inner, **resolved)
 
     def stage(self, state: GuardedState) -> str:
         return ", ".join(filter(None, (self.policy.stage(state.inner), stage_words(state.guard))))

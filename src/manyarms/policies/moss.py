@@ -62,7 +62,8 @@ class MOSS(IndexPolicy):
     Parameters
     ----------
     sigma
-        Rewards are sigma-sub-Gaussian around their mean; 1/2 holds for rewards in [0, 1].
+        Rewards are sigma-sub-Gaussian around their mean (default: half the width of their range,
+        1/2 for [0, 1]).
     exploration
         Multiplies the fraction under the root: 1 is the paper's index, 1/2 that of Garivier et al.,
         to which the bound 18 sqrt(nT) belongs.

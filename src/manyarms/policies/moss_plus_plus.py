@@ -4,7 +4,7 @@ The schedule and the iterations are here. MOSS on a random set (the index, credi
 `parts/moss_run.py`, and the mixture-arms are in `parts/mixtures.py`.
 """
 
-from __future__ import annotations
+# Annotations are not postponed, so that the types of inherited fields are known in other modules.
 
 import math
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ from manyarms.policies.parts.moss_run import (
     put_back,
     set_scale,
 )
-from manyarms.policies.parts.parameters import IndexPolicy
+from manyarms.policies.parts.parameters import IndexPolicy, unused
 from manyarms.protocol import plays
 from manyarms.protocol.parameters import Positive, number
 
@@ -89,10 +89,24 @@ class MossPlusPlusState(NamedTuple):
     mixtures: Mixtures
 
 
+@kernel
+def prolong_last(clock: Any, beta: float) -> bool:
+    """If this is the last iteration, prolong it, and return True.
+
+    Iteration p alone has room for T pulls, so this happens only after the horizon.
+    """
+    is_last: bool = clock.iteration >= max(1, iterations(clock.horizon, beta))
+    if is_last:
+        clock.left = clock.horizon
+    return is_last
+
+
 @rare
 def next_iteration(state: MossPlusPlusState) -> None:
     """Start MOSS on a new set: min(K_i, n) newly drawn arms, and the mixture-arms so far."""
     moss, clock = state.moss, state.clock[0]
+    if prolong_last(clock, state.beta):
+        return
     clock.iteration += 1
     i = clock.iteration
     if i > 1:
@@ -156,9 +170,14 @@ class MixturePolicy(IndexPolicy):
     beta: Annotated[float, number(at_least=0.5, at_most=1.0)] = 0.5
     mixture_sigma: Positive | None = None
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.unit_rewards and self.mixture_sigma is not None:
+            raise unused("mixture_sigma", self.mixture_sigma, self)
+
     @property
     def mixture_spread(self) -> float:
-        sigma = self.sigma if self.mixture_sigma is None else self.mixture_sigma
+        sigma = self._sigma() if self.mixture_sigma is None else self.mixture_sigma
         return 4.0 * sigma**2 * self.exploration
 
     def stage(self, state: Any) -> str:

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 from manyarms.core.hash_map import add_name
 from manyarms.core.jit import kernel, rare
 from manyarms.core.memory import NO_ROOM, Memory, Record, Records, power_of_two
 from manyarms.core.rng import Stream, draw, next_word, restart, stream
 from manyarms.core.tournament import Tournament
-from manyarms.errors import ParameterError
 from manyarms.policies.moss_oracle import subset_size
 from manyarms.policies.parts.moss_run import (
     MossRun,
@@ -33,6 +32,7 @@ from manyarms.policies.parts.moss_run import (
 from manyarms.policies.parts.parameters import IndexPolicy, KnowsBestMean
 from manyarms.policies.parts.randomness import EPOCHS
 from manyarms.protocol import plays
+from manyarms.protocol.parameters import whole
 
 _MOST_SUBROUTINES = 64  # above log T for every T < 2^63
 
@@ -258,12 +258,7 @@ class Parallel(KnowsBestMean, IndexPolicy):
 
     name = "parallel"
 
-    subset_factor: int = 2
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.subset_factor not in (1, 2):
-            raise ParameterError(f"`subset_factor` must be 1 or 2, got {self.subset_factor!r}.")
+    subset_factor: Annotated[int, whole(at_least=1, at_most=2)] = 2
 
     def stage(self, state: ParallelState) -> str:
         return f"subroutine {state.clock[0].running + 1} of {state.clock[0].subroutines}"

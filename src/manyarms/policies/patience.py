@@ -128,7 +128,8 @@ class Patience(KnowsBestMean, SigmaPolicy):
         The best mean. When in doubt, round it down: if it is too high, every arm is discarded.
         By default simulations take it from the instance.
     sigma
-        Rewards are sigma-sub-Gaussian around their mean; 1/2 holds for rewards in [0, 1].
+        Rewards are sigma-sub-Gaussian around their mean (default: half the width of their range,
+        1/2 for [0, 1]).
     bound
         "mean" (default) is the rule above. "kl" discards an arm if N kl(mean, best_mean) > log T
         and the mean is below best_mean; it is for rewards in [0, 1], and the guarantee below does
@@ -171,7 +172,7 @@ class Patience(KnowsBestMean, SigmaPolicy):
     def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> PatienceState:
         return PatienceState(
             best_mean=self._best_mean(),
-            spread=4.0 * self.sigma**2,
+            spread=4.0 * self._sigma() ** 2,
             kl=self.bound == "kl",
             current=memory.records(1, PatienceArm),
             sampler=sampler(memory, n_arms, draws=min(n_arms, pulls + 1)),

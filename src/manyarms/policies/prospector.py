@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 from manyarms.core.jit import kernel, rare
-from manyarms.core.memory import Ints, Memory, Record, Records, wipe
-from manyarms.core.rng import Stream, draw, restart, stream
+from manyarms.core.memory import Memory, wipe
+from manyarms.core.rng import draw, restart, stream
 from manyarms.core.shrunk_means import (
-    ShrunkMeans,
     add_reward,
     clear_means,
     highest_mean,
@@ -30,7 +29,6 @@ from manyarms.policies.parts.guard import (
     stage_begins,
 )
 from manyarms.policies.parts.guard_slots import (
-    Guard,
     count_guarded_late,
     has_fresh,
     is_gone,
@@ -42,61 +40,27 @@ from manyarms.policies.parts.guard_slots import (
 from manyarms.policies.parts.kl import kl_upper
 from manyarms.policies.parts.parameters import GuardPolicy
 from manyarms.policies.parts.randomness import TIES
+from manyarms.policies.parts.target import (
+    ProspectArm,
+    ProspectClock,
+    ProspectState,
+    highest_target,
+    reaches,
+    set_target,
+)
 from manyarms.protocol import plays
 from manyarms.protocol.parameters import Flag, number
 
-# The constants of the target (see `set_target`) were tuned; the guarantee holds for any values.
-_C1 = 0.5  # c1: the target is 1 - C/T while C < c1 T^beta
-_C2, _BOLD_C2 = 1.5, 4.0  # c2, and c2 if `bold`
-# The exponent is 1/e with e = 3/2, or 2 if `bold`; see `reaches`.
-_KAPPA = 2.5  # kappa
+_C2, _BOLD_C2 = 1.5, 4.0  # c2 of the target, and c2 if `bold`
 
 _TRIAL = 2  # `by_rule` of a trial pull, which does not count as a loss of the rule
+
+_STALE = 0.1  # upper bounds are computed again once their unit D has changed by 10 %
 
 # Late rewards
 _FEW = 4  # an arm with N rewards rests once it has 4 N pending pulls
 _RESTING = -1e100  # keys of resting arms, below all others: fewest pending pulls per reward first
 _UNSEEN = -1e50  # key of an arm without rewards whose pulls were all abandoned
-
-
-class ProspectArm(Record):
-    rests: int  # 1 while too many of its pulls are pending
-
-
-class ProspectClock(Record):
-    current: int  # the slot of the current arm, -1 if none
-    told: int  # t in C: rewards since the best arm was last retired, without trials
-    total: float  # their sum, minus the C at that time (see `lose_best`)
-    seen: int  # arms with a reward
-    firsts: float  # the sum of their first rewards
-    best: float  # M
-    ceiling: float  # the target before the penalty
-    spent: float  # C / (c2 T^beta log T), or 0 while C < c1 T^beta
-    resting: int  # arms that rest
-    ranked: int  # the guard's period when the upper bounds were computed; 0 if never
-    changed: int  # 1 once arms were added, or the best one was retired
-    looks: int  # fresh arms that may still get a trial after the best arm was retired
-    on_trial: int  # arms on trial
-    turn: int  # the one whose turn is next
-    paid: float  # pulls charged for trials: 1 / `trials` for each trial pull used or lapsed
-
-
-class ProspectState(NamedTuple):
-    """The rewards of all opened arms, the target, and the guard."""
-
-    budget: float  # c2
-    bold: bool
-    guess: bool  # whether to guess the horizon even if it is given
-    late_counts: bool
-    pause: float  # 1 / `trials`: pulls per trial pull, on average
-    guard: Guard
-    arm: Records[ProspectArm]  # by slot
-    clock: Records[ProspectClock]  # [clock]
-    shrunk: ShrunkMeans  # by slot: N, rewards, and (rewards + average of first ones) / (N + 1)
-    by_mean: Tournament
-    by_upper: Tournament  # once no fresh arm is left
-    ties: Stream
-    trial: Ints  # slots of arms on trial
 
 
 def prospector_reset(state: ProspectState, key: int, horizon: int) -> None:
@@ -110,43 +74,9 @@ def prospector_reset(state: ProspectState, key: int, horizon: int) -> None:
     wipe(state.clock, 0)
     state.clock[0].current = -1
     state.clock[0].best = -math.inf
+    state.clock[0].spread = state.guard.width
+    state.clock[0].unit = state.guard.top - state.guard.bottom
     state.clock[0].ceiling = state.guard.top
-
-
-@kernel
-def set_target(state: ProspectState) -> None:
-    r"""Lower the target as the search gets expensive.
-
-    .. math:: C = \max(0, t M - \text{all rewards}), \qquad \zeta = 1 - C/T
-        \text{ if } C < c_1 T^\beta, \text{ else }
-        \min(1, M + \kappa (M - \bar a)^+, 2M) - \Big(\frac{C}{c_2 T^\beta \log T}\Big)^{1/e}
-
-    for means in [0, 1]; otherwise in units of `top` - `bottom`. The term 2M is for `bound="kl"`
-    only. `reaches` compares powers, which is cheaper than computing a root.
-    """
-    guard, clock = state.guard, state.clock[0]
-    clock.best = min(highest_mean(state.shrunk), guard.top)
-    cost = max(0.0, clock.told * clock.best - clock.total)
-    scale = (guard.top - guard.bottom) * guard.clock[0].power
-    if cost < _C1 * scale:
-        clock.ceiling = guard.top - cost / guard.clock[0].horizon
-        clock.spent = 0.0
-    else:
-        gain = _KAPPA * max(0.0, clock.best - clock.firsts / clock.seen)
-        if guard.kl:
-            gain = min(gain, clock.best - guard.bottom)
-        clock.ceiling = min(guard.top, clock.best + gain)
-        clock.spent = cost / (state.budget * guard.clock[0].log * scale)
-
-
-@kernel
-def reaches(state: ProspectState, mean: float) -> bool:
-    """Whether a mean is at least the target."""
-    clock, guard = state.clock[0], state.guard
-    below = (clock.ceiling - mean) / (guard.top - guard.bottom)
-    if below <= 0.0:
-        return True
-    return (below * below if state.bold else below * math.sqrt(below)) <= clock.spent  # below^e
 
 
 @kernel
@@ -163,7 +93,8 @@ def choose(state: ProspectState) -> int:
     if has_fresh(guard):
         return open_next(guard)
     if searching:
-        if clock.ranked != guard.clock[0].period:
+        changed = abs(clock.spread - clock.ranked_by) > _STALE * clock.ranked_by
+        if changed or clock.ranked != guard.clock[0].period:
             rank_by_upper(state)
         return keep_or_lead(state, state.by_upper)
     return keep_or_lead(state, state.by_mean)
@@ -231,7 +162,7 @@ def take_turn(state: ProspectState) -> int:
     slot = state.trial[at]
     arm = state.shrunk.arm[slot]
     lost = arm.pulls * clock.best - arm.total
-    if is_gone(guard, slot) or slot == clock.current or lost >= guard.top - guard.bottom:
+    if is_gone(guard, slot) or slot == clock.current or lost >= clock.unit:
         clock.on_trial -= 1
         state.trial[at] = state.trial[clock.on_trial]
         slot = -1
@@ -252,6 +183,9 @@ def prospector_tell(state: ProspectState, note: int, reward: float) -> None:
         clock.firsts += reward
         shrink_to(state.shrunk, clock.firsts / clock.seen)
     add_reward(state.shrunk, slot, reward)
+    excess = reward - state.guard.least
+    clock.excess += excess
+    clock.squares += excess * excess
     if by_rule != _TRIAL:
         clock.told += 1
         clock.total += reward
@@ -289,6 +223,7 @@ def upper_key(state: ProspectState, slot: int) -> float:
         \bar x + \sigma \sqrt{2x/N}, \qquad
         x = \max(\tfrac12 \log^+(T/(nN)), \log^+(T/(n^2 N)))
 
+    The first is in units of D, so it fits rewards with the variance of 0 and D; see `set_spread`.
     MOSS with `exploration` 1 has x = 2 log⁺(T/(nN)); a smaller level has less regret on few arms.
     """
     guard, arm = state.guard, state.shrunk.arm[slot]
@@ -301,7 +236,8 @@ def upper_key(state: ProspectState, slot: int) -> float:
     excess = clock.log - log_n - math.log(arm.pulls)
     bound = max(0.0, 0.5 * excess, excess - log_n) / arm.pulls
     if guard.kl:
-        return kl_upper(mean, bound)
+        spread = state.clock[0].spread
+        return guard.least + spread * kl_upper((mean - guard.least) / spread, bound)
     return mean + guard.sigma * math.sqrt(2.0 * bound)
 
 
@@ -309,6 +245,7 @@ def upper_key(state: ProspectState, slot: int) -> float:
 def rank_by_upper(state: ProspectState) -> None:
     """Compute all upper bounds: when no fresh arm is left, and after T or n have changed."""
     state.clock[0].ranked = state.guard.clock[0].period
+    state.clock[0].ranked_by = state.clock[0].spread
     for slot in range(state.guard.clock[0].opened):
         gone = is_gone(state.guard, slot)
         rekey(state.by_upper, slot, -math.inf if gone else upper_key(state, slot))
@@ -353,7 +290,7 @@ def lose_best(state: ProspectState) -> None:
         set_target(state)
     else:  # no remaining arm has a reward
         clock.best = -math.inf
-        clock.ceiling = state.guard.top
+        clock.ceiling = highest_target(state)
         clock.spent = 0.0
 
 
@@ -380,13 +317,21 @@ class Prospector(GuardPolicy):
     .. math:: \zeta = 1 - C/T \;\text{ if } C < \tfrac12 T^\beta, \text{ else }\;
         \min(1, M + \tfrac52 (M - \bar a)^+, 2M) - \Big(\frac{C}{\frac32 T^\beta \log T}\Big)^{2/3}
 
-    (the term 2M is for `bound="kl"` only). The arm of largest :math:`\bar x` is pulled if this is
-    at least :math:`\zeta`; among equal ones, the current arm is kept. Otherwise a fresh arm is
-    pulled. When no fresh arm is left, the arm of largest upper bound is pulled if
+    for rewards 0 and 1 (the term 2M is for `bound="kl"` only). The arm of largest :math:`\bar x` is
+    pulled if this is at least :math:`\zeta`; among equal ones, the current arm is kept. Otherwise a
+    fresh arm is pulled. When no fresh arm is left, the arm of largest upper bound is pulled if
     :math:`\zeta > M`, and otherwise the arm of largest mean. The level of the upper bound is
     :math:`\max(\tfrac12 \log^+(T/(nN)), \log^+(T/(n^2 N)))`. (The second term is larger only if
     :math:`T > n^3 N`.) The rule runs under the guard of `Guarded`, and also uses the rewards of the
     guard's pulls.
+
+    For other rewards, all this is in units of
+
+    .. math:: D = \min\Big(w, \max\Big(\frac{\sum x^2}{\sum x}, 2M\Big)\Big)
+
+    Here x are all rewards so far; x and M are less the smallest possible reward, and w is the width
+    of the range of rewards. If rewards are orders, D is about the size of an order, even if much
+    larger orders are possible. For rewards 0 and 1 it is 1.
 
     Parameters
     ----------
@@ -397,12 +342,14 @@ class Prospector(GuardPolicy):
         term. This is better if best arms are rarer than 1 in :math:`T^\beta`, and worse if there
         are many good arms, all far below `top`.
     bound
-        "kl" (default) for rewards in [0, 1]; "mean" for rewards that are sigma-sub-Gaussian.
+        "kl" for rewards in a known range (default for them); "mean" for rewards that are
+        sigma-sub-Gaussian.
     sigma
-        For "mean": rewards are sigma-sub-Gaussian (default: 0.5).
+        For "mean": rewards are sigma-sub-Gaussian (default: half the width of their range).
     bottom, top
-        All means are between these (default: 0 and 1). With other values :math:`\zeta` starts at
-        `top`, and costs are in units of `top` - `bottom`.
+        All means are between these (default: 0 and 1, or the ends of the rewards' range if it is
+        not within), and so is :math:`\zeta`. With "kl", rewards must be in [0, 1] if these are, and
+        otherwise between them, too. With "mean", they are the range of which w is the width.
     count_late
         Whether pending pulls count (default: True): an arm with N rewards then rests while 4 N or
         more of its pulls are pending, and others are tried. If False, only an arm without a reward
@@ -415,12 +362,14 @@ class Prospector(GuardPolicy):
 
     Notes
     -----
-    Ours; the constants were tuned on simulated problems. With "kl", rewards in [0, 1] and a
-    given horizon, the expected regret at every hardness is at most :math:`10 (\log T)^{5/2}\,
+    Ours; the constants were tuned on simulated problems. With "kl", rewards in [0, 1] and a given
+    horizon, the expected regret at every hardness is at most :math:`10 (\log T)^{5/2}\,
     T^{\min(\max(\beta, 1+\alpha-\beta), 1)}`, the rate of MOSS++ (`theory.guarded_bound`). Without
     a horizon, it is guessed, and the guess is doubled to stay above 4 t; statistics are kept, and
     the guard restarts (`theory.anytime_guarded_bound`). Proposition 7 of docs/guard.md bounds the
-    regret of the rule alone if best arms never fail.
+    regret of the rule alone if best arms never fail. For rewards in another range, the bounds are
+    multiplied by its width. They are about the guard, which does not use D; about D nothing is
+    proved, and the rule's upper bounds in this unit are not confidence bounds.
 
     While rewards are late, an arm is not pulled again before its first reward if there are others.
     If :math:`C \ge \tfrac12 T^\beta`, :math:`M \ge \zeta` and some arm rests, the arm of largest
@@ -431,7 +380,7 @@ class Prospector(GuardPolicy):
     trial pull, and on average at most the share `trials`; up to :math:`T^\beta` unused trial pulls
     are saved. A trial pull goes to a new arm that was never pulled, drawn at random; if there is
     none, the new arms on trial take turns. A trial ends when :math:`N M` minus the sum of the arm's
-    N rewards is at least `top` - `bottom`, or when the arm becomes the current one. If more than
+    N rewards is at least D, or when the arm becomes the current one. If more than
     :math:`T^\beta` new arms would wait for a trial, those added earlier lose theirs. Trials do not
     count in C. When the best arm is retired, C does not change, and :math:`T^\beta` fresh arms may
     have trials, whether they were there from the start or added later. docs/changing_catalogue.md

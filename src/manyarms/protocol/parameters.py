@@ -34,7 +34,7 @@ Number: TypeAlias = Annotated[float, number()]
 Positive: TypeAlias = Annotated[float, number(above=0.0, at_most=1e100)]
 Probability: TypeAlias = Annotated[float, number(at_least=0.0, at_most=1.0)]
 Share: TypeAlias = Annotated[float, number(above=0.0, at_most=1.0)]
-Count: TypeAlias = Annotated[int, whole(at_least=1)]
+Count: TypeAlias = Annotated[int, whole(at_least=1, at_most=1 << 50)]
 Flag: TypeAlias = Annotated[bool, check_flag]
 
 

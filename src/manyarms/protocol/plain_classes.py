@@ -21,28 +21,52 @@ class PlainState:
     def __init__(self, policy: PlainPolicy, n_arms: int) -> None:
         self.policy, self.n_arms = policy, n_arms
         self.own: Any = None
+        self.told: set[int] = set()  # arms with rewards
 
 
 def plain_reset(state: PlainState, key: int, horizon: int) -> None:
     facts = {"n_arms": state.n_arms, "horizon": horizon or None, "seed": int(key)}
     state.own = state.policy.new_object(facts)
+    state.told.clear()
 
 
 def plain_ask(state: PlainState) -> tuple[int, int]:
-    arm = state.own.ask()
+    arm = _checked_arm(state, "ask", state.own.ask())
+    return arm, arm
+
+
+def _checked_arm(state: PlainState, method: str, arm: Any) -> int:
+    """Return the arm that a method returned, or raise."""
     try:
         number = operator.index(arm)
     except TypeError:
         number = -1
     if not 0 <= number < state.n_arms:
         raise ParameterError(
-            f"`ask` of {state.policy} must return an arm from 0 to {state.n_arms - 1}, got {arm!r}."
+            f"`{method}` of {state.policy} must return an arm from 0 to {state.n_arms - 1}, got "
+            f"{arm!r}."
         )
-    return number, number
+    return number
 
 
 def plain_tell(state: PlainState, slot: int, reward: float) -> None:
     state.own.tell(slot, float(reward))
+    state.told.add(slot)
+
+
+def plain_recommend(state: PlainState) -> int:
+    if not hasattr(state.own, "recommend") or not state.told:
+        return -1
+    arm = state.own.recommend()
+    if arm is None:
+        return -1
+    number = _checked_arm(state, "recommend", arm)
+    if number not in state.told:
+        raise ParameterError(
+            f"`recommend` of {state.policy} must return an arm with a reward, got {arm!r}, which "
+            f"has none yet. Return None to use the common rule."
+        )
+    return number
 
 
 def plain_count_late(state: PlainState, slot: int, change: int) -> None:
@@ -76,6 +100,7 @@ plays(
     count_late=plain_count_late,
     arrive=plain_arrive,
     retire=plain_retire,
+    recommend=plain_recommend,
 )
 
 
@@ -93,6 +118,11 @@ class PlainPolicy(Policy):
 
     def _changed(self, known: bool) -> dict[str, Any]:
         return dict(self.parameters)
+
+    def defaults(self) -> dict[str, Any]:
+        """Return the default of each parameter that users may give; a required one has `empty`."""
+        known = _signature(self.make)
+        return {key: one.default for key, one in known.items() if key not in _FACTS}
 
     @property
     def anytime(self) -> bool:  # type: ignore[override]  # it depends on the class
@@ -140,7 +170,9 @@ def plain_policy(make: type, **parameters: Any) -> PlainPolicy:
         unknown) and `seed` if it has parameters of these names. If rewards are late, `ask` is
         called again before they are told. A method `count_late(arm, change)`, if there is one, is
         called with 1 when a pull becomes late, and with -1 when it is told or abandoned. With
-        methods `arrive(count)` and `retire(arm)`, arms can be added and retired.
+        methods `arrive(count)` and `retire(arm)`, arms can be added and retired. A method
+        `recommend()` returns the arm to keep, which must have a reward, or None to use the common
+        rule.
     parameters
         Other parameters of its constructor.
 

@@ -24,8 +24,10 @@ from manyarms.protocol.parameters import checks_of
 
 if TYPE_CHECKING:
     from manyarms.live.handle import Live
+else:
+    Live = Any  # so that the hints of `live` can be evaluated, although its module is loaded later
 
-
+_OF_REWARDS = ("bound", "sigma", "bottom", "top")  # None: what the rewards imply
 _LONG = 8  # characters; longer floats are shown as fractions if these are exact
 MOST_ARMS = 1 << 50  # so that a number for (subroutine, arm) still fits into 64 bits
 
@@ -194,18 +196,34 @@ class Policy(ABC):
         """Return the policy with this best mean, if it needs one and was given none."""
         return self
 
-    def with_reward_range(self: P, reward_range: tuple[float, float] | None) -> P:
-        """Return the policy with the parameters that depend on the range, unless given."""
-        return self
+    def with_reward_range(
+        self: P, reward_range: tuple[float, float] | None, sigma: float | None = None
+    ) -> P:
+        """Return the policy for these rewards, or raise if it cannot play them.
 
-    def check_rewards(self, reward_range: tuple[float, float] | None) -> None:
-        """Raise unless the policy supports rewards of this range (None: unknown)."""
-        low, high = reward_range or (0.0, 1.0)
-        if self.unit_rewards and not 0.0 <= low <= high <= 1.0:
+        Parameters that depend on the rewards, such as `sigma`, are set unless they were given.
+        `new_state` needs them, so the caller keeps the given policy, and plays this one.
+
+        Parameters
+        ----------
+        reward_range
+            The smallest and the largest possible reward, or None if rewards are not bounded.
+        sigma
+            Rewards are sigma-sub-Gaussian, if that is known although they are not bounded.
+        """
+        if self.unit_rewards and reward_range is None:
+            raise ParameterError(
+                f"`reward_range` must lie in [0, 1] for {self}, got None, that is, rewards without "
+                f"bounds. Use a policy with `sigma`, such as MOSS(), or rewards with a range, "
+                f"scaled into [0, 1]."
+            )
+        if self.unit_rewards and not is_unit(reward_range):
+            low, high = reward_range or (0.0, 1.0)
             raise ParameterError(
                 f"`reward_range` must lie in [0, 1] for {self}, got {(low, high)}. Tell "
                 f"(reward - {low:g}) / {high - low:g} instead, or use a policy with `sigma`."
             )
+        return self
 
     def __str__(self) -> str:
         """Return the name with the parameters that differ from their defaults.
@@ -222,7 +240,8 @@ class Policy(ABC):
         """Return `str(policy)`, or its label in tables if not `known`.
 
         Labels omit what the policy knows about the problem, such as the hardness: parameters whose
-        default is None, or that have no default. So a policy has the same label in all cells.
+        default is None, or that have no default, but not `sigma` and others about the rewards. So a
+        policy has the same label in all cells.
 
         >>> import manyarms as ma
         >>> ma.MOSSOracle(alpha=0.2, sigma=1.0).text(known=False)
@@ -241,7 +260,7 @@ class Policy(ABC):
             for field in fields(self)
             if (value := getattr(self, field.name)) != field.default
             and not isinstance(value, Policy)
-            and (known or field.default not in (None, MISSING))
+            and (known or field.default not in (None, MISSING) or field.name in _OF_REWARDS)
         }
 
     def stage(self, state: Any) -> str:
@@ -283,9 +302,9 @@ class Policy(ABC):
             The seed of all random choices; the same seed and rewards give the same arms (default:
             drawn at random; see `live.seed`).
         reward_range
-            The smallest and the largest possible reward (default: (0, 1)). A `sigma` of 1/2, the
-            default, is replaced by half the width of the range. None accepts all rewards from
-            -1e100 to 1e100, and does not change `sigma`.
+            The smallest and the largest possible reward (default: (0, 1)). A policy that was given
+            no `sigma` takes half the width of the range. None accepts all rewards from -1e100 to
+            1e100; then a policy with `sigma` must be given one.
         control
             The name of what you have today, to compare with: `live.uplift()` returns how much
             better the recommended arm is (default: no control).
@@ -335,6 +354,11 @@ class Policy(ABC):
             durable=durable,
             now=now,
         )
+
+
+def is_unit(reward_range: tuple[float, float] | None) -> bool:
+    """Return whether all rewards lie in [0, 1]."""
+    return reward_range is not None and 0.0 <= reward_range[0] <= reward_range[1] <= 1.0
 
 
 def layers(policy: Policy) -> Iterator[Policy]:

@@ -43,6 +43,9 @@ def register(name: str, make: M, *, listed: bool = True) -> M:
     """
     if not isinstance(name, str):
         raise ParameterError(f"`name` must be a string, got {name!r}.")
+    if not re.fullmatch(r"[^\s(),=]([^(),=]*[^\s(),=])?", name):
+        rule = "at least one character, without brackets, commas, '=' and spaces at the ends"
+        raise ParameterError(f"`name` must have {rule}, so that policy() finds it, got {name!r}.")
     if not callable(make):
         raise ParameterError(f"`make` must be a policy's class or a function, got {make!r}.")
     if name in _makers and _makers[name] is not make:
@@ -117,7 +120,7 @@ def policy(name: str, **parameters: Any) -> Policy:
     >>> str(policy("moss++", beta=0.6))
     'moss++(beta=0.6)'
     >>> policy("ss(size=7)-moss++(beta=0.6)")
-    SubSampled(policy=MOSSPlusPlus(sigma=0.5, ..., beta=0.6, ...), size=7, exponent=None)
+    SubSampled(policy=MOSSPlusPlus(sigma=None, ..., beta=0.6, ...), size=7, exponent=None)
     """
     known = parameters_of(name)
     for parameter in parameters:
@@ -127,6 +130,8 @@ def policy(name: str, **parameters: Any) -> Policy:
     for layer, given in reversed(_layers_of(name)):
         takes = _parameters(_makers[layer])
         own = {key: value for key, value in parameters.items() if key in takes}
+        for key in own.keys() & given.keys():
+            raise _repeated(key, name)
         made = {"policy": _make(layer, **given | own | made)}
     return made["policy"]
 
@@ -184,26 +189,33 @@ def _parameters_in(text: str, pairs: str) -> dict[str, Any]:
             raise ParameterError(
                 f"`name` must have parameters as key=value, such as moss++(beta=0.6), got {text!r}."
             )
-        found[key] = _value_of(value)
+        if key in found:
+            raise _repeated(key, text)
+        found[key] = value_of(value)
     return found
 
 
-def _value_of(text: str) -> Any:
+def _repeated(key: str, text: str) -> ParameterError:
+    return ParameterError(
+        f"`{key}` must be given once, got it twice for {text!r}. Remove one.", parameter=key
+    )
+
+
+def value_of(text: str) -> Any:
     """Parse a value, without `eval`, because it may come from a client of the service.
 
-    >>> [_value_of(text) for text in ("7", "0.5", "2/3", "True", "'kl'", "kl")]
-    [7, 0.5, 0.6666666666666666, True, 'kl', 'kl']
+    >>> [value_of(text) for text in ("7", "-0.5", "2/3", "1e3", "True", "'kl'", "kl", "1_0")]
+    [7, -0.5, 0.6666666666666666, 1000.0, True, 'kl', 'kl', '1_0']
     """
     if text in _WORDS:
         return _WORDS[text]
     if ratio := re.fullmatch(r"(\d{1,9})/([1-9]\d{0,8})", text):
         return int(ratio[1]) / int(ratio[2])
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            pass
-    return text.strip("'")  # a string, such as index='kl'
+    if re.fullmatch(r"[+-]?[0-9]{1,4000}", text):
+        return int(text)
+    if re.fullmatch(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", text):
+        return float(text)
+    return text.strip("'\"")  # a string, such as index='kl'
 
 
 def _is_wrapper(make: Callable[..., Policy]) -> bool:
@@ -233,23 +245,17 @@ def _storable(policy: Policy, parameter: str) -> Any:
     )
 
 
-def restored_policy(
-    described: dict[str, Any],
-    given: Any = None,
-    limits: tuple[float, float] | None = None,
-    depth: int = 0,
-) -> Policy:
+def restored_policy(described: dict[str, Any], given: Any = None, depth: int = 0) -> Policy:
     """Return the policy of a description; `given` is needed if it has no registered name."""
     own = given if isinstance(given, Policy) else None
     if described["name"] is None or (own is not None and name_of(type(own)) is None):
-        for one in () if own is None else (own, own.with_reward_range(limits)):
-            if described["label"] == str(one):
-                return one
+        if own is not None and described["label"] == str(own):
+            return own
         raise ParameterError("it was not registered when it was saved.")
     if depth > _DEEPEST:
         raise ParameterError("it is nested too deeply.")
     parameters = {
-        name: restored_policy(value, getattr(own, name, None), limits, depth + 1)
+        name: restored_policy(value, getattr(own, name, None), depth + 1)
         if isinstance(value, dict)
         else value
         for name, value in described["parameters"].items()

@@ -1,6 +1,6 @@
 """Policies that wrap other policies, such as Doubling."""
 
-from __future__ import annotations
+# Annotations are not postponed, so that the types of inherited fields are known in other modules.
 
 from dataclasses import dataclass, replace
 from typing import ClassVar, TypeVar
@@ -46,8 +46,7 @@ class Wrapper(Policy):
     def with_best_mean(self: W, best_mean: float) -> W:
         return replace(self, policy=self.policy.with_best_mean(best_mean))
 
-    def with_reward_range(self: W, reward_range: tuple[float, float] | None) -> W:
-        return replace(self, policy=self.policy.with_reward_range(reward_range))
-
-    def check_rewards(self, reward_range: tuple[float, float] | None) -> None:
-        self.policy.check_rewards(reward_range)
+    def with_reward_range(
+        self: W, reward_range: tuple[float, float] | None, sigma: float | None = None
+    ) -> W:
+        return replace(self, policy=self.policy.with_reward_range(reward_range, sigma))

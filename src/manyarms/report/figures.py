@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping, Sequence
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -45,7 +46,7 @@ from manyarms.report.style import (
     WIDE,
     LineStyle,
     policy_styles,
-    policy_title,
+    policy_titles,
     shades,
     thousands,
 )
@@ -111,15 +112,16 @@ def regret_against_hardness(
         pulls = thousands(next(iter(ordered.values())).horizon)
         label_axes(axes, HARDNESS, f"mean pseudo-regret after {pulls} pulls")
         lines: list[Line2D] = []
-        labels = dict.fromkeys(name for result in ordered.values() for name in result.policies)
-        for label, style in policy_styles(_chosen(policies, [*labels])).items():
+        styles = policy_styles(_chosen(policies, ordered.values()))
+        titles = policy_titles(styles)
+        for label, style in styles.items():
             # a policy may have been left out at some hardnesses
             played = {a: result for a, result in ordered.items() if label in result.policies}
             final = [mean_and_band(result, label, band) for result in played.values()]
             means, *ends = (
                 np.array([each[-1] for each in column]) for column in zip(*final, strict=True)
             )
-            options = style.options(label=policy_title(label))
+            options = style.options(label=titles[label])
             lines += axes.plot(list(played), means, **options)
             draw_band(axes, list(played), ends, style.colour, band=band)
         if len(ordered) <= _TICKS:
@@ -182,12 +184,13 @@ def regret_over_time(
         times = np.concatenate([[0], result.times])  # at time 0 the regret is 0
         step = max(1, len(times) // _MARKS)
         lines: list[Line2D] = []
-        styles = policy_styles(_chosen(policies, result.policies))
+        styles = policy_styles(_chosen(policies, [result]))
+        titles = policy_titles(styles)
         for k, (label, style) in enumerate(styles.items()):
             means, *ends = (np.concatenate([[0.0], v]) for v in mean_and_band(result, label, band))
             # shift the markers of each line, so that they do not overlap
             start = step - 1 - k * step // len(styles)
-            options = style.options(label=policy_title(label), markevery=(start, step))
+            options = style.options(label=titles[label], markevery=(start, step))
             lines += axes.plot(times, means, **options)
             draw_band(axes, times, ends, style.colour, band=band)
         axes.set_xlim(0, 1.01 * result.horizon)
@@ -219,13 +222,15 @@ def figures_of(results: SweepResults) -> tuple[list[tuple[str, Figure]], int]:
     return found, max(0, len(over_time) - _CELLS)
 
 
-def _chosen(policies: Sequence[str | Policy] | None, labels: Sequence[str]) -> Sequence[str]:
+def _chosen(policies: Sequence[str | Policy] | None, results: Iterable[Result]) -> list[str]:
     """Return the labels of the policies to draw."""
+    pairs = (zip(each.policies, each.specifications, strict=True) for each in results)
+    played = [*itertools.chain.from_iterable(pairs)]
     if policies is None:
-        return labels
+        return [*dict.fromkeys(label for label, _ in played)]
     if isinstance(policies, str | Policy) or not policies:
         raise refusal("policies", "a list of policies or their labels", policies)
-    return [label_of(one, labels) for one in policies]
+    return [label_of(policy, played) for policy in policies]
 
 
 def name_place(

@@ -14,7 +14,7 @@ from manyarms.core.tabular import TextTable
 from manyarms.core.theme import MARK, css
 from manyarms.report.drawing import Figure, rendered
 from manyarms.report.figures import figures_of
-from manyarms.report.style import policy_title
+from manyarms.report.style import policy_titles
 from manyarms.report.text import count_of
 from manyarms.simulation.results import Result
 from manyarms.simulation.tables import ResultsFolder, read_results
@@ -177,5 +177,6 @@ def _lead(results: ResultsFolder) -> str:
 def _summary(result: Result) -> TextTable:
     """Return the summary of a cell as a table."""
     table = result.summary().table()
-    rows = [[policy_title(row[0]), *row[1:]] for row in table.rows]
+    titles = policy_titles(result.policies)
+    rows = [[titles[row[0]], *row[1:]] for row in table.rows]
     return TextTable(table.head, rows, table.title)

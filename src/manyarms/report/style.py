@@ -177,6 +177,17 @@ def _nth(place: int) -> LineStyle:
     return LineStyle(colour_of(place), dashes, marker, filled=False)
 
 
+def policy_titles(labels: Iterable[str]) -> dict[str, str]:
+    """Return the title of each label; labels that would have the same title keep their text.
+
+    >>> policy_titles(["moss", "moss++", "MOSS"])
+    {'moss': 'moss', 'moss++': 'MOSS++', 'MOSS': 'MOSS'}
+    """
+    titles = {label: policy_title(label) for label in labels}
+    count = Counter(titles.values())
+    return {label: title if count[title] == 1 else label for label, title in titles.items()}
+
+
 def policy_title(label: str) -> str:
     """Return a policy's name as the paper writes it, with the parameters in `label`.
 

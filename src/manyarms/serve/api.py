@@ -10,7 +10,6 @@ from typing import Any
 import msgspec
 from msgspec import UNSET
 
-from manyarms.core.memory import SPARSE
 from manyarms.errors import DuplicateNameError, ParameterError, StoreDamagedError
 from manyarms.inference.facts import CONTROL
 from manyarms.inference.question import check_setting, check_target
@@ -58,7 +57,7 @@ def _settings(spec: m.Spec) -> Settings:
         "seed": secrets.randbits(48) if spec.seed is None else spec.seed,
     }
     settings = check_settings(policy(given.pop("policy")), **given)
-    settings.policy.new_state(SPARSE, n_arms=1, pulls=1)  # raises if a parameter is missing
+    settings.new_state(settings.policy, 1, 1)  # raises if a parameter is missing
     return settings
 
 

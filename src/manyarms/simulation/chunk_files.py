@@ -1,9 +1,10 @@
 """The file of a chunk: a Parquet file with the hash of its sweep and a checksum.
 
 It has a row for each replication. The columns are the parameters (`Sweep.columns`), policy,
-replication, regret (at the horizon), best_pulls, distinct_arms, recommended, recommended_mean (the
-true mean of the recommended arm), checkpoints and regret_at_checkpoints (lists). The same versions
-write the same bytes on processors of one kind.
+replication, regret (at the horizon), best_pulls, first_best (the time of the first pull of a best
+arm, 0 if there is none), distinct_arms, recommended, recommended_mean (the true mean of the
+recommended arm), checkpoints and regret_at_checkpoints (lists). The same versions write the same
+bytes on processors of one kind.
 """
 
 from __future__ import annotations
@@ -18,13 +19,13 @@ from numpy.typing import NDArray
 
 from manyarms.core.files import replace_file
 from manyarms.core.optional import need_pyarrow
-from manyarms.simulation.chunks import Chunk, digest_of_code
-from manyarms.simulation.runner import Played, row_type
+from manyarms.simulation.chunks import Chunk, CodeDigests, left_out
+from manyarms.simulation.runner import COUNTS, Played, row_type
 from manyarms.simulation.sweep import Sweep
 
 _SWEEP, _CODE, _SUM = (f"manyarms_{name}" for name in ("sweep", "code", "sum"))
 _LISTS = ("checkpoints", "regret_at_checkpoints")
-_COUNTS = ("best_pulls", "distinct_arms", "recommended", "recommended_mean")
+_NUMBERS = (*COUNTS, "recommended_mean")
 # errors that reading a damaged file may raise
 MALFORMED = (
     *(OSError, ValueError, RuntimeError, LookupError, TypeError, AttributeError),
@@ -51,7 +52,7 @@ class ChunkFiles:
 
     def __init__(self, folder: Path, sweep: Sweep) -> None:
         self._folder, self._sweep = folder, sweep
-        self._codes: dict[tuple[str, frozenset[type]], str] = {}  # by policy and distributions
+        self._codes = CodeDigests()
 
     def save(self, chunk: Chunk, played: Played) -> None:
         """Write the file of a chunk atomically."""
@@ -68,14 +69,14 @@ class ChunkFiles:
             },
             "replication": first + np.arange(len(rows)),
             "regret": rows["regret"][:, -1],
-            **{name: rows[name] for name in _COUNTS},
+            **{name: rows[name] for name in _NUMBERS},
             "checkpoints": arrow.ListArray.from_arrays(ends, np.tile(times, len(rows))),
             "regret_at_checkpoints": arrow.ListArray.from_arrays(ends, rows["regret"].ravel()),
         }
         buffer, table = io.BytesIO(), arrow.table(columns)
         about = {
             _SWEEP: self._sweep.hash,
-            _CODE: self._code(chunk),
+            _CODE: self._codes.of(chunk),
             _SUM: _checksum(chunk.file_name, table),
         }
         with arrow.parquet.ParquetWriter(
@@ -97,8 +98,14 @@ class ChunkFiles:
 
     def has_same_code(self, chunk: Chunk) -> bool:
         """Return whether `has` is true and the code that plays the chunk has not changed."""
+        code = self._codes.of(chunk)  # also if there is no file: before the chunk is played
         stored = self._stored(chunk)
-        return stored is not None and stored.code == self._code(chunk)
+        return stored is not None and stored.code == code and not left_out(code)
+
+    def uncertain(self, chunk: Chunk) -> str:
+        """Return a value in the code of a stored chunk that may have changed; empty if none may."""
+        value = left_out(self._codes.of(chunk))
+        return value if value and self.has(chunk) else ""
 
     def _stored(self, chunk: Chunk) -> Stored | None:
         try:
@@ -107,12 +114,6 @@ class ChunkFiles:
             return None
         right = stored.sweep == self._sweep.hash and len(stored.rows) == chunk.replications
         return stored if right else None
-
-    def _code(self, chunk: Chunk) -> str:
-        pair = repr(chunk.player.policy), chunk.cell.law_classes
-        if pair not in self._codes:
-            self._codes[pair] = digest_of_code(chunk)
-        return self._codes[pair]
 
 
 def _checksum(name: str, table: Any) -> str:
@@ -140,7 +141,7 @@ def read_chunk(path: Path) -> Stored:
     times = columns["checkpoints"][0].values.to_numpy()
     rows = np.zeros(table.num_rows, row_type(len(times)))
     rows["regret"] = regret.reshape(len(rows), len(times))
-    for name in _COUNTS:
+    for name in _NUMBERS:
         rows[name] = columns[name].to_numpy()
     if not all((np.abs(rows[name]) < _LARGEST).all() for name in ("regret", "recommended_mean")):
         raise ValueError("it has regrets or means that are not finite, or too large")

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Iterator
-from dataclasses import fields
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from manyarms.core.compile_cache import digest, reached
+from manyarms.core.fingerprint import digest_of_files, fingerprint, is_ours
 from manyarms.core.jit import bodies_of
 from manyarms.core.memory import BOUNDED
+from manyarms.core.versions import environment
 from manyarms.protocol.plain_classes import PlainPolicy, plays_plainly
 from manyarms.protocol.policy import Policy
 from manyarms.protocol.state_dump import classes_in
 from manyarms.simulation.players import Player
 from manyarms.simulation.runner import blocks
-from manyarms.simulation.sweep import Cell, Sweep, new_state
+from manyarms.simulation.sweep import Cell, Sweep, new_state, values_of
 
 # A killed process loses its current chunks. Each takes less than half a minute if a pull takes less
 # than 6 µs (in plain Python 300 µs), unless a single replication takes longer.
 CHUNK_PULLS, PLAIN_PULLS = 5_000_000, 100_000
 _CHUNK_ROWS = 1 << 20
+_WITHOUT = " without "
 _MOST_CHUNKS = 100_000  # approximate limit of the files in one folder
 
 
@@ -69,19 +69,58 @@ def plan(sweep: Sweep, *, parts: int = 1) -> Iterator[Chunk]:
                 yield Chunk(number, cell, place, player, block.start, len(block))
 
 
-def digest_of_code(chunk: Chunk) -> str:
-    """Return a digest of the code that plays a chunk: of this package and of the user."""
+class CodeDigests:
+    """Digests of the code that plays chunks: of this package and of the user.
+
+    They are computed once for each player of a cell, before it plays, because a policy may change
+    the values that it uses.
+    """
+
+    def __init__(self) -> None:
+        self._of_player: dict[tuple[int, int], str] = {}
+        self._of_code: dict[tuple[Any, ...], str] = {}
+
+    def of(self, chunk: Chunk) -> str:
+        """Return the digest, and " without ..." if it leaves out what no process can compare."""
+        player = chunk.cell_number, chunk.player_number
+        if player not in self._of_player:
+            code = code_of(chunk)
+            if code not in self._of_code:
+                self._of_code[code] = _digest(code)
+            self._of_player[player] = self._of_code[code]
+        return self._of_player[player]
+
+
+def left_out(digest: str) -> str:
+    """Return the value that a digest leaves out, so that equal digests do not mean equal code."""
+    return digest.partition(_WITHOUT)[2]
+
+
+def code_of(chunk: Chunk) -> tuple[Any, ...]:
+    """Return the classes and functions that play a chunk."""
     policy = chunk.player.policy
     state = new_state(policy, chunk.cell.instance, chunk.cell.horizon, BOUNDED)
-    bodies = bodies_of(*classes_in(state), *chunk.cell.law_classes)
-    return digest(reached([*_makers(policy), *bodies]))
+    classes = classes_in(state) | chunk.cell.law_classes
+    ordered = sorted(classes, key=lambda one: f"{one.__module__}.{one.__qualname__}")
+    return (*_classes_of(policy), *ordered, *bodies_of(classes))
 
 
-def _makers(policy: Policy) -> Iterator[Any]:
-    """Yield the functions that make the states of a policy and of the policies inside it."""
-    yield inspect.unwrap(type(policy).new_state)
-    if isinstance(policy, PlainPolicy):
-        yield from filter(inspect.isfunction, vars(policy.make).values())
-    for one in fields(policy):
-        if isinstance(inner := getattr(policy, one.name), Policy):
-            yield from _makers(inner)
+def _digest(code: tuple[Any, ...]) -> str:
+    found = fingerprint(one for one in code if not is_ours(one))
+    names = [one.__qualname__ for one in code]
+    text = environment(names, found.digest, digest_of_files(found.modules))[:16]
+    return text + (f"{_WITHOUT}{found.unknown[0]}" if found.unknown else "")
+
+
+def _classes_of(value: Any) -> Iterator[type]:
+    """Yield the classes of a policy and of the policies among its parameters."""
+    parts: Iterable[Any] = ()
+    if isinstance(value, Policy):
+        yield type(value)
+        parts = values_of(value).values()
+    elif isinstance(value, tuple | list | dict):
+        parts = value.values() if isinstance(value, dict) else value
+    if isinstance(value, PlainPolicy):
+        yield value.make
+    for part in parts:
+        yield from _classes_of(part)

@@ -12,13 +12,15 @@ from dataclasses import replace
 from typing import Any, Protocol, get_args
 
 from manyarms.core.checks import check_choice, check_int, refusal
+from manyarms.core.fingerprint import is_ours
 from manyarms.errors import ExecutorError
-from manyarms.simulation.chunks import Chunk, digest_of_code
+from manyarms.simulation.chunks import Chunk, CodeDigests, code_of
 from manyarms.simulation.progress import ProgressCallback
 from manyarms.simulation.runner import CpuRunner, Played
 from manyarms.simulation.sweep import Engine
 
 _CHUNKS_PER_WORKER = 3  # one running and two queued, so that workers never wait for a chunk
+_checked: set[str] = set()  # digests of this process's own code
 
 
 class Meter:
@@ -141,10 +143,12 @@ def processors(workers: int | None) -> int:
     return os.cpu_count() or 1
 
 
-def _compile(runner: CpuRunner, label: str, meter: Meter) -> None:
+def _compile(runner: CpuRunner, chunk: Chunk, meter: Meter) -> None:
     if not runner.is_compiled:
-        meter.show(f"compiling {label}")
+        meter.show(f"compiling {chunk.player.label}")
     runner.compile()
+    if not all(map(is_ours, code_of(chunk))):
+        runner.check_repeatable(chunk.player.replications)
 
 
 class Threads(ChunkPlayer):
@@ -161,7 +165,7 @@ class Threads(ChunkPlayer):
         return 2 * self._workers
 
     def compile(self, chunk: Chunk) -> None:
-        _compile(self._runner(chunk), chunk.player.label, self._meter)
+        _compile(self._runner(chunk), chunk, self._meter)
 
     def submit(self, chunk: Chunk) -> Future[Played]:
         runner = self._runner(chunk)
@@ -186,13 +190,14 @@ class Threads(ChunkPlayer):
 
 def play_alone(chunk: Chunk, seed: int, wanted: str, record_arms: bool) -> Played:
     """Play a chunk in any process, or raise if its code does not have the digest `wanted`."""
-    if (code := digest_of_code(chunk)) != wanted:
+    if wanted not in _checked and (code := CodeDigests().of(chunk)) != wanted:
         raise ExecutorError(
             f"Workers must have the same code as the process that started the run, so that results "
             f"do not differ. For {chunk.player.label} its digest is {wanted}, got {code} from a "
             f"worker with manyarms {sys.modules['manyarms'].__version__}. Install the same "
             f"versions there."
         )
+    _checked.add(wanted)
     runner = CpuRunner(chunk.cell, chunk.player, seed=seed, record_arms=record_arms)
     runner.compile()
     return runner.play(chunk.first, chunk.replications, lambda: False, lambda pulls: None)
@@ -207,20 +212,22 @@ class Pool(ChunkPlayer):
         self._executor, self._workers = executor, workers
         self._seed, self._meter, self._record_arms = seed, meter, record_arms
         self._submitted: set[Future[Played]] = set()
+        self._codes = CodeDigests()
 
     def capacity(self) -> int:
         return _CHUNKS_PER_WORKER * self._workers
 
     def compile(self, chunk: Chunk) -> None:
         """Compile in this process; others on this machine load the code from the cache."""
+        _checked.add(self._codes.of(chunk))  # before it is played
         runner = CpuRunner(chunk.cell, chunk.player, seed=self._seed)
-        _compile(runner, chunk.player.label, self._meter)
+        _compile(runner, chunk, self._meter)
 
     def submit(self, chunk: Chunk) -> Future[Played]:
         """Submit a chunk, without the other players of its cell."""
         alone = chunk._replace(cell=replace(chunk.cell, players=()))
         future = self._executor.submit(
-            play_alone, alone, self._seed, digest_of_code(chunk), self._record_arms
+            play_alone, alone, self._seed, self._codes.of(chunk), self._record_arms
         )
         self._submitted.add(future)
         return future

@@ -40,7 +40,15 @@ from manyarms.simulation.gpu_compiler import (
 from manyarms.simulation.gpu_memory import Load, StreamMemory, lane_bytes
 from manyarms.simulation.play import Measured, Stretch, play
 from manyarms.simulation.players import Player
-from manyarms.simulation.runner import Played, Runner, Stopped, Workspace, no_such_arm, rows_of
+from manyarms.simulation.runner import (
+    COUNTS,
+    Played,
+    Runner,
+    Stopped,
+    Workspace,
+    check_choices,
+    rows_of,
+)
 from manyarms.simulation.sweep import Cell
 
 # Measured on an H200, on which a policy's kernel takes some 160 registers.
@@ -90,6 +98,7 @@ def play_lane(
             measured.times,
             measured.regret[own],
             measured.best_pulls[own],
+            measured.first_best[own],
             measured.distinct_arms[own],
             measured.recommended[own],
             measured.recommended_mean[own],
@@ -219,8 +228,8 @@ class GpuRunner(Runner):
                 done(-start * len(numbers))  # they will be played again
                 return None
             if (found < 0).any():
-                arm = memory.read(batch.measured.recommended)[found < 0][0]
-                raise no_such_arm(self.label, arm, self._cell.instance.n_arms)
+                arms = memory.read(batch.measured.recommended)
+                check_choices(self.label, found, arms, self._cell)
             done((stop - start) * len(numbers))
             start = stop
             seconds = max(time.perf_counter() - begun, _PIECE_SECONDS / 16)
@@ -229,7 +238,7 @@ class GpuRunner(Runner):
 
     def _bytes(self, count: int, lane: Workspace) -> int:
         """Return the memory of `count` lanes, and of what they share (bytes)."""
-        own = lane_bytes(lane) + 8 * (len(self._times) + 6 + self._recorded)
+        own = lane_bytes(lane) + 8 * (len(self._times) + 7 + self._recorded)
         shared = 8 * (min(self._cell.horizon, _MOST_LOGS) + len(self._times))
         return count * own + shared + lane_bytes(self._world) + _SPARE
 
@@ -239,6 +248,12 @@ class GpuRunner(Runner):
         memory.begin(self._bytes(count, lane))
         own = lane._asdict()
         common = {"world": self._world, "numbers": None, "stretch": None, "measured": None}
+        columns: Any = (
+            memory.zeros((count, len(self._times) + 1), np.float64),
+            *(memory.zeros((count,), np.int64) for _ in COUNTS),
+            memory.zeros((count,), np.float64),
+            memory.zeros((count, self._recorded), np.int64),
+        )
         logs = memory.copy(logarithms(min(self._cell.horizon, _MOST_LOGS) + 1))
         return LaneBatch(
             lane_kernel(play_lane, own, common, _compiled_in),
@@ -247,15 +262,7 @@ class GpuRunner(Runner):
             memory.copy(numbers + self._cell.first_replication),
             memory.copy(self._key),
             self._scale,
-            Measured(
-                memory.copy(self._times),
-                memory.zeros((count, len(self._times) + 1), np.float64),
-                memory.zeros((count,), np.int64),
-                memory.zeros((count,), np.int64),
-                memory.zeros((count,), np.int64),
-                memory.zeros((count,), np.float64),
-                memory.zeros((count, self._recorded), np.int64),
-            ),
+            Measured(memory.copy(self._times), *columns),
             memory,
         )
 

@@ -24,10 +24,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from manyarms.core.compile_cache import version_of, warn_uncached
+from manyarms.core.compile_cache import warn_uncached
 from manyarms.core.files import replace_file
 from manyarms.core.jit import cache_folder, cached_in, jit_enabled, register_collected
 from manyarms.core.memory import is_shared
+from manyarms.core.versions import version_of
 from manyarms.errors import DeviceError, MissingExtraError
 
 _BLOCK = 32  # threads: a warp, so that as many fit as registers allow

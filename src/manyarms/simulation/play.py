@@ -7,11 +7,21 @@ from typing import Any, NamedTuple
 from manyarms.core.jit import generic, kernel
 from manyarms.core.memory import Floats, Ints, Memory, Records
 from manyarms.core.rng import draw
-from manyarms.instances.tape import Tape, arm_of, best_record, next_reward, record_of, rewind
+from manyarms.instances.tape import (
+    Tape,
+    arm_of,
+    best_record,
+    next_reward,
+    pulled_record,
+    record_of,
+    rewind,
+)
 from manyarms.instances.world import World
 from manyarms.protocol.pending import PendingRecord, ask_pull, tell_pull
 from manyarms.protocol.policy import ask, recommend, reset, tell
 from manyarms.protocol.recommend import Scale
+
+NOT_PULLED = -2  # instead of a number of arms, if an arm is recommended that was not pulled
 
 
 class Stretch(NamedTuple):
@@ -35,7 +45,8 @@ class Measured(NamedTuple):
     times: Ints
     regret: Any
     best_pulls: Ints
-    distinct_arms: Ints  # NO_ARM if the policy chose an arm that does not exist
+    first_best: Ints  # the time of the first pull of a best arm; 0 if there is none
+    distinct_arms: Ints  # NO_ARM if the policy chose an arm that does not exist; or NOT_PULLED
     recommended: Ints
     recommended_mean: Floats
     arms: Any
@@ -146,6 +157,7 @@ def play(
             regret[replication, last + 1] = 0.0
         total = regret[replication, last + 1]
         best = best_pulls[replication]
+        before = stretch.start if best == 0 else measured.first_best[replication] - 1
         checkpoint = 0
         while times[checkpoint] <= stretch.start:
             checkpoint += 1
@@ -160,6 +172,7 @@ def play(
             receive(rewards, state, place, next_reward(tape, world))
             total += world.best_mean - mean
             best += int(mean >= world.good_mean)
+            before += int(best == 0)  # pulls before the first one of a best arm
             if time < measured.arms.shape[1]:
                 measured.arms[replication, time] = arm
             if time + 1 == times[checkpoint]:
@@ -167,12 +180,17 @@ def play(
                 checkpoint += 1
         regret[replication, last + 1] = total
         best_pulls[replication] = best
+        measured.first_best[replication] = 0 if best == 0 else before + 1
         if stretch.stop == times[last]:
             measured.distinct_arms[replication] = tape.number.filled[0]
             tell_rest(rewards, state, stretch.stop)
             kept = recommend(state)
             number = best_record(tape, stretch.scale)
-            if kept >= 0:
-                number = record_of(tape, world, tape_key, kept)
+            if kept != -1:
+                number = pulled_record(tape, world, kept)
+            if number < 0:
+                measured.distinct_arms[replication] = NOT_PULLED
+                measured.recommended[replication] = kept
+                return
             measured.recommended[replication] = arm_of(tape, number)
             measured.recommended_mean[replication] = tape.record[number].mean

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
-from typing import Any, TypeAlias
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
 
 from manyarms.errors import ParameterError, UnknownNameError
 from manyarms.protocol.plain_classes import is_plain, plain_policy
 from manyarms.protocol.policy import Policy
-
-Scalar: TypeAlias = str | int | float | bool
+from manyarms.simulation.columns import Scalar, check_text
 
 
 @dataclass(frozen=True)
@@ -24,7 +26,8 @@ class Player:
     policy, label, replications
         The policy, its label in tables (unique in the cell), and the number of replications.
     parameters
-        Its parameters in tables, each in its own column.
+        Its parameters in tables, each in its own column (default: those of the policy which the
+        sweep varies; `Sweep` fills them in).
     """
 
     policy: Policy
@@ -49,12 +52,10 @@ def players_of(policies: Any, replications: int) -> tuple[Player, ...]:
     unnamed = [policy for policy in chosen if isinstance(policy, Policy)]
     labels = iter(_labels(unnamed))
     players = tuple(
-        policy
-        if isinstance(policy, Player)
-        else Player(policy, next(labels), replications, _changed(policy))
+        policy if isinstance(policy, Player) else Player(policy, next(labels), replications)
         for policy in chosen
     )
-    for label, count in Counter(player.label for player in players).items():
+    for label, count in Counter(check_text("label", p.label) for p in players).items():
         if count > 1:
             raise ParameterError(f"`policies` must differ, got {label} twice. Remove one of them.")
     return players
@@ -90,32 +91,46 @@ def _hint(wrong: Any) -> str:
     return ""
 
 
-def _changed(policy: Policy) -> dict[str, Scalar | None]:
-    """Return the parameters that differ from their defaults, if they are numbers or strings."""
-    return {
-        one.name: value
-        for one in fields(policy)
-        if (value := getattr(policy, one.name)) != one.default
-        and isinstance(value, str | int | float)
-    }
+def specification(policy: Policy) -> str:
+    """Return a policy with all its parameters as text; long arrays are not cut."""
+    with np.printoptions(threshold=sys.maxsize, floatmode="unique"):
+        return repr(policy)
 
 
-def label_of(policy: str | Policy, labels: Sequence[str]) -> str:
-    """Return the label of a policy, or raise.
+def label_of(policy: str | Policy, played: Iterable[tuple[str, str]]) -> str:
+    """Return the label of a policy, or raise; `played` has labels and specifications.
 
-    A name without parameters is accepted if only one policy has it.
+    A policy must be one that was played, with all its parameters. A name without parameters is
+    accepted if only one policy has it.
 
-    >>> labels = ["moss++(beta=0.6)", "moss", "ucb(sigma=1)", "ucb(sigma=2)"]
-    >>> label_of("moss++", labels), label_of("ucb(sigma=2)", labels)
-    ('moss++(beta=0.6)', 'ucb(sigma=2)')
+    >>> played = [("moss++(beta=0.6)", "..."), ("moss", "..."), ("ucb(sigma=1)", "...")]
+    >>> label_of("moss++", played), label_of("ucb(sigma=1)", played)
+    ('moss++(beta=0.6)', 'ucb(sigma=1)')
     """
-    names = [policy] if isinstance(policy, str) else [str(policy), policy.text(known=False)]
-    found = [name for name in names if name in labels][:1]
-    if not found and isinstance(policy, str):
-        found = [label for label in labels if _name(label) == policy]
-    if len(found) != 1:
-        raise UnknownNameError("policy of this result:", str(policy), labels)
-    return found[0]
+    pairs = list(played)
+    if not isinstance(policy, str):
+        return _label_of_policy(policy, pairs)
+    labels = {label for label, _ in pairs}
+    matches = {policy} & labels or {label for label in labels if _name(label) == policy}
+    if len(matches) != 1:
+        raise UnknownNameError("policy of this result:", policy, labels)
+    return matches.pop()
+
+
+def _label_of_policy(policy: Policy, pairs: list[tuple[str, str]]) -> str:
+    text = specification(policy)
+    matches = [label for label, played in dict.fromkeys(pairs) if played == text]
+    if not matches:
+        raise UnknownNameError("policy of this result:", text, {played for _, played in pairs})
+    others = [played for label, played in pairs if label == matches[0] and played != text]
+    if len(matches) > 1 or others:
+        labels = " and ".join(map(repr, matches))
+        also = f", and so was {others[0]}" if others else ""
+        raise ParameterError(
+            f"`policy` must be the only policy of its label, with one label, got {text}, which was "
+            f"played as {labels}{also}. Pass a label."
+        )
+    return matches[0]
 
 
 def _name(label: str) -> str:

@@ -16,9 +16,10 @@ from manyarms.core.statistics import Interval, mean_interval, mean_intervals, ra
 from manyarms.core.tabular import Library, Tabular, data_frame
 from manyarms.errors import ParameterError
 from manyarms.protocol.policy import Policy
-from manyarms.simulation.players import label_of
+from manyarms.simulation.players import label_of, specification
 from manyarms.simulation.summary import IntervalKind, Summary, compare, summarise
-from manyarms.simulation.sweep import Cell, Objective, check_objective
+from manyarms.simulation.sweep import Cell, Objective, check_objective, informed_policy
+from manyarms.theory.hardness import good_mean
 
 _LARGEST_COUNT = (1 << 63) - 1
 
@@ -30,8 +31,8 @@ class Result(Tabular):
     Attributes
     ----------
     policies
-        The policies' labels. Methods take a label, a policy, or a name without parameters if only
-        one policy has this name.
+        The policies' labels. Methods take a label, a policy (one that was played, with the same
+        parameters), or a name without parameters if only one policy has this name.
     specifications
         The policies with all their parameters.
     instance, n_arms, best_mean
@@ -40,7 +41,7 @@ class Result(Tabular):
         The number of pulls, the seed, the number of the first replication, and the checkpoints.
     rows
         By policy: a record for each replication, with `regret` by checkpoint, `best_pulls`,
-        `distinct_arms`, `recommended` and `recommended_mean`.
+        `first_best`, `distinct_arms`, `recommended` and `recommended_mean`.
     arms
         The arms pulled, by (policy, replication, time), if `record_arms` was given, else None.
     seconds
@@ -100,6 +101,11 @@ class Result(Tabular):
         return self._stacked("best_pulls")
 
     @property
+    def first_best(self) -> NDArray[np.int64]:
+        """The time of the first pull of a best arm (0: none), by (policy, replication)."""
+        return self._stacked("first_best")
+
+    @property
     def distinct_arms(self) -> NDArray[np.int64]:
         """The number of distinct arms pulled, by (policy, replication)."""
         return self._stacked("distinct_arms")
@@ -144,7 +150,8 @@ class Result(Tabular):
 
     def rows_of(self, policy: str | Policy) -> NDArray[Any]:
         """Return the measurements of one policy, a record for each replication."""
-        return self.rows[self.policies.index(label_of(policy, self.policies))]
+        label = label_of(policy, zip(self.policies, self.specifications, strict=True))
+        return self.rows[self.policies.index(label)]
 
     def best_share(self, policy: str | Policy) -> NDArray[np.float64]:
         """Return the share of pulls to best arms, by replication."""
@@ -239,21 +246,34 @@ class Result(Tabular):
         """Return the largest possible loss."""
         return float(self.largest_gap if self.objective == "find" else self.largest_regret[at])
 
-    def _missed(self, policy: str) -> NDArray[np.bool_]:
-        """Return by replication whether no best arm was pulled ("earn") or recommended ("find")."""
+    def _missed(self, policy: str, at: int) -> NDArray[np.bool_]:
+        """Return by replication whether no best arm was pulled so far, or is recommended."""
         rows = self.rows_of(policy)
         if self.objective == "find":
             return np.asarray(rows["recommended_mean"] < self.good_mean)
-        return np.asarray(rows["best_pulls"] == 0)
+        first = rows["first_best"]
+        return np.asarray((first == 0) | (first > self.times[at]))
 
     def _paired(
         self, first: str | Policy, second: str | Policy, time: int | None
     ) -> tuple[NDArray[Any], NDArray[Any], float]:
-        """Return the losses of the replications that both have, and the largest possible loss."""
+        """Return the losses of the replications that both have, and the largest possible loss.
+
+        Losses that differ by rounding errors only are made equal.
+        """
         at = self._checkpoint(time)
         a, b = self._losses(first, at), self._losses(second, at)
         count = min(len(a), len(b))
-        return a[:count], b[:count], self._most(at)
+        a, b = a[:count], b[:count]
+        equal = np.abs(a - b) <= self._rounding(at, np.maximum(a, b))
+        return a, np.where(equal, a, b), self._most(at)
+
+    def _rounding(self, at: int, losses: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return how much losses may differ by rounding: of the means, and of each addition."""
+        pulls = 1 if self.objective == "find" else int(self.times[at])
+        largest = max(abs(self.best_mean), abs(self.best_mean - self.largest_gap))
+        slack = largest - good_mean(largest)
+        return pulls * (slack + np.finfo(float).eps * np.abs(losses))
 
     def _stacked(self, name: str) -> NDArray[Any]:
         if len({len(rows) for rows in self.rows}) > 1:
@@ -308,7 +328,7 @@ class Result(Tabular):
         chosen_time = int(self.times[at])
         most = self._most(at) if interval else None
         rows = [
-            summarise(label, self._losses(label, at), self._missed(label), most, confidence)
+            summarise(label, self._losses(label, at), self._missed(label, at), most, confidence)
             for label in self.policies
         ]
         pairs = []
@@ -319,7 +339,8 @@ class Result(Tabular):
             f"{'simple ' * (self.objective == 'find')}regret on {self.instance} after "
             f"{chosen_time} pulls, {runs} replication{'s' * (runs != 1)}, seed {self.seed}"
         )
-        return Summary(title, tuple(rows), tuple(pairs), self.objective, interval, confidence)
+        tables = tuple(rows), tuple(pairs), self.specifications
+        return Summary(title, *tables, self.objective, interval, confidence)
 
     def _columns(self) -> dict[str, Any]:
         return self._tidy(over_time=False)
@@ -414,7 +435,8 @@ def cell_facts(cell: Cell) -> dict[str, Any]:
         "good_mean": instance.world(cell.horizon).good_mean,
         "policies": {
             player.label: {
-                "policy": repr(player.policy),
+                "policy": specification(player.policy),
+                "played": specification(informed_policy(player.policy, instance)),
                 "replications": player.replications,
                 "parameters": dict(player.parameters),
             }

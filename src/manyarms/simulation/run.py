@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any
 
 from manyarms.core.checks import check_path, refusal
-from manyarms.core.compile_cache import version_of
 from manyarms.core.files import PART, FileLock, LockedError, fix_for, replace_file
 from manyarms.core.optional import need_pyarrow
+from manyarms.core.versions import version_of
 from manyarms.errors import FolderError, OldResultsWarning
 from manyarms.simulation import tables
 from manyarms.simulation.chunk_files import ChunkFiles
@@ -145,13 +145,26 @@ class _Run:
         """Warn if the code of a policy has changed since it was played."""
         files = self._files
         changed = {c.player.label for c in self._chunks if not files.has_same_code(c)}
-        if changed:
+        uncertain = self._uncertain()
+        if changed - uncertain.keys():
             text = (
-                f"The code of {', '.join(sorted(changed))} has changed since the run in "
-                f"'{self._folder}' was finished. Its results are those of the earlier code. To "
-                f"simulate the new code, choose another folder."
+                f"The code of {', '.join(sorted(changed - uncertain.keys()))} has changed since "
+                f"the run in '{self._folder}' was finished. Its results are those of the earlier "
+                f"code. To simulate the new code, choose another folder."
             )
             warnings.warn(text, OldResultsWarning, stacklevel=4)
+        for label, value in uncertain.items():
+            text = (
+                f"The code of {label} may have changed since the run in '{self._folder}' was "
+                f"finished: it uses {value}, which cannot be compared with its earlier value. To "
+                f"simulate the code again, choose another folder."
+            )
+            warnings.warn(text, OldResultsWarning, stacklevel=4)
+
+    def _uncertain(self) -> dict[str, str]:
+        """Return the labels of finished chunks whose code cannot be compared, and why."""
+        pairs = [(chunk.player.label, self._files.uncertain(chunk)) for chunk in self._chunks]
+        return {label: value for label, value in sorted(pairs) if value}
 
     def _remove_others(self) -> None:
         """Remove chunks of another version that split the sweep differently."""
@@ -165,6 +178,13 @@ class _Run:
         replace_file(self._folder / tables.PROVENANCE, text.encode())
 
     def _play(self, executor: Executor | None, workers: int | None) -> None:
+        for label, value in self._uncertain().items():
+            text = (
+                f"Finished replications of {label} are played again, because its code may have "
+                f"changed: it uses {value}, which cannot be compared with its earlier value. Make "
+                f"it a number, a tuple or an array, or create it in the constructor."
+            )
+            warnings.warn(text, OldResultsWarning, stacklevel=5)
         missing: list[Chunk] = []
         for chunk in self._chunks:
             if self._files.has_same_code(chunk):

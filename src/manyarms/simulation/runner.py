@@ -17,10 +17,13 @@ from manyarms.protocol.keys import run_key
 from manyarms.protocol.plain_classes import plays_plainly
 from manyarms.protocol.recommend import scale_of
 from manyarms.protocol.state_dump import classes_in
-from manyarms.simulation.play import InTurn, Late, Measured, Stretch, late, play
+from manyarms.simulation.play import NOT_PULLED, InTurn, Late, Measured, Stretch, late, play
 from manyarms.simulation.players import Player
 from manyarms.simulation.sweep import Cell, informed_policy, new_state
 
+COUNTS = ("best_pulls", "first_best", "distinct_arms", "recommended")  # of a replication
+_TWICE, _SLOW_TWICE = 1 << 12, 1 << 9  # pulls to play twice: compiled, and in CPython
+_FEWEST, _SHARE = 64, 50  # pulls to play twice: at least 64, and at most a fiftieth of all
 PIECE, SLOW_PIECE = 1 << 20, 1 << 11  # pulls in about 30 ms: compiled, and in CPython
 
 
@@ -56,7 +59,7 @@ def blocks(count: int, size: int) -> Iterator[range]:
 
 def row_type(times: int) -> np.dtype[Any]:
     """Return the NumPy type of a row of measurements, with regret at this number of times."""
-    counts = [(name, "<i8") for name in ("best_pulls", "distinct_arms", "recommended")]
+    counts = [(name, "<i8") for name in COUNTS]
     return np.dtype([("regret", "<f8", (times,)), *counts, ("recommended_mean", "<f8")])
 
 
@@ -70,8 +73,9 @@ class Runner:
         self._key: Any = np.array([run_key(seed)], np.uint64)
         self._times: Any = np.array(cell.times, np.int64)
         self._recorded = cell.horizon if record_arms else 0  # pulls whose arm is recorded
+        rewards = cell.instance.rewards
         policy = informed_policy(player.policy, cell.instance)
-        self._scale = scale_of(policy, cell.instance.rewards.reward_range)
+        self._scale = scale_of(policy, rewards.reward_range, rewards.reward_sigma)
 
     def new_workspace(self, memory: Memory) -> Workspace:
         """Allocate memory for a replication with at most `memory.arms_met` distinct arms."""
@@ -112,6 +116,28 @@ class CpuRunner(Runner):
                 f"{self.label} on {self._cell.instance.rewards!r} rewards",
                 self._loop,
                 lambda: self._call(self._idle[0], self._new_measured(0), 0, 0, 0),
+            )
+
+    def check_repeatable(self, replications: int) -> None:
+        """Raise if the first replication is another one when it is played again.
+
+        Only its first pulls are played. They share memory, which `reset` must clear.
+        """
+        horizon = self._cell.horizon
+        pulls = min(horizon, _TWICE if self._compiles else _SLOW_TWICE)
+        pulls = min(pulls, max(_FEWEST, horizon * replications // _SHARE))
+        first, second = self._new_measured(1, pulls), self._new_measured(1, pulls)
+        for measured in (first, second):
+            self._call(self._idle[0], measured, 0, 0, pulls)
+        arms, others = first.arms[0].tolist(), second.arms[0].tolist()
+        different = [time for time in range(pulls) if arms[time] != others[time]]
+        if different:
+            time = different[0]
+            raise ParameterError(
+                f"{self.label} must choose the same arms if a replication is played again, got arm "
+                f"{arms[time]} and then arm {others[time]} for pull {time + 1} of the first "
+                f"replication. Clear everything that changes when a run starts, and draw all "
+                f"random numbers from the `key` or `seed` of the run (docs/own_policy.md)."
             )
 
     def play(
@@ -156,21 +182,30 @@ class CpuRunner(Runner):
         self._loop(
             workspace.state, workspace.rewards, self._world, workspace.tape, stretch, measured
         )
-        distinct: Any = measured.distinct_arms
-        for arm in np.asarray(measured.recommended)[distinct < 0]:
-            raise no_such_arm(self.label, arm, self._cell.instance.n_arms)
+        check_choices(self.label, measured.distinct_arms, measured.recommended, self._cell)
 
-    def _new_measured(self, count: int) -> Measured:
+    def _new_measured(self, count: int, recorded: int | None = None) -> Measured:
+        recorded = self._recorded if recorded is None else recorded
         regret, means = np.zeros((count, len(self._times) + 1)), np.zeros(count)
-        counts = [np.zeros(count, np.int64) for _ in range(3)]
-        arms = np.zeros((count, self._recorded), np.int64)
+        counts = [np.zeros(count, np.int64) for _ in COUNTS]
+        arms = np.zeros((count, recorded), np.int64)
         columns: Any = regret, *counts, means, arms
         return Measured(self._times, *columns)
 
 
-def no_such_arm(label: str, arm: int, n_arms: int) -> ParameterError:
-    """Return the error for a policy that chose an arm that does not exist."""
-    return ParameterError(
+def check_choices(label: str, distinct: Any, recommended: Any, cell: Cell) -> None:
+    """Raise if a policy chose or recommended a wrong arm; `distinct` is below 0 then."""
+    wrong = np.flatnonzero(np.asarray(distinct) < 0)
+    if len(wrong) == 0:
+        return
+    arm, n_arms = recommended[wrong[0]], cell.instance.n_arms
+    if distinct[wrong[0]] == NOT_PULLED:
+        what = "which it never pulled" if 0 <= arm < n_arms else f"but there are {n_arms} arms"
+        raise ParameterError(
+            f"{label} recommended arm {arm}, {what}. Its `recommend` must return the number of an "
+            f"arm with a reward, or -1 to leave the choice to the common rule."
+        )
+    raise ParameterError(
         f"{label} chose arm {arm}, but there are {n_arms} arms, numbered from 0. Its `ask` must "
         f"return (slot, arm), in this order."
     )
@@ -180,6 +215,6 @@ def rows_of(measured: Measured) -> NDArray[Any]:
     """Return the measurements as one row for each replication."""
     rows = np.zeros(len(measured.best_pulls), row_type(len(measured.times)))
     rows["regret"] = measured.regret[:, :-1]
-    for name in ("best_pulls", "distinct_arms", "recommended", "recommended_mean"):
+    for name in (*COUNTS, "recommended_mean"):
         rows[name] = getattr(measured, name)
     return rows

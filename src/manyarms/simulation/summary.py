@@ -32,7 +32,7 @@ class PolicySummary(NamedTuple):
     q95: float
     q99: float
     worst: float  # of a replication
-    miss_rate: float  # share of replications that pulled ("earn") or recommend ("find") no best arm
+    miss_rate: float  # share of replications that have pulled, or recommend ("find"), no best arm
     replications: int
     low: float | None  # ends of the confidence interval of the mean, if there is one
     high: float | None
@@ -167,6 +167,8 @@ class Summary(Tabular):
         One `PolicySummary` for each policy.
     pairs
         One `PairedDifference` for each pair of policies.
+    specifications
+        The policies with all their parameters.
     objective
         "earn" (regret) or "find" (simple regret).
     interval, confidence
@@ -188,6 +190,7 @@ class Summary(Tabular):
     title: str
     policies: tuple[PolicySummary, ...]
     pairs: tuple[PairedDifference, ...]
+    specifications: tuple[str, ...]
     objective: Objective = "earn"
     interval: IntervalKind | None = None
     confidence: float = 0.95
@@ -204,11 +207,11 @@ class Summary(Tabular):
         columns
             The columns, in this order. For policies: "mean" (± its standard error), "interval",
             "median", "q05", "q95", "q99" (quantiles over replications), "worst", "missed" (the
-            share of replications that pulled no best arm, or recommend none), "best" (the share of
-            the others) and "runs". The default is the mean, the interval if there is one, the
-            median, the 99 % quantile, the worst run, and "best" if the objective is "find". For
-            pairs: "mean", "interval" if there is one, "median" and "worse" (in how many
-            replications the first policy loses more). The default is all of them.
+            share of replications that have pulled no best arm by this time, or recommend none),
+            "best" (the share of the others) and "runs". The default is the mean, the interval if
+            there is one, the median, the 99 % quantile, the worst run, and "best" if the objective
+            is "find". For pairs: "mean", "interval" if there is one, "median" and "worse" (in how
+            many replications the first policy loses more). The default is all of them.
         """
         check_choice("which", which, choices=("policies", "pairs"))
         known = POLICY_COLUMNS if which == "policies" else _PAIR_COLUMNS
@@ -275,7 +278,8 @@ class Summary(Tabular):
 
     def __getitem__(self, policy: str | Policy) -> PolicySummary:
         labels = [row.policy for row in self.policies]
-        return self.policies[labels.index(label_of(policy, labels))]
+        label = label_of(policy, zip(labels, self.specifications, strict=True))
+        return self.policies[labels.index(label)]
 
     def __repr__(self) -> str:
         return str(self)

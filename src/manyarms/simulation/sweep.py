@@ -2,23 +2,39 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import hashlib
 import itertools
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
 from manyarms.core.checks import check_choice, check_int, refusal
-from manyarms.core.jit import check_bodies
+from manyarms.core.fingerprint import digest_of_data
+from manyarms.core.jit import check_bodies, check_repeatable
 from manyarms.core.memory import BOUNDED, Memory
 from manyarms.errors import ParameterError
 from manyarms.instances.instance import Instance
+from manyarms.protocol.plain_classes import PlainPolicy
 from manyarms.protocol.policy import Policy, ask, reset, tell
-from manyarms.simulation.players import Player, Scalar, players_of
+from manyarms.protocol.state_dump import classes_in
+from manyarms.simulation.columns import (
+    Scalar,
+    check_exact,
+    check_parameters,
+    check_text,
+    column_names,
+    column_type,
+    columns_of,
+    comparable,
+    taken_name,
+    values_by_name,
+)
+from manyarms.simulation.players import Player, players_of
 
 Engine: TypeAlias = Literal["threads", "cuda"]  # what runs replications
 Objective: TypeAlias = Literal["earn", "find"]  # regret, or simple regret
@@ -28,10 +44,6 @@ MOST_TIMES = 10**6  # the largest number of checkpoints
 
 _FORMAT = "manyarms sweep 1"
 _CHECKPOINTS = 100
-_TAKEN = (  # names of other columns of the tables
-    *("policy", "replication", "regret", "best_pulls", "distinct_arms", "recommended"),
-    *("recommended_mean", "checkpoints", "regret_at_checkpoints"),
-)
 
 
 @dataclass(frozen=True)
@@ -68,7 +80,7 @@ class Cell:
         checked = {
             "horizon": horizon,
             "times": checkpoint_times(self.times, horizon),
-            "parameters": _check_parameters(self.parameters),
+            "parameters": check_parameters(self.parameters),
             "delay": delay,
             "batch": batch,
             "first_replication": check_int(
@@ -225,6 +237,7 @@ class Sweep:
     objective: Objective = "earn"
 
     def __post_init__(self) -> None:
+        check_text("name", self.name)
         check_objective(self.objective)
         check_int("seed", self.seed, at_most=2**64 - 1)
         if not self.cells:
@@ -232,13 +245,14 @@ class Sweep:
         seen: set[str] = set()
         for each in self.cells:
             # compared as in columns, where 1, 1.0 and "1" are equal
-            text = repr(sorted((key, _as_text(value)) for key, value in each.parameters.items()))
+            text = repr(sorted((key, comparable(value)) for key, value in each.parameters.items()))
             if text in seen:
                 raise ParameterError(
                     f"`cells` must differ in their parameters, got {each.label!r} twice. Give "
                     f"each cell different `parameters`."
                 )
             seen.add(text)
+        object.__setattr__(self, "cells", _with_columns(self.cells))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sweep) and self.hash == other.hash
@@ -266,36 +280,24 @@ class Sweep:
     def columns(self) -> dict[str, str]:
         """The types of the parameters' columns in tables: int64, double, bool or string.
 
-        A parameter of a cell keeps its name. A parameter of a policy gets the prefix "policy_" if
-        a parameter of a cell or another column has the same name.
+        A parameter of a cell keeps its name. If some policy has another value of a parameter than
+        the default, there is a column with the values of all policies of its class, also of
+        policies inside others. It is called "beta" if no other class and no cell has a column of
+        this name, otherwise "moss++.beta".
         """
-        found: dict[str, list[Any]] = {}
-        for each in self.cells:
-            for name, value in each.parameters.items():
-                found.setdefault(name, []).append(value)
-        for key, name in self._policy_columns.items():
-            found[name] = [
-                player.parameters.get(key) for each in self.cells for player in each.players
-            ]
-        return {name: _column_type(values) for name, values in found.items()}
+        players = [player for each in self.cells for player in each.players]
+        parameters = [dict(each.parameters) for each in self.cells]
+        values = values_by_name([*parameters, *(dict(each.parameters) for each in players)])
+        return {name: column_type(column) for name, column in values.items()}
 
     def row(self, each: Cell, player: Player) -> dict[str, Scalar | None]:
         """Return a player's values in `columns`, None for parameters that it does not have."""
-        found: dict[str, Scalar | None] = dict(each.parameters)
-        for key, name in self._policy_columns.items():
-            found[name] = player.parameters.get(key)
+        found: dict[str, Scalar | None] = {**each.parameters, **player.parameters}
         return {
             name: str(value) if value is not None and kind == "string" else value
             for name, kind in self.columns.items()
             for value in [found.get(name)]
         }
-
-    @functools.cached_property
-    def _policy_columns(self) -> dict[str, str]:
-        """The column of each parameter of the policies."""
-        taken = {name for each in self.cells for name in each.parameters} | {*_TAKEN}
-        keys = {key: None for each in self.cells for p in each.players for key in p.parameters}
-        return {key: f"policy_{key}" if key in taken else key for key in keys}
 
     def _described(self) -> list[Any]:
         return [
@@ -308,7 +310,7 @@ class Sweep:
                     [each.instance.label, each.horizon, each.times],
                     [each.delay, each.batch, each.first_replication],
                     [
-                        [p.label, repr(p.policy), p.replications, dict(p.parameters)]
+                        [p.label, _identity(p.policy), p.replications, dict(p.parameters)]
                         for p in each.players
                     ],
                 ]
@@ -317,34 +319,76 @@ class Sweep:
         ]
 
 
-def _check_parameters(parameters: Mapping[str, Any]) -> dict[str, Scalar]:
-    """Return the parameters of a cell as numbers and strings, or raise."""
-    found: dict[str, Scalar] = {}
-    for name, value in parameters.items():
-        if name in _TAKEN:
-            raise ParameterError(
-                f"`parameters` must not have the name of another column of the tables, got "
-                f"{name!r}. Choose another name.",
-                parameter="parameters",
-            )
-        number = value.item() if isinstance(value, np.generic) else value
-        if not isinstance(number, str | int | float):
-            raise refusal("parameters", "numbers or strings", value)
-        found[name] = number
-    return found
+def _with_columns(cells: Sequence[Cell]) -> tuple[Cell, ...]:
+    """Return the cells with all parameters of their players, or raise if tables cannot hold them.
+
+    Players with parameters keep them; see `Sweep.columns` for the others.
+    """
+    players = [player for each in cells for player in each.players]
+    fixed = [player for player in players if player.parameters]
+    named = {name for player in fixed for name in player.parameters}
+    taken = {name for each in cells for name in each.parameters}
+    names = column_names([p.policy for p in players if not p.parameters], named | taken)
+    for name in taken & (named | {*names.values()}):
+        raise taken_name(name)
+    chosen = [check_parameters(player.parameters, optional=True) for player in fixed]
+    check_exact(values_by_name([*(each.parameters for each in cells), *chosen]))
+    return tuple(_with_players(each, names) for each in cells)
 
 
-def _as_text(value: Scalar) -> str:
-    try:
-        return repr(float(value))
-    except ValueError:
-        return str(value)
+def _with_players(each: Cell, names: Mapping[tuple[type, str], str]) -> Cell:
+    """Return a copy of the cell whose players have the parameters of these columns."""
+
+    def parameters(player: Player) -> dict[str, Scalar | None]:
+        if not player.parameters:
+            return columns_of(informed_policy(player.policy, each.instance), names)
+        return {**check_parameters(player.parameters, optional=True)}
+
+    made = copy.copy(each)
+    players = tuple(replace(player, parameters=parameters(player)) for player in each.players)
+    object.__setattr__(made, "players", players)
+    return made
+
+
+def values_of(policy: Policy) -> dict[str, Any]:
+    """Return the values of a policy's fields, and what else it stores and cannot compute again."""
+    values = {one.name: getattr(policy, one.name) for one in fields(policy)} | vars(policy)
+    computed = functools.cached_property
+    return {
+        k: v for k, v in values.items() if not isinstance(getattr(type(policy), k, 0), computed)
+    }
+
+
+def _identity(policy: Policy) -> list[Any]:
+    """Return a policy's class, and its parameters as digests, or raise if one is not plain data."""
+    kind: type = type(policy)
+    values = values_of(policy)
+    if isinstance(policy, PlainPolicy):
+        kind, values = policy.make, dict(policy.parameters)
+
+    def inner(value: Any) -> Iterator[str]:
+        if not isinstance(value, Policy):
+            raise TypeError
+        yield json.dumps(_identity(value))
+
+    digests = {}
+    for name, value in values.items():
+        try:
+            digests[name] = digest_of_data(value, inner)
+        except (TypeError, RecursionError):
+            rule = "made of numbers, strings and arrays to identify the results of a sweep"
+            fix = f"Make the object in {kind.__name__} from such parameters, or use `simulate`."
+            raise refusal(name, rule, value, fix) from None
+    return [f"{kind.__module__}:{kind.__qualname__}", digests]
 
 
 def informed_policy(policy: Policy, instance: Instance) -> Policy:
-    """Give the policy the instance's best mean and reward range, if it needs and lacks them."""
-    informed = policy.with_best_mean(instance.best_mean)
-    return informed.with_reward_range(instance.rewards.reward_range)
+    """Return the policy to play: it gets what it needs, and was not given, from the instance.
+
+    That is the best mean and the scale of the rewards. Raise if it cannot play these rewards.
+    """
+    rewards, informed = instance.rewards, policy.with_best_mean(instance.best_mean)
+    return informed.with_reward_range(rewards.reward_range, rewards.reward_sigma)
 
 
 def new_state(policy: Policy, instance: Instance, horizon: int, memory: Memory) -> Any:
@@ -354,10 +398,11 @@ def new_state(policy: Policy, instance: Instance, horizon: int, memory: Memory) 
 
 
 def check_playable(policy: Policy, instance: Instance, horizon: int) -> None:
-    """Raise unless the policy can play the instance. This takes less than a millisecond."""
-    informed = informed_policy(policy, instance)
-    informed.check_rewards(instance.rewards.reward_range)
-    check_bodies(new_state(policy, instance, horizon, BOUNDED), (reset, ask, tell))
+    """Raise unless the policy can play the instance. This takes a few milliseconds at most."""
+    state = new_state(policy, instance, horizon, BOUNDED)
+    check_bodies(state, (reset, ask, tell))
+    world = instance.world(horizon)
+    check_repeatable({*classes_in(state), type(world.law), type(world.mean_law)})
 
 
 def check_objective(objective: Any) -> Objective:
@@ -365,12 +410,3 @@ def check_objective(objective: Any) -> Objective:
     check_choice("objective", objective, get_args(Objective))
     found: Objective = objective
     return found
-
-
-def _column_type(values: list[Any]) -> str:
-    kinds = {type(value) for value in values if value is not None}
-    if kinds == {int} and all(abs(value) < 1 << 63 for value in values if value is not None):
-        return "int64"
-    if kinds == {bool}:
-        return "bool"
-    return "double" if kinds <= {int, float} else "string"

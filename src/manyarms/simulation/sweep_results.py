@@ -68,9 +68,7 @@ class SweepResults(Tabular):
         """Yield the parameters of each policy in each cell, and its summary."""
         for each, summary in zip(self.cells, self.summaries(**options), strict=True):
             for own, row in zip(each.policy_parameters, summary.policies, strict=True):
-                # a parameter with the name of a cell's parameter is renamed as in the files
-                named = {f"policy_{k}" if k in each.parameters else k: v for k, v in own.items()}
-                yield {**each.parameters, **named, "policy": row.policy}, row
+                yield {**each.parameters, **own, "policy": row.policy}, row
 
     def _columns(self) -> dict[str, list[Any]]:
         every = list(self._rows())

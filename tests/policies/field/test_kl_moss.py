@@ -18,7 +18,7 @@ from tests.reference.field.kl import divergence
 
 def index_after(policy: ma.Policy, rewards: list[float], horizon: int) -> float:
     """Return the index of the only arm after these rewards."""
-    state = policy.new_state(BOUNDED, n_arms=1, pulls=horizon)
+    state = policy.with_reward_range((0.0, 1.0)).new_state(BOUNDED, n_arms=1, pulls=horizon)
     reset(state, 1, horizon)
     for reward in rewards:
         slot, _ = ask(state)

@@ -17,7 +17,7 @@ def test_the_size_of_the_set() -> None:
 
 
 def test_parameters_go_to_the_layer_that_has_them() -> None:
-    assert ma.policy("ss-ucb") == SubSampled(UCB(), exponent=0.5)
+    assert ma.policy("ss-ucb") == SubSampled(UCB())
     assert ma.policy("ss-ucb", size=3, sigma=1.0) == SubSampled(UCB(sigma=1.0), size=3)
     assert {*parameters_of("ss-ucb")} == {"sigma", "size", "exponent"}
 

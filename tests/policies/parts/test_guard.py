@@ -36,7 +36,8 @@ def made(
     bottom: float = 0.0,
     top: float = 1.0,
 ) -> Guard:
-    ready = guard(SPARSE, n, pulls=10**6, beta=beta, kl=kl, sigma=sigma, bottom=bottom, top=top)
+    interval = {"least": 0.0, "width": 1.0, "bottom": bottom, "top": top}
+    ready = guard(SPARSE, n, pulls=10**6, beta=beta, kl=kl, sigma=sigma, **interval)
     reset_guard(ready, 7, horizon)
     return ready
 

@@ -41,8 +41,8 @@ def test_the_mean_is_added() -> None:
 
 
 def test_sigma_scales_the_bonus_and_exploration_its_square() -> None:
-    default, wide = ma.MOSS().spread, ma.MOSS(sigma=1.0).spread
-    assert (default, wide, ma.MOSS(exploration=0.5).spread) == (1.0, 4.0, 0.5)
+    default, wide = ma.MOSS(sigma=0.5).spread, ma.MOSS(sigma=1.0).spread
+    assert (default, wide, ma.MOSS(sigma=0.5, exploration=0.5).spread) == (1.0, 4.0, 0.5)
     (narrow,) = _indices(default, [0.0], members=20_000, horizon=50_000)
     (doubled,) = _indices(wide, [0.0], members=20_000, horizon=50_000)
     assert doubled == pytest.approx(2 * narrow)

@@ -9,6 +9,7 @@ from typing import Annotated, NamedTuple, TypeAlias
 from manyarms.core.memory import Memory, Record, Records, wipe
 from manyarms.core.rng import Stream, stream
 from manyarms.core.sampler import Sampler, clear_sampler, sampler
+from manyarms.errors import ParameterError
 from manyarms.policies.parts.losses import Factor, Losses, confidence_factor, count_loss
 from manyarms.policies.parts.randomness import draw_fresh, reset_order
 from manyarms.protocol import Policy, plays
@@ -117,17 +118,25 @@ class CBT(Policy):
     name = "cbt"
     unit_rewards = True
 
-    b: Shape = 1.0
-    weight: Shape = 1.0
+    b: Shape | None = None
+    weight: Shape | None = None
     target: Shape | None = None
     factor: Factor | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.target is not None and (self.b, self.weight) != (None, None):
+            raise ParameterError(
+                f"`b` and `weight` must be left out if `target` is given, got b={self.b} and "
+                f"weight={self.weight} with target={self.target}: it replaces them."
+            )
 
     def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> CbtState:
         return CbtState(
             factor=0.0 if self.factor is None else self.factor,
             target=0.0 if self.target is None else self.target,
-            b=self.b,
-            weight=self.weight,
+            b=1.0 if self.b is None else self.b,
+            weight=1.0 if self.weight is None else self.weight,
             clock=memory.records(1, CbtClock),
             losses=memory.records(1, Losses),
             sampler=sampler(memory, n_arms, draws=min(n_arms, pulls)),

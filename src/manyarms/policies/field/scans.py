@@ -215,7 +215,8 @@ class UCB(SigmaPolicy):
     Parameters
     ----------
     sigma
-        Rewards are sigma-sub-Gaussian around their mean; 1/2 holds for rewards in [0, 1].
+        Rewards are sigma-sub-Gaussian around their mean (default: half the width of their range,
+        1/2 for [0, 1]).
 
     Notes
     -----
@@ -241,7 +242,7 @@ class UCB(SigmaPolicy):
     anytime = True
 
     def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> UcbState:
-        return UcbState(2.0 * self.sigma**2, False, scan(memory, n_arms, pulls))
+        return UcbState(2.0 * self._sigma() ** 2, False, scan(memory, n_arms, pulls))
 
 
 class KlUcbState(NamedTuple):

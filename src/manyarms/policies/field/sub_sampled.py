@@ -35,6 +35,7 @@ from manyarms.protocol.parameters import Count, Probability
 from manyarms.protocol.policy import recommend
 
 _EXPONENT = 0.5  # of Bayati et al.
+_WRONG = -2  # instead of an arm that the inner policy does not have, or recommends without a pull
 
 
 class GreedyState(NamedTuple):
@@ -92,6 +93,7 @@ class Greedy(RankingPolicy):
 class SubSampledState(NamedTuple):
     """The state of the inner policy, and the real arms behind its arm numbers."""
 
+    size: int
     inner: Any  # the inner policy's state
     subset: HashMap  # the inner policy's arm -> the real arm, once it was pulled
     sampler: Sampler
@@ -106,6 +108,8 @@ def sub_sampled_reset(state: SubSampledState, key: int, horizon: int) -> None:
 
 def sub_sampled_ask(state: SubSampledState) -> tuple[int, int]:
     slot, member = ask(state.inner)
+    if member < 0 or member >= state.size:
+        return slot, min(member, _WRONG)  # not an arm; the caller raises
     at = find(state.subset, member)
     if state.subset.cells[at] == 0:  # its first pull: draw the real arm
         insert(state.subset, at, member, draw_fresh(state.sampler, state.words))
@@ -114,7 +118,11 @@ def sub_sampled_ask(state: SubSampledState) -> tuple[int, int]:
 
 def sub_sampled_recommend(state: SubSampledState) -> int:
     member = recommend(state.inner)
-    return -1 if member < 0 else state.subset.cells[find(state.subset, member) + 1]
+    if member < 0:
+        return member
+    at = find(state.subset, min(member, state.size - 1))
+    known = member < state.size and state.subset.cells[at] != 0
+    return state.subset.cells[at + 1] if known else _WRONG
 
 
 plays(
@@ -176,18 +184,13 @@ class SubSampled(Wrapper):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.size is None and self.exponent is None:
-            object.__setattr__(self, "exponent", _EXPONENT)
-        check_one("Leave one out.", size=self.size, exponent=self.exponent)
+        if self.size is not None and self.exponent is not None:
+            check_one("", size=self.size, exponent=self.exponent)
 
     @property
     def anytime(self) -> bool:  # type: ignore[override]  # it depends on the inner policy
         """Whether no horizon is needed: the size is fixed and the inner policy is anytime."""
         return self.size is not None and self.policy.anytime
-
-    def _changed(self, known: bool) -> dict[str, Any]:
-        changed = super()._changed(known)
-        return {} if changed == {"exponent": _EXPONENT} else changed
 
     @property
     def sized_by_horizon(self) -> bool:
@@ -196,7 +199,9 @@ class SubSampled(Wrapper):
 
     def set_size(self, n_arms: int, pulls: int) -> int:
         """Return the size of the subset, from 1 to `n_arms`."""
-        size = float(self.size or 1) if self.exponent is None else math.pow(pulls, self.exponent)
+        size = float(self.size or 0)
+        if self.size is None:
+            size = math.pow(pulls, _EXPONENT if self.exponent is None else self.exponent)
         return max(1, min(math.ceil(size * (1 - 1e-12)), n_arms))  # pow may be slightly too large
 
     def stage(self, state: SubSampledState) -> str:
@@ -206,6 +211,7 @@ class SubSampled(Wrapper):
         size = self.set_size(n_arms, pulls)
         draws = min(size, pulls)
         return SubSampledState(
+            size=size,
             inner=self.policy.new_state(memory, n_arms=size, pulls=pulls),
             subset=hash_map(memory, names=size, entries=draws),
             sampler=sampler(memory, n_arms, draws=draws),

@@ -267,7 +267,8 @@ def is_below(guard: Guard, slot: int) -> bool:
     if mean >= clock.floor:
         return False
     if guard.kl:
-        return own.pulls * bernoulli_kl(max(mean, 0.0), clock.floor) > clock.level
+        low, high = (mean - guard.least) / guard.width, (clock.floor - guard.least) / guard.width
+        return own.pulls * bernoulli_kl(max(low, 0.0), high) > clock.level
     gap = clock.floor - mean
     return own.pulls * gap * gap > 2.0 * guard.sigma * guard.sigma * clock.level
 
@@ -282,7 +283,8 @@ def raise_floor(guard: Guard, slot: int) -> None:
     if own.pulls > 0:
         mean, level = own.total / own.pulls, clock.low / own.pulls
         if guard.kl:
-            bound = 1.0 - kl_upper(1.0 - mean, level)
+            share = (mean - guard.least) / guard.width
+            bound = guard.least + guard.width * (1.0 - kl_upper(1.0 - share, level))
         else:
             bound = mean - guard.sigma * math.sqrt(2.0 * level)
         bound = min(max(bound, guard.bottom), guard.top)

@@ -81,6 +81,8 @@ class Guard(NamedTuple):
     beta: float
     kl: bool
     sigma: float
+    least: float  # rewards are between `least` and `least` + `width`; means, if not `kl`
+    width: float
     bottom: float
     top: float
     slot: Records[GuardSlot]
@@ -101,6 +103,8 @@ def guard(
     beta: float,
     kl: bool,
     sigma: float,
+    least: float,
+    width: float,
     bottom: float,
     top: float,
 ) -> Guard:
@@ -110,6 +114,8 @@ def guard(
         beta,
         kl,
         sigma,
+        least,
+        width,
         bottom,
         top,
         slot=memory.records(room, GuardSlot),
