@@ -141,6 +141,7 @@ def test_unknown_tokens_cause_few_renewals(monkeypatch: pytest.MonkeyPatch) -> N
 
     async def play(reads: Reads) -> None:
         async with cache_of(reads) as cache:
+            begun = time.monotonic()
             wrong = [cache.owner(f"wrong {k}") for k in range(500)]
             assert await asyncio.gather(*wrong) == 500 * [None]
             assert len(reads.at) <= 2
@@ -148,7 +149,7 @@ def test_unknown_tokens_cause_few_renewals(monkeypatch: pytest.MonkeyPatch) -> N
                 assert await cache.owner(f"wrong {k}") is None
                 reads.tokens.append(f"new {k}")
                 assert await cache.owner(f"new {k}") is not None
-            assert all(later - at >= 0.05 for at, later in itertools.pairwise(reads.at))
+            assert time.monotonic() - begun >= 0.05 * (len(reads.at) - 2)
 
     asyncio.run(play(Reads()))
 

@@ -327,6 +327,8 @@ def test_impossible_bodies(served: InThread, body: bytes, status: int) -> None:
         ("GET", "/v1/experiments/a/arms/%c3", 400),
         ("GET", "/v1/experiments/a/arms?search=%ff", 400),
         ("GET", "/new?like=%ff", 400),
+        ("GET", "/v1/experiments/a/leaders?k=", 422),
+        ("GET", "/v1/experiments/a/arms?search=&cursor=&limit=5", 404),
         ("GET", "/v1/experiments/a/arms?sort=name", 422),
     ],
 )

@@ -15,6 +15,7 @@ from manyarms.protocol.policy import MOST_ARMS
 from manyarms.store import LONGEST_ARM_NAME
 
 MOST_PULLS = 10_000  # in one request
+NO_NUL = r"^[^\u0000]*$"  # PostgreSQL cannot hold NUL in a text
 LONGEST_KEY = 200  # characters of an Idempotency-Key
 
 State = Literal["empty", "running", "paused", "finished", "stopped"]
@@ -33,7 +34,7 @@ _Policy = Annotated[str, described(pattern=r"^[a-z0-9+-]+(\(.*\))?$", examples=[
 _Horizon = Annotated[int, Meta(ge=1), described(maximum=MOST_HORIZON)]
 _Seed = Annotated[int, Meta(ge=0), described(maximum=2**64 - 1)]
 _Reward = Annotated[float, described(minimum=-MOST_REWARD, maximum=MOST_REWARD)]
-_Text = Annotated[str, described(minLength=1, maxLength=LONGEST_ARM_NAME)]
+_Text = Annotated[str, described(minLength=1, maxLength=LONGEST_ARM_NAME, pattern=NO_NUL)]
 _Arm = _Text | int
 _Target = float | Literal["control"]
 _Window = Annotated[float, described(minimum=SHORTEST_WINDOW)]

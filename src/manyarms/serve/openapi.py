@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 
 # a stream, or JSON; `Route.request` is None because the handlers read them
 _LONGEST_IN_A_PATH = 5000  # characters of up to 12 bytes; a URL may have 65,535 bytes
-_TEXT: dict[str, Any] = {"type": "string", "minLength": 1, "maxLength": LONGEST_ARM_NAME}
-_NAMES = {"type": "array", "items": {"anyOf": [_TEXT, {"type": "integer"}]}}
+_TEXT: dict[str, Any] = {"type": "string", "minLength": 1, "pattern": m.NO_NUL}
+_NAME = _TEXT | {"maxLength": LONGEST_ARM_NAME}
+_NAMES = {"type": "array", "items": {"anyOf": [_NAME, {"type": "integer"}]}}
 _ARMS: dict[str, Any] = {
     "add_arms": {"names": _NAMES, "count": {"type": "integer", "minimum": 0}},
     "sync_arms": {"names": _NAMES | {"minItems": 1}},

@@ -7,8 +7,10 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from manyarms.inference.question import CONFIDENCE
-from manyarms.serve.messages import MOST_PULLS, Confidence, described
+from manyarms.serve.messages import MOST_PULLS, NO_NUL, Confidence, described
 from manyarms.store import LONGEST_EXPERIMENT_NAME
+
+_Text = Annotated[str, described(pattern=NO_NUL)]
 
 
 class NoQuery(Struct, forbid_unknown_fields=True):
@@ -22,7 +24,7 @@ class AnyQuery(Struct):
 class ListQuery(Struct, forbid_unknown_fields=True):
     """Where a page of the list begins."""
 
-    cursor: Annotated[str, Meta(max_length=LONGEST_EXPERIMENT_NAME)] = ""
+    cursor: Annotated[_Text, Meta(max_length=LONGEST_EXPERIMENT_NAME)] = ""
 
 
 class EventsQuery(Struct, forbid_unknown_fields=True):
@@ -35,7 +37,7 @@ class EventsQuery(Struct, forbid_unknown_fields=True):
 class ArmsQuery(Struct, forbid_unknown_fields=True):
     """Which arms to return."""
 
-    search: Annotated[str, Meta(max_length=1000)] = ""
+    search: Annotated[_Text, Meta(max_length=1000)] = ""
     sort: Literal["low", "estimate", "pulls", "told", "arm"] = "low"
     cursor: Annotated[str, described(pattern="^[0-9]{0,18}$")] = ""
     limit: Annotated[int, Meta(ge=1, le=1000)] = 50

@@ -156,7 +156,8 @@ class Request:
     def read_query(self, kind: Any) -> Any:
         """Return the query as a type in `queries`."""
         try:
-            given = dict(parse_qsl(self.scope["query_string"].decode(), errors="strict"))
+            query = self.scope["query_string"].decode()
+            given = dict(parse_qsl(query, keep_blank_values=True, errors="strict"))
         except UnicodeDecodeError as error:
             raise refuse(400, "malformed", "A query must be UTF-8, percent-encoded.") from error
         try:
