@@ -97,3 +97,10 @@ class Fixed(ma.Policy):
     name = "fixed"
     def new_state(self, memory, *, n_arms, pulls): return FixedState(n_arms)
 """
+
+
+def state_of(live: Live) -> Any:
+    """Return the state of a handle's policy."""
+    search = live._experiment.search
+    assert search is not None
+    return search.state

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -15,25 +16,26 @@ pd = pytest.importorskip("pandas")
 
 @pytest.mark.parametrize("file", ["events.csv", "events.parquet"])
 def test_every_reward_is_exported(file: str, tmp_path: Path) -> None:
-    """Also observed rewards, those used instead of a pull, and defaults of expired pulls."""
+    """Also observed rewards, and defaults of expired pulls."""
     store, time = tmp_path / "shop.db", [1e9]
     given: Any = {"arms": ["red", "blue"], "seed": 1, "window": 60, "missing": 0.25}
     with ma.Prospector().live(store=store, name="shop", now=lambda: time[0], **given) as live:
         live.observe("blue", [0.5, 1.0])
-        told, expired, abandoned = live.ask(3)  # the first ask uses observed rewards
+        live.observe(counts={"red": (9, 4)})
+        told, expired, abandoned = live.ask(3)
         live.tell(told, 0.75)
         live.abandon(abandoned)
         time[0] += 61
         live.season()
         events = list(live.events())
-        used = sum((event.detail or {}).get("used", 0) for event in events)
-        assert used > 0
         assert live.progress().told == 2
     target = tmp_path / file
     assert main(["export", f"sqlite:///{store}", str(target), "--experiment", "shop"]) == 0
     rows = (pd.read_csv if file.endswith("csv") else pd.read_parquet)(target).to_dict("records")
     assert len(rows) == len(events)
-    assert [row["reward"] for row in rows if row["kind"] == "observed"] == [0.5, 1.0]
+    observed = [row for row in rows if row["kind"] == "observed"]
+    assert [row["reward"] for row in observed[:2]] == [0.5, 1.0]
+    assert json.loads(observed[2]["detail"]) == {"counts": [[0, 9, 4.0, 4.0]]}
     rewards = {row["pull"]: (row["kind"], row["arm"], row["reward"]) for row in rows}
     assert rewards[told.id] == ("told", told.arm, 0.75)
     assert rewards[expired.id] == ("expired", expired.arm, 0.25)

@@ -29,14 +29,14 @@ def counts(live: ma.Live) -> tuple[int, ...]:
     """Return counts of everything that an event changes."""
     experiment = live._experiment
     told = sum(
-        counts.told for counts in list(experiment.counts.values())
+        counts.told for counts in list(experiment.ledger.counts.values())
     )  # a handler may add to it
     return (
-        experiment.pulls,
+        experiment.ledger.pulls,
         told,
-        len(experiment.abandoned),
-        experiment.n_all,
-        len(experiment.retired),
+        len(experiment.ledger.abandoned),
+        experiment.ledger.n_all,
+        len(experiment.ledger.retired),
     )
 
 
@@ -57,8 +57,10 @@ def step(live: ma.Live) -> None:
         live.add_arms([f"new {arms}"] if named else 1)
     elif 0.55 <= luck < 0.56 and arms - retired > 3:
         known = chance.random() < 0.5
-        number = chance.choice(list(live._experiment.counts)) if known else chance.randrange(arms)
-        while number in live._experiment.retired:
+        number = (
+            chance.choice(list(live._experiment.ledger.counts)) if known else chance.randrange(arms)
+        )
+        while number in live._experiment.ledger.retired:
             number = chance.randrange(arms)
         live.retire(live._context.arms.name(number))
     elif 0.56 <= luck < 0.62:
@@ -69,7 +71,7 @@ def step(live: ma.Live) -> None:
 
 
 def _reward(live: ma.Live, pull: ma.Pull) -> float:
-    number = live._experiment.pending[pull.id].arm
+    number = live._experiment.ledger.pending[pull.id].arm
     return float(random.Random(1000 * pull.id + number).random() < (number % 7) / 7)
 
 

@@ -10,7 +10,7 @@ import pytest
 import manyarms as ma
 from manyarms.inference.confidence_sequences import uniform_half_width
 from manyarms.policies import SubSampled
-from tests.helpers import ALL_POLICIES, label, play_live
+from tests.helpers import ALL_POLICIES, label, play_live, state_of
 from tests.live.stores import copied
 
 
@@ -113,7 +113,7 @@ def test_progress_adds_up(policy: ma.Policy) -> None:
     assert progress.n_arms == 30
     assert sum(arm.pulls for arm in live.arms()) == 120
     assert sum(arm.told for arm in live.arms()) == 80
-    assert progress.stage == policy.stage(live._experiment.state)
+    assert progress.stage == policy.stage(state_of(live))
 
 
 def test_printed_progress_and_arms() -> None:

@@ -130,7 +130,7 @@ def _observed_first(run: Run) -> None:
 def _observed_in_between(run: Run) -> None:
     """The arms that were drawn are also observed, the poor ones ten times as often."""
     run.play(200, silent=run.best[::2])
-    for arm in list(run.live._experiment.counts):
+    for arm in list(run.live._experiment.ledger.counts):
         rewards = 1 if run.means[arm] else 10
         run.live.observe(arm, [run.reward(arm) for _ in range(rewards)])
     run.look()
@@ -151,7 +151,7 @@ def _restored(run: Run) -> None:
 def _catalogue(run: Run) -> None:
     """Arms are retired, added and restored during the experiment."""
     run.play(100, silent=run.best[::3])
-    gone = [arm for arm in run.best + run.poor if arm not in run.live._experiment.counts][:3]
+    gone = [arm for arm in run.best + run.poor if arm not in run.live._experiment.ledger.counts][:3]
     run.live.retire(gone)
     run.live.add_arms(100)  # all poor
     run.means = np.concatenate([run.means, np.zeros(100)])
@@ -212,9 +212,11 @@ def _move_silent_arms_back(monkeypatch: pytest.MonkeyPatch) -> None:
     begin = Experiment.begin_season
 
     def reordered(experiment: Experiment, *given: Any) -> None:
-        silent = [arm for arm in experiment.counts if experiment.counts[arm].known == 0]
+        silent = [
+            arm for arm in experiment.ledger.counts if experiment.ledger.counts[arm].known == 0
+        ]
         for arm in silent:
-            experiment.counts[arm] = experiment.counts.pop(arm)
+            experiment.ledger.counts[arm] = experiment.ledger.counts.pop(arm)
         experiment.columns = None
         begin(experiment, *given)
 
@@ -235,18 +237,18 @@ def test_silent_arms_stay_where_they_were_drawn(tmp_path: Path) -> None:
     run = Run(1)
     run.play(60, silent=run.best)
     live = run.live
-    order = list(live._experiment.counts)
-    silent = [arm for arm in order if live._experiment.counts[arm].known == 0]
+    order = list(live._experiment.ledger.counts)
+    silent = [arm for arm in order if live._experiment.ledger.counts[arm].known == 0]
     assert silent
     run.season()
     assert live.verdict(**ASKED).met == len(order)
     late = next(pull for pull in live.pending if pull.arm == silent[0])
     live.tell(late, 1.0)
-    assert silent[0] not in live._experiment.named
+    assert silent[0] not in live._experiment.ledger.named
     for pull in live.ask(20):
         live.tell(pull, run.reward(pull.arm))
     run.season()
-    assert list(live._experiment.counts)[: len(order)] == order
+    assert list(live._experiment.ledger.counts)[: len(order)] == order
     live.save(tmp_path / "saved.db")
     with ma.load(tmp_path / "saved.db") as again:
         assert again.verdict(**ASKED) == live.verdict(**ASKED)
@@ -349,7 +351,7 @@ def _wrong_after_a_season(seed: int) -> set[str]:
     """
     luck = np.random.default_rng(seed)
     live = ma.MOSS().live(n_arms=40, horizon=40, seed=seed, control="today", share=1e-9)
-    control = live._experiment.control
+    control = live._experiment.ledger.control
     assert control is not None
     control.asked, control.told, control.total = 10**7, 10**7, 5.0e6
     wrong = set[str]()

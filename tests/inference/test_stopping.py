@@ -171,8 +171,8 @@ def test_a_suggested_target_can_be_reached(limits: Any) -> None:
 def test_it_has_not_settled_while_others_are_pulled() -> None:
     live = Fixed(arm=3).live(n_arms=9, seed=1)
     _played(live, 300, [0.5] * 9)
-    live._experiment.recent.extend([0] * 101)  # as if another arm had also been pulled
-    live._experiment.recent.extend([3] * 899)
+    live._experiment.ledger.recent.extend([0] * 101)  # as if another arm had also been pulled
+    live._experiment.ledger.recent.extend([3] * 899)
     assert live.verdict().outcome == "go on"
     assert outlook.settled_share(live._tried_arms(), 0) == 0.0
 

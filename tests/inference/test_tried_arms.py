@@ -19,10 +19,10 @@ RANGES = [(0.0, 1.0), (-1.0, 2.0), None]
 
 
 def _play(live: ma.Live, dice: random.Random, shape: str, turns: int) -> None:
-    low, high = live._experiment.reward_range or (-1.0, 1.0)
+    low, high = live._experiment.settings.reward_range or (-1.0, 1.0)
     for _ in range(turns):
         pull = live.ask()
-        arm = live._experiment.pending[pull.id].arm
+        arm = live._experiment.ledger.pending[pull.id].arm
         mean = random.Random(arm).random()
         value = {
             "coins": float(dice.random() < mean),
@@ -37,16 +37,16 @@ def _play(live: ma.Live, dice: random.Random, shape: str, turns: int) -> None:
 
 
 def _change(live: ma.Live, dice: random.Random) -> None:
-    arm, experiment = dice.randrange(live._experiment.n_all), live._experiment
+    arm, experiment = dice.randrange(live._experiment.ledger.n_all), live._experiment
     what = dice.choice(["observe", "retire", "restore", "add", "retire best"])
     if what == "observe":
-        low, high = experiment.reward_range or (-1.0, 1.0)
+        low, high = experiment.settings.reward_range or (-1.0, 1.0)
         live.observe(arm, [dice.choice([low, high]) for _ in range(dice.choice([1, 5, 40]))])
     elif what == "add":
         live.add_arms(2)
-    elif what == "restore" and experiment.retired:
-        live.restore(min(experiment.retired))
-    elif what == "retire" and arm not in experiment.retired:
+    elif what == "restore" and experiment.ledger.retired:
+        live.restore(min(experiment.ledger.retired))
+    elif what == "retire" and arm not in experiment.ledger.retired:
         live.retire(arm)
     elif what == "retire best" and by_loops.kept(experiment) >= 0:
         live.retire(by_loops.kept(experiment))
@@ -57,18 +57,19 @@ def _change(live: ma.Live, dice: random.Random) -> None:
 def test_columns_agree_with_loops(limits: Any, shape: str) -> None:
     dice = random.Random(4)
     for n_arms, policy in ((5, ma.MOSS()), (400, ma.MOSS()), (170, ma.MOSSOracle(size=160))):
-        live = policy.live(n_arms=n_arms, horizon=10**6, seed=1, reward_range=limits)
+        scaled = policy.with_reward_range((0.0, 1.0))
+        live = scaled.live(n_arms=n_arms, horizon=10**6, seed=1, reward_range=limits)
         experiment = live._experiment
         for turn in range(12):
             _play(live, dice, shape, dice.choice([1, 7, 60]))
             tried = live._tried_arms()
-            assert tried.arm.tolist() == list(experiment.counts)
-            known = [(counts.known, counts.total) for counts in experiment.counts.values()]
+            assert tried.arm.tolist() == list(experiment.ledger.counts)
+            known = [(counts.known, counts.total) for counts in experiment.ledger.counts.values()]
             assert list(zip(tried.told.tolist(), tried.total.tolist(), strict=True)) == known
             assert tried.retired.tolist() == [
-                arm in experiment.retired for arm in experiment.counts
+                arm in experiment.ledger.retired for arm in experiment.ledger.counts
             ]
-            assert tried.asked.tolist() == [one.asked for one in experiment.counts.values()]
+            assert tried.asked.tolist() == [one.asked for one in experiment.ledger.counts.values()]
             if by_loops.kept(experiment) < 0:
                 assert tried.best(3) == []
                 continue
@@ -99,8 +100,8 @@ def test_many_arms_are_judged_in_blocks(shape: str) -> None:
     total = draws if shape == "coins" else told * draws
     for arm in luck.permutation(size).tolist():
         pulls = int(told[arm])
-        live._experiment.counts[arm] = ArmCounts(pulls, pulls, 0, float(total[arm]))
-    live._experiment.counts[7] = ArmCounts(3000, 3000, 0, 2500.0)
+        live._experiment.ledger.counts[arm] = ArmCounts(0, pulls, pulls, 0, float(total[arm]))
+    live._experiment.ledger.counts[7] = ArmCounts(0, 3000, 3000, 0, 2500.0)
     for asked in ((0.1, 0.05, 0.95), (0.1, 0.0, 0.95), (0.05, 0.6, 0.95)):
         _check_verdict(live, asked, 0)
         tried, bar = live._tried_arms(), 0.3

@@ -16,7 +16,7 @@ from manyarms.inference.uneven_losses import ERROR, Loss, uneven_losses
 
 
 def found(live: ma.Live) -> list[Loss]:
-    pending = Counter(pull.arm for pull in live._experiment.pending.values())
+    pending = Counter(pull.arm for pull in live._experiment.ledger.pending.values())
     return uneven_losses(live._tried_arms(), pending)
 
 

@@ -139,7 +139,7 @@ def test_the_printed_uplift() -> None:
     live = played(0.3, 0.6, 4000)
     uplift = live.uplift()
     assert (uplift.arm, uplift.control, uplift.better) == ("a", "current", True)
-    control = live._experiment.control
+    control = live._experiment.ledger.control
     assert control is not None
     assert uplift.control_mean == control.total / control.told
     assert uplift.mean == live.recommend().estimate
@@ -166,7 +166,7 @@ def test_uplift_without_rewards_or_of_the_control() -> None:
     live = ma.MOSS().live(arms=["a", "b"], horizon=99, seed=1, control="a", share=0.5)
     pulls = live.ask(20)
     assert "no rewards have been reported yet" in str(live.uplift())
-    of_control = {n for n, pull in live._experiment.pending.items() if pull.arm == CONTROL}
+    of_control = {n for n, pull in live._experiment.ledger.pending.items() if pull.arm == CONTROL}
     for pull in pulls:
         if pull.id not in of_control:
             live.tell(pull, float(pull.arm == "a"))

@@ -26,7 +26,7 @@ from manyarms.instances import (
     reservoir,
 )
 from manyarms.instances.tape import arm_of, best_record, next_reward, record_of, rewind, tape
-from manyarms.protocol.recommend import scale_of
+from manyarms.protocol.scales import scale_of
 
 
 def test_planted_means_are_those_of_the_paper() -> None:

@@ -22,9 +22,10 @@ from numpy.typing import NDArray
 import manyarms as ma
 from manyarms.core.gc_pause import gc_paused
 from manyarms.live import kinds
+from manyarms.live.calls import check_can
 from manyarms.live.packing import pack, unpack
 from manyarms.live.replaying import replay
-from manyarms.live.snapshots import restored
+from manyarms.live.snapshots import join_parts, restored, split_parts
 from manyarms.protocol.policy import arrive, retire
 from manyarms.protocol.state_dump import Columns
 from manyarms.store import Event
@@ -40,7 +41,7 @@ _TEXTS: tuple[Any, ...] = (-1, 0, 1, 1 << 40, 1 << 63, 1 << 70, 1.5, "x", None, 
 _TEXTS += (float("nan"), [1, 2, 3], {"name": "moss"}, 10**5000)
 
 _KINDS = [kinds.ASKED, kinds.TOLD, kinds.ABANDONED, kinds.RETIRED, kinds.RESTORED, kinds.OBSERVED]
-_KINDS += [kinds.HELD, kinds.EXPIRED, kinds.USED]
+_KINDS += [kinds.HELD, kinds.EXPIRED]
 Change = Callable[[NDArray[Any], random.Random], NDArray[Any]]
 
 
@@ -80,7 +81,7 @@ def played(policy: ma.Policy, *, seed: int = 1, events: int = 130, moves: bool =
         if k == 60 and moves:
             live.observe(5, [0.0, 1.0, 1.0])
             live.observe(11, 1.0)
-            if live._experiment.retired:
+            if live._experiment.ledger.retired:
                 live.restore(3)
                 live.add_arms(1)
         if len(live.pending) < 4 or (chance.random() < 0.5 and len(live.pending) < 9):
@@ -94,7 +95,7 @@ def played(policy: ma.Policy, *, seed: int = 1, events: int = 130, moves: bool =
 
 def _can(live: ma.Live, function: Any) -> bool:
     try:
-        live._experiment.check_can(function)
+        check_can(live._experiment, function)
     except ma.ParameterError:
         return False
     return True
@@ -156,7 +157,7 @@ def _changes(column: NDArray[Any]) -> list[Change]:
 def inflating_bytes() -> Iterator[bytes]:
     """Yield small snapshots that would inflate to large ones."""
     for size in (33 << 20, 64 << 20):
-        yield zlib.compress(bytes(size))
+        yield join_parts(zlib.compress(bytes(size)), b"")
 
 
 def _places(about: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
@@ -182,6 +183,16 @@ class _ImpossibleError(Exception):
 
 
 def _recipes(data: bytes) -> Iterator[Callable[[], bytes]]:
+    ledger, search = split_parts(data)
+    for make in _recipes_of_part(ledger):
+        yield lambda make=make: join_parts(make(), search)  # type: ignore[misc]
+    for make in _recipes_of_part(search):
+        yield lambda make=make: join_parts(ledger, make())  # type: ignore[misc]
+    for length in (0, 1, len(ledger) - 1, len(data), 1 << 63):
+        yield partial(b"".join, [struct.pack("<Q", length), ledger, search])
+
+
+def _recipes_of_part(data: bytes) -> Iterator[Callable[[], bytes]]:
     about, columns = unpack(data, "it")
     for name, column in columns.items():
         for k in range(len(_changes(column))):
@@ -189,7 +200,16 @@ def _recipes(data: bytes) -> Iterator[Callable[[], bytes]]:
         yield partial(pack, about, {n: c for n, c in columns.items() if n != name})
         other = random.Random(name).choice(list(columns))
         yield partial(pack, about, columns | {name: columns[other], other: column})
-    for name in ("more", "state.arms/=", "state.nothing/@", "pending era", "counts more", ""):
+    for name in (
+        "more",
+        "state.arms/=",
+        "state.nothing/@",
+        "pending era",
+        "counts more",
+        "due arm",
+        "opened arm",
+        "",
+    ):
         yield partial(pack, about, columns | {name: np.arange(3)})
     for k in range(150):  # several at once
         some = random.Random(k).sample(sorted(columns), min(3, len(columns)))
@@ -295,7 +315,7 @@ def opened_and_played(make: Callable[[], ma.Live], *, seconds: float = 60.0) -> 
 
 
 def _play(live: ma.Live, pulls: int = 50) -> None:
-    if _can(live, arrive) and live._experiment.n_all < 1 << 49:
+    if _can(live, arrive) and live._experiment.ledger.n_all < 1 << 49:
         live.add_arms(1) if isinstance(live._context.arms.name(0), int) else live.add_arms(["new"])
     for k in range(pulls):
         for pull in live.pending[:2]:

@@ -167,7 +167,7 @@ class ExperimentMachine(RuleBasedStateMachine):
 
     @rule(k=st.sampled_from([None, 1, 2, 4]))
     def ask(self, k: int | None) -> None:
-        left = self.twin._experiment.left
+        left = self.twin._experiment.ledger.left
         possible = left is None or (k or 1) <= left
         pulls = self.both(lambda handle: handle.ask(k) if k else handle.ask(), refused=not possible)
         if possible:

@@ -17,7 +17,7 @@ from manyarms.live.replaying import replay
 from manyarms.live.snapshots import snapshot
 from manyarms.protocol.keys import control_key
 from manyarms.protocol.state_dump import dump_state
-from tests.helpers import ALL_POLICIES, label
+from tests.helpers import ALL_POLICIES, label, state_of
 from tests.live.stores import ADDRESSES, copied, known
 from tests.serve.machines import new_name
 
@@ -62,9 +62,7 @@ def test_the_control_does_not_affect_the_policy(policy: ma.Policy) -> None:
     assert plain.progress() == replace(
         with_control.progress(), control=None, control_pulls=0, control_mean=math.nan
     )
-    assert repr(dump_state(plain._experiment.state)) == repr(
-        dump_state(with_control._experiment.state)
-    )
+    assert repr(dump_state(state_of(plain))) == repr(dump_state(state_of(with_control)))
 
 
 def test_the_seed_determines_the_pulls_of_the_control() -> None:
@@ -95,7 +93,7 @@ def test_pulls_of_the_control_are_told_like_others() -> None:
     live.tell(own[0], 1.0)
     live.tell_many([(own[1].id, 0.0), (own[2], 1.0)])
     live.abandon(own[3])
-    control = live._experiment.control
+    control = live._experiment.ledger.control
     assert control is not None
     assert (control.told, control.total, control.abandoned) == (3, 2.0, 1)
     assert not set(own[:4]) & set(live.pending)
@@ -152,11 +150,11 @@ def test_replay_checks_the_pulls_of_the_control() -> None:
 def test_a_season_keeps_the_control() -> None:
     live = begun()
     play(live, 60)
-    control = live._experiment.control
+    control = live._experiment.ledger.control
     assert control is not None
     before = control.asked, control.told, control.total
     live.season(horizon=100)
-    assert live._experiment.control is control
+    assert live._experiment.ledger.control is control
     assert (control.asked, control.told, control.total) == before
 
 

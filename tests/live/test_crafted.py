@@ -13,6 +13,7 @@ import pytest
 
 import manyarms as ma
 from manyarms.live.packing import pack, unpack
+from manyarms.live.snapshots import join_parts, split_parts
 from manyarms.policies import field
 from manyarms.store import Event
 from tests.fixed import Fixed
@@ -59,12 +60,13 @@ def test_wrong_events_in_a_log() -> None:
 
 
 def _columns(data: bytes, **changes: Any) -> bytes:
-    about, columns = unpack(data, "it")
+    ledger, search = split_parts(data)
+    about, columns = unpack(search, "it")
     for name in columns:
         for ending, change in changes.items():
             if name.endswith(ending.replace("__", "/")):
                 columns[name] = change(columns[name].copy())
-    return pack(about, columns)
+    return join_parts(ledger, pack(about, columns))
 
 
 def test_an_error_that_appears_later_is_refused_then() -> None:

@@ -11,9 +11,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import manyarms as ma
+from manyarms.core.scale import Scale, lower_confidence_bound
 from manyarms.inference.confidence_sequences import evidence_below, shown_below, uniform_interval
 from manyarms.live.checks import check_reward
-from manyarms.protocol.recommend import Scale, lower_confidence_bound
 
 TINY = 5e-324
 RANGES = [

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import manyarms as ma
-from tests.helpers import EVERY_POLICY, label
+from tests.helpers import EVERY_POLICY, label, state_of
 
 ARMS, PULLS, FEW = 10, 3000, 20
 _LOGS = 4096  # the most logarithms that a table of slots stores
@@ -38,7 +38,7 @@ def _most(live: ma.Live, chance: random.Random, pulls: int) -> int:
             else:
                 live.tell(pull, float(chance.random() < (pull.arm + 1) / 12))
         if k % 50 == 0:
-            most = max(most, sum(_stored(live._experiment.state)))
+            most = max(most, sum(_stored(state_of(live))))
     return most
 
 

@@ -73,7 +73,7 @@ def test_invalid_names_are_refused(arms: Any, message: str) -> None:
         with pytest.raises(ma.ParameterError):
             live.add_arms(arms)
     assert live.n_arms == 1
-    assert live._experiment.n_all == 1
+    assert live._experiment.ledger.n_all == 1
 
 
 def test_numbered_arms() -> None:

@@ -224,7 +224,7 @@ def test_a_kill_loses_no_acknowledged_call(durable: str, tmp_path: Path) -> None
             for what, number, *arm in (line for line in said if len(line) > 1):
                 assert int(number) < live.pulls
                 if arm and int(number) in pending:
-                    assert live._experiment.pending[int(number)].arm == int(arm[0])
+                    assert live._experiment.ledger.pending[int(number)].arm == int(arm[0])
                 if what == "told":
                     assert int(number) not in pending
             for pull in live.pending:
@@ -292,9 +292,11 @@ def test_an_unusable_snapshot_is_skipped(
         began: list[int] = []
         real = replaying.replay
 
-        def watched(experiment: Any, *given: Any, began: Any = began, real: Any = real) -> None:
+        def watched(
+            experiment: Any, *given: Any, began: Any = began, real: Any = real, **named: Any
+        ) -> None:
             began.append(experiment.seq)
-            real(experiment, *given)
+            real(experiment, *given, **named)
 
         with monkeypatch.context() as patch:
             patch.setattr(opening, "replay", watched)

@@ -57,7 +57,7 @@ def _event(
     return Event(1, 0.0, kind, pull, arm, reward, detail or None)
 
 
-ARM = _begun().experiment.pending[0].arm  # of the first pull
+ARM = _begun().experiment.ledger.pending[0].arm  # of the first pull
 
 
 @pytest.mark.parametrize(
@@ -69,8 +69,6 @@ ARM = _begun().experiment.pending[0].arm  # of the first pull
         [_event("told", 0, ARM, 1.0), _event("abandoned", 0, ARM)],
         [_event("asked", 2, 0)],
         [_event("asked", 1, 99)],
-        [_event("asked", 1, 0, used=1)],
-        [_event("used", count=10**9)],
         [_event("added", count=1 << 60)],
         [_event("retired", None, 12)],
         [_event("retired", None, 3), _event("retired", None, 3)],

@@ -3,33 +3,21 @@
 from __future__ import annotations
 
 import random
-from collections import deque
 from typing import Any
 
 import pytest
 
 import manyarms as ma
-from manyarms.live.counts import in_random_order
 from tests.fixed import Fixed
 from tests.helpers import EVERY_POLICY, label
 from tests.inference.random_events import new
+from tests.live.opener import Opener, opened
 from tests.live.stores import copied, known
 
 
 def tape(arm: Any, k: int) -> float:
     """Return the k-th reward of an arm, which does not depend on the policy."""
     return float(random.Random(f"{arm} {k}").random() < (int(arm) % 10) / 10)
-
-
-def remembered(live: ma.Live) -> dict[int, list[float]]:
-    """Return the rewards that the policy of a new season gets."""
-    experiment = live._experiment
-    limits, seed = experiment.settings.reward_range, experiment.settings.seed
-    return {
-        arm: in_random_order(arm, counts, limits, seed)
-        for arm, counts in experiment.counts.items()
-        if counts.known
-    }
 
 
 def play_tape(live: ma.Live, pulls: int, seen: dict[Any, int]) -> list[Any]:
@@ -47,29 +35,32 @@ POLICIES = [ma.MOSS(), ma.EmpMOSSPlusPlus(), ma.Prospector(), ma.MOSSPlusPlus()]
 
 
 def test_a_season_begins_with_known_rewards() -> None:
-    """The policy makes the same choices as if it had pulled these arms."""
+    """The policy gets them once, as sums, in the order in which arms were first pulled."""
     live = ma.EmpMOSSPlusPlus().live(n_arms=40, horizon=150, seed=3)
     play_tape(live, 150, {})
-    known_before = {arm.arm: arm for arm in live.arms()}
-    live.season(horizon=250, policy=ma.Prospector(), seed=5)
-    rewards = remembered(live)
-    assert {arm: len(some) for arm, some in rewards.items()} == {
-        arm: one.told for arm, one in known_before.items()
-    }
-    other = ma.Prospector().live(n_arms=40, horizon=400, seed=5)
-    for arm in rewards:  # the same order of arms without rewards, so it must pull them all
-        other._experiment.drawn_next[arm] = None
-    used = {arm: iter(some) for arm, some in rewards.items()}
-    for _ in range(100):
-        pull = live.ask()
-        while (theirs := other.ask().arm) in used and (
-            known := next(used[theirs], None)
-        ) is not None:
-            other.tell(other.pulls - 1, known)
-        assert theirs == pull.arm
-        reward = tape(theirs, pull.id)
-        live.tell(pull, reward)
-        other.tell(other.pulls - 1, reward)
+    live.retire(live.arms()[1].arm)
+    known_before = {arm.arm: arm for arm in live.arms() if not arm.retired}
+    live.season(horizon=5, policy=Opener(first=0))
+    assert (live.horizon, live._experiment.ledger.left) == (155, 5)
+    first = live.ask()
+    assert list(opened(live)) == list(known_before)
+    for arm, (count, total, squares) in opened(live).items():
+        before = known_before[arm]
+        assert (count, total / count, squares) == (before.told, before.estimate, total)
+    best = max(known_before.values(), key=lambda arm: arm.estimate)
+    assert first.arm == best.arm
+    assert (live.pulls, live._experiment.ledger.left) == (151, 4)
+
+
+def test_what_the_policy_is_told_uses_no_promised_pull() -> None:
+    live = ma.MOSS().live(n_arms=3, horizon=1200, seed=1)
+    late = live.ask(1000)
+    live.season(horizon=200)
+    live.tell_many([(pull, 1.0) for pull in late])
+    live.observe(1, [1.0] * 50)
+    assert len(live.ask(200)) == 200
+    with pytest.raises(ma.TurnError, match="all 1200 pulls of the horizon are made"):
+        live.ask()
 
 
 def test_a_season_keeps_known_and_pending_rewards() -> None:
@@ -106,82 +97,93 @@ def test_chained_seasons_lose_nothing() -> None:
         play_tape(live, 100, seen)
         live.season(policy=POLICIES[season], horizon=None if POLICIES[season].anytime else 200)
         assert {arm.arm: arm.told for arm in live.arms()} == seen
-        assert live._experiment.unused == live.progress().told == 100 * (season + 1)
+        assert live._experiment.ledger.known == live.progress().told == 100 * (season + 1)
 
 
-def test_a_reward_of_an_earlier_season_reaches_the_policy() -> None:
-    live = new(ma.MOSS(), n_arms=3, horizon=50)
+def test_known_rewards_reach_the_policy_before_the_next_pull() -> None:
+    """Late rewards of an earlier season, imported ones, and those of restored arms."""
+    live = Opener().live(arms=["a", "b", "c", "d"], seed=1)
+    first, second, third = live.ask(3)
+    live.tell_many([(first, 1.0), (second, 0.5)])
+    live.season(policy=Opener(first=0))
+    live.tell(second.id + 1, 0.25)  # of "c", after the season began
+    live.observe("d", [0.5, 1.0])
+    live.observe("d", [0.5])
+    live.retire("b")
+    assert opened(live) == {}
+    live.ask()
+    assert opened(live) == {"a": (1, 1, 1), "c": (1, 0.25, 0.0625), "d": (3, 2.0, 1.5)}
+    live.restore("b")
+    live.observe("a", [0.0])
+    live.ask()
+    assert opened(live)["b"] == (1, 0.5, 0.25)
+    assert opened(live)["a"] == (2, 1.0, 1.0)
+    assert third.arm == "c"
+
+
+def test_an_arm_that_is_back_before_the_next_pull_was_never_away() -> None:
+    live = Opener(first=2).live(n_arms=4, seed=1)
+    first, second = live.ask(2)
+    live.tell(first, 0.5)
+    live.retire([0, 1])
+    live.restore([1, 0])
+    live.tell(second, 1.0)
+    assert live.ask().arm == 1
+    assert opened(live) == {0: (1, 0.5, 0.25), 1: (1, 1.0, 1.0)}
+    live.retire(1)
     late = live.ask()
-    live.season(horizon=20)
-    live.tell(late, 1.0)
-    assert dict(live._experiment.stock) == {late.arm: deque([1.0])}
-    play_tape(live, 5, {})
-    assert live._experiment.stock == {}
+    assert late.arm == 0
+    live.tell(late.id - 1, 0.75)  # of the retired arm
+    live.restore(1)
+    live.ask()
+    assert opened(live)[1] == (2, 1.75, 1.5625)
 
 
-def test_0_1_rewards_return_in_random_order_and_others_as_their_mean() -> None:
-    live = new(ma.MOSS(), n_arms=3)
-    live.observe(1, [1.0] * 20 + [0.0] * 20)
-    rewards = remembered(live)[1]
-    assert sorted(rewards) == [0.0] * 20 + [1.0] * 20 != rewards
-    other = new(ma.MOSS(), reward_range=(0.0, 10.0), horizon=50)
-    other.observe(3, [1.0, 9.5])
-    assert remembered(other) == {3: [5.25, 5.25]}
-
-
-def test_beginning_a_season_takes_no_time_per_reward() -> None:
-    """Rewards of an arm get their order when the policy first chooses it, or when one is added."""
-    live = ma.Prospector().live(n_arms=500, seed=2, now=lambda: 1e9)
-    live.tell_many([(pull, 1.0) for pull in live.ask(300)])
-    late = live.ask(20)
-    live.season()
-    experiment = live._experiment
-    assert (experiment.stock, live.progress().observed) == ({}, 300)
-    before = remembered(live)
-    assert any(pull.arm in before for pull in late)
-    for pull in late:
-        live.tell(pull, 0.0)
-        arm = pull.arm
-        before[arm] = [*before.get(arm, ()), 0.0]
-        assert list(experiment.stock[arm]) == before[arm]
-    assert live.progress().observed == 320
-    live.ask(20)
-    assert live.progress().observed < 320
-    again = copied(live)
-    assert again.ask(200) == live.ask(200)
-    assert known(again) == known(live)
-
-
-def test_observed_arms_are_drawn_first_and_their_rewards_used() -> None:
-    live = ma.MOSS().live(n_arms=10**6, horizon=1000, seed=1)
-    live.observe(77, [0.0, 1.0])
-    live.observe(999_999, 1.0)
-    assert [arm.arm for arm in live.arms()] == [77, 999_999]
-    pull = live.ask()
-    assert pull.arm not in (77, 999_999)  # rewards of these were used
-    assert (pull.id, live.pulls, live.horizon) == (0, 1, 998)
-    assert live.progress().observed == 1
-    assert "1 observed reward not used yet" in str(live.progress())
-
-
-def test_observed_rewards_do_not_refuse_a_batch_halfway() -> None:
-    live = new(ma.MOSS(), n_arms=2, horizon=6)
-    live.observe(0, [1.0] * 50)
-    assert len(live.ask(5)) == 5  # at most one could be used
-    assert live.pulls == live.horizon == 5
-    with pytest.raises(ma.TurnError, match="all 5 pulls of the horizon are made"):
-        live.ask()
-
-
-def test_a_policy_with_a_fixed_arm_gets_no_observed_arm() -> None:
+def test_a_policy_that_cannot_be_told_known_rewards_says_so() -> None:
     live = Fixed(arm=3).live(n_arms=10, seed=1)
+    live.tell(live.ask(), 1.0)
+    assert "not used" not in str(live)
     live.observe(7, [1.0])
-    live.observe(3, [1.0])
-    pull = live.ask()
-    assert (pull.arm, live._experiment.turns) == (3, 2)
+    assert live.ask().arm == 3
+    assert "1 earlier reward not used" in str(live.progress())
+    live.season()
+    assert "2 earlier rewards not used" in live.progress().stage
+    assert live.recommend().arm == 3
 
 
-def test_restored_arms_are_drawn_next() -> None:
+@pytest.mark.parametrize("policy", [ma.Prospector(), Opener(first=5)], ids=label)
+def test_reasons_are_recorded_unless_arms_are_drawn_at_random(policy: ma.Policy) -> None:
+    live = policy.live(n_arms=6, seed=1)
+    live.observe(2, [0.0])
+    log = live._experiment.log = []
+    for _ in range(40):
+        live.tell(live.ask(), 0.0)
+    live.retire([0, 5])
+    live.ask()
+    live.add_arms(1)
+    live.restore(5)
+    for _ in range(400):
+        live.tell(live.ask(), 0.0)
+    reasons = {event.arm: event.detail for event in log if event.detail and event.arm is not None}
+    if isinstance(policy, Opener):
+        assert {"why": "by number"} in reasons.values()
+        return
+    assert reasons[6] == {"why": "new"}
+    assert live._experiment.ledger.named <= {2, 5}
+
+
+def test_comings_and_goings_count_once() -> None:
+    """An arm without rewards that comes and goes counts as one that could not be drawn."""
+    live = new(ma.MOSS(), n_arms=8, horizon=500)
+    for _ in range(5):
+        live.retire(3)
+        live.ask()
+        live.restore(3)
+        live.ask()
+    assert live._experiment.ledger.missed == {3}
+
+
+def test_restoring_many_is_all_or_nothing() -> None:
     live = new(ma.MOSS(), n_arms=1000)
     tried = [pull.arm for pull in live.ask(5)]
     for pull in live.pending:
@@ -193,10 +195,9 @@ def test_restored_arms_are_drawn_next() -> None:
     assert live.n_arms == 998
     live.restore(tried[:2])
     assert live.n_arms == 1000
-    assert [pull.arm for pull in live.ask(2)] == tried[:2]
     live.add_arms(5)
     assert {pull.arm for pull in live.ask(1001)} >= {1000, 1001, 1002, 1003, 1004}
-    assert next(arm for arm in live.arms() if arm.arm == tried[0]).pulls >= 2
+    assert next(arm for arm in live.arms() if arm.arm == tried[0]).pulls >= 1
 
 
 def test_retiring_many_is_all_or_nothing() -> None:
@@ -238,11 +239,18 @@ def test_a_refused_policy_of_a_season_changes_nothing() -> None:
     assert live.ask().id == 0
 
 
-def test_a_replay_keeps_unused_known_rewards() -> None:
-    first = Fixed(arm=0).live(n_arms=1, horizon=20, seed=1)
-    first.tell(first.ask(), 1.0)
-    first.season(horizon=5)
-    again = copied(first)
-    assert first._experiment.ask(more=100) == again._experiment.ask(exactly=0) == 1
-    assert [list(one._experiment.stock[0]) for one in (first, again)] == [[1.0], [1.0]]
-    assert again._experiment.unused == 1
+def test_the_sigma_of_rewards_without_bounds_stays() -> None:
+    live = ma.MOSS(sigma=10.0).live(n_arms=3, horizon=100, seed=1, reward_range=None)
+    for pull in live.ask(60):
+        live.tell(pull, 50.0 + pull.id % 7)
+    before, again = live.arms(), copied(live)
+    for season in (ma.EmpMOSSPlusPlus(), ma.Doubling(ma.MOSSPlusPlus()), ma.MOSS(sigma=10.0)):
+        horizon = None if season.anytime else 50
+        again.season(policy=season, horizon=horizon)
+        assert again.arms() == copied(again).arms() == before
+    with pytest.raises(ma.ParameterError, match="`sigma` must be 10 in every season"):
+        live.season(policy=ma.MOSS(sigma=3.0), horizon=10)
+    for wrong in (ma.Prospector(), ma.MOSS(index="kl")):
+        with pytest.raises(ma.ParameterError):
+            live.season(policy=wrong, horizon=10)
+    assert live.arms() == before

@@ -18,7 +18,7 @@ NAMES = ["red", "blue", "green", "black"]
 
 def in_play(live: ma.Live) -> set[Any]:
     experiment, arms = live._context
-    return {arms.name(arm) for arm in range(arms.count) if arm not in experiment.retired}
+    return {arms.name(arm) for arm in range(arms.count) if arm not in experiment.ledger.retired}
 
 
 def test_the_same_list_again_changes_nothing() -> None:
@@ -39,7 +39,7 @@ def test_the_same_list_again_changes_nothing() -> None:
 
 
 def test_syncing_equals_single_calls() -> None:
-    one, two = (ma.Prospector().live(arms=NAMES, seed=3) for _ in range(2))
+    one, two = (ma.Prospector().live(arms=NAMES, seed=3, now=lambda: 0.0) for _ in range(2))
     dice = random.Random(2)
     for _ in range(60):
         reward = float(dice.random() < 0.4)

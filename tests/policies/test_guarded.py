@@ -19,7 +19,7 @@ from manyarms.policies import SubSampled
 from manyarms.protocol.keys import policy_key
 from manyarms.protocol.pending import PendingRecord, abandon_pull, ask_pull, tell_pull
 from manyarms.theory import Problem, guarded_steps_bound
-from tests.helpers import Stepper
+from tests.helpers import Stepper, state_of
 from tests.policies.compare import check_live
 from tests.policies.pairs import Pair
 from tests.reference.guarded import GuardedPlayer
@@ -190,7 +190,7 @@ def test_these_runs_have_stages_and_a_dropped_rule() -> None:
     for _ in range(60_000):
         pull = live.ask()
         live.tell(pull, float(pull.arm == 1 and pull.id % 10 > 0))
-        stages.add(live.policy.stage(live._experiment.state))
+        stages.add(live.policy.stage(state_of(live)))
     assert stages >= {"", "the policy was dropped; the guard chooses all arms"}
     assert any(words.startswith("testing ") for words in stages)
     assert live.recommend().arm == 1
@@ -204,7 +204,7 @@ def test_the_inner_policy_plays_as_alone_also_with_late_rewards() -> None:
         live = ma.Guarded(inner).live(n_arms=60, horizon=horizon, seed=seed)
         alone = inner.with_reward_range((0.0, 1.0)).new_state(SPARSE, n_arms=60, pulls=horizon)
         reset(alone, draw(policy_key(seed, 0), GUARDED), horizon)
-        guard = live._experiment.state.guard
+        guard = state_of(live).guard
         pending: Any = SPARSE.records(horizon, PendingRecord)
         arm_of: dict[int, int] = {}  # label -> arm
         waiting: dict[int, ma.Pull] = {}
@@ -214,7 +214,9 @@ def test_the_inner_policy_plays_as_alone_also_with_late_rewards() -> None:
             if not waiting or (len(waiting) < 5 and chance.random() < 0.55):
                 pull = live.ask()
                 waiting[pull.id] = pull
-                if guard.pending[live._experiment.pending[pull.id].slot].by_rule == 0:
+                search = live._experiment.search
+                assert search is not None
+                if guard.pending[search.pending[pull.id].slot].by_rule == 0:
                     guards += 1
                     continue
                 label = ask_pull(alone, pending, own, last)

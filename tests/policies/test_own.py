@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 import manyarms as ma
 from manyarms.theory import patience_bound
+from tests.helpers import state_of
 from tests.student_t import student_quantile
 
 FALSE_ALARM = 1e-6
@@ -101,4 +102,4 @@ def test_a_late_reward_of_a_discarded_arm_is_ignored() -> None:
     assert after.arm != pulls[0].arm
     for pull in pulls[20:]:
         live.tell(pull, 1.0)
-    assert live._experiment.state.current[0].pulls == 0
+    assert state_of(live).current[0].pulls == 0

@@ -10,7 +10,7 @@ from manyarms.core.hash_map import find
 from manyarms.instances import BetaMeans, from_means, reservoir
 from manyarms.policies import field
 from manyarms.policies.scout import target_mean
-from tests.helpers import label, play_live
+from tests.helpers import label, play_live, state_of
 from tests.live.stores import copied
 from tests.reference.field.finding import tail
 from tests.reference.rewards import bernoulli, counted
@@ -93,6 +93,6 @@ def test_the_target_is_the_expected_best_of_the_screened_arms() -> None:
 def test_on_a_subset_the_inner_policy_recommends() -> None:
     live = field.SubSampled(field.SequentialHalving(size=4), size=9).live(n_arms=500, horizon=60)
     play_live(live, 60, lambda arm, _: float(arm % 2))
-    state = live._experiment.state
+    state = state_of(live)
     winner = state.inner.arm[state.inner.clock[0].winner].arm
     assert live.recommend().arm == state.subset.cells[find(state.subset, winner) + 1]

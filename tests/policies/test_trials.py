@@ -14,10 +14,17 @@ import numpy as np
 import pytest
 
 import manyarms as ma
+from manyarms.core.hash_map import find
 from manyarms.core.jit import compiled
 from manyarms.core.memory import SPARSE, changing
 from manyarms.core.rng import draw, unit
-from manyarms.policies.parts.guard_slots import has_fresh, open_newcomer, open_next
+from manyarms.policies.parts.guard_slots import (
+    Guard,
+    first_newcomer,
+    has_fresh,
+    open_newcomer,
+    open_next,
+)
 from manyarms.policies.parts.target import ProspectState
 from manyarms.protocol.policy import arrive, ask, reset, retire, tell
 from manyarms.protocol.state_dump import classes_in
@@ -58,6 +65,8 @@ def play_both(
     live = ma.Prospector(trials=trials).live(n_arms=n, horizon=horizon, seed=seed)
     reference = ChangingProspector(n, horizon, policy_key(seed, 0), trials=trials)
     there, due = list(range(n)), dict[int, int]()  # the arms in play; pending pulls and their arms
+    came, gone = 0, list[int]()  # since the last pull
+    left: list[int] = []  # the pending pulls of the arms that went
     picked: list[int] = []
     expected: list[int] = []
     while len(picked) < pulls:
@@ -66,17 +75,24 @@ def play_both(
             there += range(n, n + count)
             n += count
             live.add_arms(count)
-            reference.arrive(count)
+            came += count
         if chance.random() < go and len(there) > 1:
             recent = [arm for arm in picked[-20:] if arm in there]
             arm = chance.choice(recent if recent and chance.random() < 0.7 else there)
             there.remove(arm)
             for number in [number for number, of in due.items() if of == arm]:
-                reference.abandon(number)
+                left.append(number)
                 del due[number]
             live.retire(arm)
-            reference.retire(arm)
+            gone.append(arm)
         if not due or chance.random() < on:
+            if came:
+                reference.arrive(came)
+            for number in sorted(left):
+                reference.abandon(number)
+            for arm in gone:
+                reference.retire(arm)
+            came, gone, left = 0, [], []
             asked = live.ask()
             picked.append(asked.arm)
             expected.append(reference.ask())
@@ -119,6 +135,16 @@ def new_state(n: int, seed: int = 1, *, trials: float = 0.02) -> ProspectState:
     return state
 
 
+def waiting_in(guard: Guard) -> set[int]:
+    """Return the newcomers that may get a trial, opened and retired ones included."""
+    order, first = guard.newcomers, first_newcomer(guard)
+    numbers = set[int]()
+    for place in range(order.drawn[0], order.n[0]):
+        at = find(order.moved, place)
+        numbers.add(first + (order.moved.cells[at + 1] if order.moved.cells[at] else place))
+    return numbers
+
+
 @pytest.mark.slow
 def test_every_arm_is_drawn_once_by_guard_rule_or_trials() -> None:
     for seed in range(100):
@@ -131,10 +157,12 @@ def test_every_arm_is_drawn_once_by_guard_rule_or_trials() -> None:
             turn = chance.random()
             if turn < 0.15:
                 new = set(range(n, n + chance.choice([1, 2, 5, 30])))
-                if guard.newcomers.n[0] + len(new) - guard.newcomers.drawn[0] > 16:  # Γ^β
-                    waiting = set()
-                n, there, waiting = n + len(new), there | new, waiting | new
+                before, room = waiting_in(guard), 16 - len(new)  # T^beta is 16
+                n, there = n + len(new), there | new
                 arrive(state, len(new))
+                waiting = waiting_in(guard)
+                assert new <= waiting <= before | new
+                assert len(waiting - new) == min(len(before), max(0, room))
             elif turn < 0.3 and len(there) > 1:
                 arm = chance.choice(sorted(there))
                 there.discard(arm)
@@ -144,6 +172,7 @@ def test_every_arm_is_drawn_once_by_guard_rule_or_trials() -> None:
                 slot = -1
                 if turn < 0.65:
                     slot = open_newcomer(guard)
+                    waiting = waiting_in(guard) | {guard.slot[slot].arm} if slot >= 0 else set()
                 elif has_fresh(guard):
                     slot = open_next(guard)
                 assert (slot >= 0) == bool(may)

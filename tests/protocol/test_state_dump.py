@@ -11,7 +11,7 @@ from manyarms.core.rng import restart, stream
 from manyarms.core.tournament import clear, enter, leader, rekey, tournament
 from manyarms.live.checks import MOST_HORIZON
 from manyarms.protocol.state_dump import Columns, dump_state, restore_state
-from tests.helpers import ALL_POLICIES, label
+from tests.helpers import ALL_POLICIES, label, state_of
 
 
 def _equal(one: Columns, other: Columns) -> bool:
@@ -35,7 +35,7 @@ def _played(policy: ma.Policy, horizon: int | None) -> ma.Live:
 def test_to_columns_and_back(policy: ma.Policy) -> None:
     for horizon in (400, None) if policy.anytime else (400,):
         live = _played(policy, horizon)
-        dumped = dump_state(live._experiment.state)
+        dumped = dump_state(state_of(live))
         scaled = policy.with_reward_range((0.0, 1.0))
         back = scaled.new_state(SPARSE, n_arms=50, pulls=horizon or MOST_HORIZON)
         restore_state(back, dumped)
@@ -45,8 +45,8 @@ def test_to_columns_and_back(policy: ma.Policy) -> None:
 def test_loading_overwrites_the_previous_state() -> None:
     policy = ma.EmpMOSSPlusPlus()
     used, new = _played(policy, 400), policy.live(n_arms=50, horizon=400, seed=3)
-    restore_state(used._experiment.state, dump_state(new._experiment.state))
-    assert _equal(dump_state(used._experiment.state), dump_state(new._experiment.state))
+    restore_state(state_of(used), dump_state(state_of(new)))
+    assert _equal(dump_state(state_of(used)), dump_state(state_of(new)))
 
 
 def test_columns_of_another_state_are_refused() -> None:
@@ -54,18 +54,18 @@ def test_columns_of_another_state_are_refused() -> None:
     quantile = ma.Quantile().live(n_arms=5, horizon=9)
     quantile.ask()
     with pytest.raises(KeyError, match="state.clock"):
-        restore_state(moss._experiment.state, dump_state(quantile._experiment.state))
-    dumped = dump_state(quantile._experiment.state)
+        restore_state(state_of(moss), dump_state(state_of(quantile)))
+    dumped = dump_state(state_of(quantile))
     dumped["state.clock/nonsense"] = dumped.pop("state.clock/left")
     with pytest.raises(KeyError, match="nonsense"):
-        restore_state(quantile._experiment.state, dumped)
+        restore_state(state_of(quantile), dumped)
 
 
 def test_a_number_beyond_64_bits_is_refused() -> None:
     live = ma.Quantile().live(n_arms=5)
-    live._experiment.state.clock[0].left = 1 << 70
+    state_of(live).clock[0].left = 1 << 70
     with pytest.raises(ma.ParameterError, match="`left` of a policy's state must fit into 64"):
-        dump_state(live._experiment.state)
+        dump_state(state_of(live))
 
 
 def test_a_restored_tournament_has_the_same_leaders() -> None:

@@ -37,8 +37,9 @@ class Opened:
     place: int
     arm: int
     made: list[Pulled] = field(default_factory=list)
-    pulls: int = 0  # rewards told
+    pulls: int = 0  # rewards told; with known rewards, those of their prior, too
     total: float = 0.0
+    known: tuple[int, float] = (0, 0.0)  # the number and the sum of known rewards
     out: int = 0  # the period in which the guard dropped it
     retired: bool = False
 
@@ -49,7 +50,7 @@ class Opened:
     @property
     def complete(self) -> tuple[int, float]:
         """The number and the sum of the rewards before the first pending pull."""
-        count, total = 0, 0.0
+        count, total = self.known
         for pull in self.made:
             if pull.pending:
                 break
@@ -79,6 +80,7 @@ class ChangingProspector:
         self.ranked = (0, 1.0)  # the period and the unit of the stored upper bounds
         self.on_trial: list[Opened] = []
         self.turn, self.looks, self.paid = 0, 0, 0.0
+        self.known, self.has_news = 0, False
         self.period, self.guess = 0, horizon is None
         self.begin(horizon or 256)
 
@@ -302,8 +304,10 @@ class ChangingProspector:
         if self.made and self.made[-1].pending:
             self.made[-1].late = True
             self.rank(self.made[-1].slot)
-        if self.guess and 4 * len(self.made) >= self.horizon:
-            self.begin(2 * self.horizon)
+        if self.has_news:
+            self.set_target()
+            self.has_news = False
+        self.guess_horizon()
         if self.testing < 0 and self.test is not None and len(self.made) >= self.test.start:
             self.hint = self.most_shrunk()
         who, slot = "trial", self.tried()
@@ -318,6 +322,41 @@ class ChangingProspector:
         pull = Pulled(slot, who, self.period, floor)
         slot.made.append(pull)
         self.made.append(pull)
+        return slot.arm
+
+    def guess_horizon(self) -> None:
+        horizon = self.horizon
+        while self.guess and 4 * (len(self.made) + self.known) >= horizon:
+            horizon *= 2
+        if horizon != self.horizon:
+            self.begin(horizon)
+
+    def credit(self, arm: int, count: int, total: float, squares: float) -> int:
+        """Count known rewards of an arm, or of the next one; return the arm."""
+        if arm < 0:
+            slot = self.open(self.order) if self.unopened() else None
+        else:
+            slot = next(slot for slot in self.slots if slot.arm == arm)
+        if slot is None:
+            return -1
+        slot.known = slot.known[0] + count, slot.known[1] + total
+        self.known += count
+        self.guess_horizon()
+        self.sums.rewards += total
+        self.sums.squares += squares
+        self.told += count
+        self.total += total
+        if slot.pulls == 0:
+            self.seen += 1
+            self.firsts += total / count
+            average = self.firsts / self.seen
+            unit = self.sums.unit(self.best)
+            weight = int(min(unit / average, 1000.0)) - 1 if unit > average > 0.0 else 0
+            count, total = count + weight, total + weight * self.firsts / self.seen
+        slot.pulls += count
+        slot.total += total
+        self.rank(slot)
+        self.has_news = True
         return slot.arm
 
     def tell(self, number: int, reward: float) -> None:
@@ -354,8 +393,9 @@ class ChangingProspector:
 
     def arrive(self, count: int) -> None:
         new = len(self.newcomers.places)
-        if new + count - self.newcomers.drawn > self.power:
-            self.newcomers.drawn = new
+        waiting = new - self.newcomers.drawn
+        for _ in range(min(waiting, waiting + count - int(self.power))):
+            self.newcomers.next()  # an earlier one loses its trial
         self.newcomers.places += range(new, new + count)
         arms = len(self.order.places)
         self.order.places += range(arms, arms + count)

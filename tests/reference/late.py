@@ -124,6 +124,7 @@ class LateMoss(LateReference):
     ) -> None:
         super().__init__(key, count_late=count_late)
         self.size, self.horizon = min(size or n, n), horizon
+        self.due: list[LateSlot] = []  # slots with the value of an earlier size
         self.shuffle = Shuffle(n, stream(key, FRESH))
 
     def choose(self) -> tuple[LateSlot, int]:
@@ -131,8 +132,27 @@ class LateMoss(LateReference):
             slot = LateSlot(self.shuffle.next())
             self.slots.append(slot)
         else:
+            for slot in self.due:
+                self.leaders.changed(slot, self.value(slot))
+            self.due = []
             slot = self.leaders.choose(self.slots)
         return slot, slot.arm
+
+    def credit(self, arm: int, count: int, total: float) -> int:
+        """Count known rewards of an arm, or of the next one; a full set grows."""
+        slot = next((slot for slot in self.slots if slot.arm == arm), None)
+        if arm < 0 and self.shuffle.left > 0:
+            slot = LateSlot(self.shuffle.next())
+            self.slots.append(slot)
+            if len(self.slots) > self.size:
+                self.size = len(self.slots)
+                self.due = self.slots[:-1]
+        if slot is None:
+            return -1
+        slot.pulls += count
+        slot.total += total
+        self.leaders.changed(slot, self.value(slot))
+        return slot.arm
 
     def horizon_and_size(self, slot: LateSlot) -> tuple[int, int]:
         return self.horizon, self.size

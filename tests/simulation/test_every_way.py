@@ -21,7 +21,7 @@ from manyarms.instances import BetaMeans, BetaRewards, Gaussian, Instance, rewar
 from manyarms.instances.tape import next_reward, record_of, rewind, tape
 from manyarms.kit import unit
 from manyarms.protocol.keys import run_key
-from manyarms.protocol.recommend import given_sigma
+from manyarms.protocol.scales import given_sigma
 from manyarms.simulation import Sweep, cell, read_results
 from manyarms.simulation.results import Result
 from manyarms.simulation.sweep import Cell, informed_policy

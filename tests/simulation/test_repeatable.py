@@ -159,7 +159,7 @@ def scatter(law: Scatter, word: int) -> float:
 @pytest.mark.interpreted
 def test_nor_must_distributions_of_rewards_and_means() -> None:
     with pytest.raises(ma.ParameterError, match="got `numpy.random` in `noisy`"):
-        _play(ma.MOSS(), ma.instances.from_means([0.5, 0.4], rewards=Noise(0.1)))
+        _play(ma.MOSS(sigma=0.1), ma.instances.from_means([0.5, 0.4], rewards=Noise(0.1)))
     with pytest.raises(ma.ParameterError, match=r"got `random.random` in `scatter`"):
         _play(ma.MOSS(), ma.instances.reservoir(Scatter(0.5)))
 

@@ -17,6 +17,7 @@ from manyarms.cli.arguments import (
     workers_option,
 )
 from manyarms.cli.data import data
+from manyarms.cli.history import observe
 from manyarms.cli.serve import serve, token
 from manyarms.cli.upkeep import backup, check, copy, export
 from manyarms.cli.warm import warm
@@ -210,5 +211,5 @@ def policies(as_json: bool) -> None:
     list_policies(as_json=as_json)
 
 
-for command in (warm, data, serve, token, backup, check, copy, export):
+for command in (warm, data, serve, token, observe, backup, check, copy, export):
     app.add_command(command)

@@ -154,8 +154,8 @@ def refused_in(answer: Answer, verb: str, again: str) -> list[tuple[int, Manyarm
             found.append((place, error_of(Answer(result["status"], result))))
         elif again == "refuse":
             gone = code == "abandoned" or (verb == "abandon" and not code)
-            window = OR_EXPIRED if OR_EXPIRED in (result.get("message") or "") else ""
-            found.append((place, already_ended(verb, pull, gone=gone, window=window)))
+            also = OR_EXPIRED if OR_EXPIRED in (result.get("message") or "") else ""
+            found.append((place, already_ended(verb, pull, gone=gone, also=also)))
     return found
 
 

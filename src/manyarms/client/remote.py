@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import secrets
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar, Unpack, overload
 
 from manyarms.client.answers import (
@@ -409,9 +409,14 @@ class Remote(Client):
 
     @carried_out
     def observe(
-        self: Client, arm: str | int, rewards: float | Iterable[float], **limits: Unpack[Limits]
+        self: Client,
+        arm: str | int | None = None,
+        rewards: float | Iterable[float] | None = None,
+        *,
+        counts: Mapping[Any, Sequence[float]] | None = None,
+        **limits: Unpack[Limits],
     ) -> Plan[None]:
-        """Import rewards of an arm, as `Live.observe` does.
+        """Import rewards, as `Live.observe` does.
 
         The token needs the role admin. If the answer is lost, the call raises an error and is not
         sent again, because the rewards might count twice.
@@ -421,18 +426,29 @@ class Remote(Client):
         arm
             The arm's number or name.
         rewards
-            A reward, or several in the order in which they came.
+            A reward, or several.
+        counts
+            Instead of `arm` and `rewards`: for each arm, the number of its rewards and their sum,
+            and the sum of their squares if they are not all at the ends of the range.
         limits
             `timeout` and `retry_for`, as for the class.
         """
-        several = rewards if isinstance(rewards, Iterable) else [rewards]
-        values = [check_reward(reward, None, "observe") for reward in several]
-        for k in range(0, len(values), _MOST):
-            body = {"arm": str(arm), "rewards": values[k : k + _MOST]}
+        what, key, items = "rewards", "rewards", list[Any]()
+        if counts is not None:
+            what, key = "arms", "counts"
+            items = [(str(name), list(of)) for name, of in counts.items()]
+        if (counts is None) == (arm is None or rewards is None):
+            raise ParameterError("Either `arm` and `rewards` must be given, or `counts`.")
+        if counts is None:
+            several = rewards if isinstance(rewards, Iterable) else [rewards]
+            items = [check_reward(reward, None, "observe") for reward in several]
+        for k in range(0, len(items), _MOST):
+            part = items[k : k + _MOST]
+            body = {"arm": str(arm), key: part} if counts is None else {key: dict(part)}
             try:
                 yield self._calls.send("POST", "/observations", body, once=True)
             except ManyarmsError as error:
-                kept = f" The first {k} of {len(values)} rewards were recorded." if k else ""
+                kept = f" The first {k} of {len(items)} {what} were recorded." if k else ""
                 raise error.framed("", kept) from None
 
     # Arms

@@ -60,7 +60,7 @@ class Memory(Protocol):
     endless: bool  # whether indices may exceed the lengths
     arms_may_come: bool  # whether there must be room for more arms than there are
     arms_met: int  # different arms that there must be room for; beyond, `ask` may return NO_ROOM
-    changes: int  # arms that may be added, and arms that may be retired, if lengths are bounds
+    changes: int  # arms that may be added, retired or credited known rewards, if lengths are bounds
 
     def ints(self, length: int, *, most: int | None = None) -> Ints:
         """Return `length` signed integers; if none is above `most`, they may take less memory."""
@@ -123,7 +123,7 @@ class _Zeros(dict[int, Any]):
     def __init__(self, zero: Callable[[], Any], length: int) -> None:
         self.zero = zero
         self.length = length
-        self.by_arm: dict[int, int] = {}  # for `place_of_arm`
+        self.by_arm: dict[int, _ArmIndex] = {}  # by the first row, for `place_of_arm`
 
     def __missing__(self, place: int) -> Any:
         if not 0 <= place < self.length:  # a stored index was checked when it was stored
@@ -132,6 +132,18 @@ class _Zeros(dict[int, Any]):
         if isinstance(value, Record):  # stored on access, because the caller may change its fields
             self[place] = value
         return value
+
+
+class _ArmIndex:
+    """Which of the rows from `first` on has which arm."""
+
+    __slots__ = ("first", "place", "renewed", "rows")
+
+    def __init__(self, first: int) -> None:
+        self.first = first
+        self.rows = 0  # rows that were looked at
+        self.place: dict[int, int] = {}  # by arm; a row that was wiped may still be here
+        self.renewed: list[int] = []  # rows that were wiped since
 
 
 class _Sparse:
@@ -193,6 +205,7 @@ BOUNDED: Memory = _Sparse(endless=False)
 def changing(changes: int) -> Memory:
     """Return memory for compiled code in which `changes` arms may be added, and as many retired.
 
+    Known rewards of as many arms may be credited.
     A state's `n_arms` must count the arms to be added.
     """
     return _Arrays(changes)
@@ -245,43 +258,50 @@ def wipe(records: Records[Any], place: int) -> None:
     0
     """
     known = cast(Any, records)
-    if known.pop(place, None) is not None and known.by_arm:
-        known.by_arm.clear()
+    if known.pop(place, None) is not None:
+        for index in known.by_arm.values():
+            if index.first <= place < index.first + index.rows:
+                index.renewed.append(place)
 
 
 def _compiled_place_of_arm() -> Callable[..., Any]:
-    def place_of_arm(records: Any, arm: int, count: int) -> int:
-        place = count - 1
-        while place >= 0 and records[place].arm != arm:
+    def place_of_arm(records: Any, arm: int, count: int, first: int) -> int:
+        place = first + count - 1
+        while place >= first and records[place].arm != arm:
             place -= 1
-        return place
+        return place if place >= first else -1
 
     return place_of_arm
 
 
 @twin(_compiled_place_of_arm)
-def place_of_arm(records: Records[Any], arm: int, count: int) -> int:
-    """Return which of the first `count` rows has this arm, or -1. Rows must have different arms.
+def place_of_arm(records: Records[Any], arm: int, count: int, first: int) -> int:
+    """Return which of `count` rows from `first` on has this arm, or -1.
 
-    A row's arm must stay the same until the row is wiped, because CPython keeps an index by arm to
-    avoid searches.
+    The rows must have different arms. A row's arm may only change to a negative number until the
+    row is wiped, because CPython keeps an index by arm to avoid searches.
 
     >>> class Seen(Record):
     ...     arm: int
     >>> seen = SPARSE.records(3, Seen)
     >>> seen[0].arm, seen[1].arm = 7, 5
-    >>> place_of_arm(seen, 5, 2), place_of_arm(seen, 6, 2)
-    (1, -1)
+    >>> place_of_arm(seen, 5, 2, 0), place_of_arm(seen, 6, 2, 0), place_of_arm(seen, 7, 1, 1)
+    (1, -1, -1)
     >>> wipe(seen, 1)
     >>> seen[1].arm = 6
-    >>> place_of_arm(seen, 5, 2), place_of_arm(seen, 6, 2)
+    >>> place_of_arm(seen, 5, 2, 0), place_of_arm(seen, 6, 2, 0)
     (-1, 1)
     """
-    index = cast(Any, records).by_arm
-    for place in range(len(index), count):
-        index[records[place].arm] = place
-    found: int = index.get(arm, -1)
-    return found if found < count else -1
+    indices = cast(Any, records).by_arm
+    if first not in indices:
+        indices[first] = _ArmIndex(first)
+    index = indices[first]
+    for place in (*index.renewed, *range(first + index.rows, first + count)):
+        index.place[records[place].arm] = place
+    index.renewed.clear()
+    index.rows = max(index.rows, count)
+    found: int = index.place.get(arm, -1)
+    return found if 0 <= found < first + count and records[found].arm == arm else -1
 
 
 def _compiled_places() -> Callable[..., Any]:

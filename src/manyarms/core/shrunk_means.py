@@ -92,6 +92,14 @@ def add_reward(means: ShrunkMeans, slot: int, reward: float) -> None:
     means.arm[slot].total += reward
 
 
+@kernel
+def add_rewards(means: ShrunkMeans, slot: int, count: int, total: float) -> None:
+    """Count several rewards."""
+    _stand_aside(means, slot)
+    means.arm[slot].pulls += count
+    means.arm[slot].total += total
+
+
 @rare
 def strike_out(means: ShrunkMeans, slot: int) -> None:
     """Rank a slot below all others from now on."""

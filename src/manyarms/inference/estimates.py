@@ -100,7 +100,7 @@ class Progress(Tabular):
     reward, mean_reward
         The sum of the rewards told, and their mean (NaN before the first).
     observed
-        The number of observed rewards that no pull has used yet; used ones are in `told`.
+        The number of observed rewards, which are not in `told`.
     reward_name, rate
         The name of rewards, such as "clicks" (may be empty); and whether their mean is a rate,
         which is shown in percent.
@@ -148,11 +148,11 @@ class Progress(Tabular):
         return str(self).split("\n")
 
     def __str__(self) -> str:
-        left = f"; {count(self.observed, 'observed reward')} not used yet" if self.observed else ""
+        imported = f"; {count(self.observed, 'observed reward')}" if self.observed else ""
         return (
             f"{self.made}\n{count(self.told, 'reward')} told, {self.pending} pending, "
             f"{self.abandoned} abandoned{self._mean()}\n"
-            f"{count(self.arms_touched, 'arm')} tried; {self.n_arms} available{left}"
+            f"{count(self.arms_touched, 'arm')} tried; {self.n_arms} available{imported}"
             f"{self._control()}{f'{chr(10)}{self.warning}' if self.warning else ''}"
         )
 

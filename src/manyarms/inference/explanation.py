@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from manyarms.core.scale import Scale
 from manyarms.core.tabular import plain
 from manyarms.inference.estimates import count, mean_text, promise
 from manyarms.inference.facts import CONTROL, Facts
@@ -32,7 +33,6 @@ from manyarms.inference.outlook import (
 from manyarms.inference.question import QUANTILE, Question
 from manyarms.inference.reported import reward_warnings
 from manyarms.inference.tried_arms import TriedArms
-from manyarms.protocol.recommend import Scale
 
 STOP, GO_ON, SETTLED = "stop", "go on", "settled"
 TOO_EARLY, OUT_OF_PULLS, STOPPED = "too early to say", "out of pulls", "stopped"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from manyarms.protocol.recommend import Scale
+from manyarms.core.scale import Scale
 
 CONTROL = -1  # the number of the control, which is not an arm
 NO_CONTROL = "this experiment has no control. Set `control` in a new experiment."
@@ -38,67 +38,73 @@ class ControlFacts:
 class Facts:
     """Facts about an experiment, valid until its next event.
 
+    All of them follow from what happened and from the settings, except the first three, which are
+    used for texts and for the choice of the recommended arm.
+
     Attributes
     ----------
-    policy
-        The policy's name.
+    policy, finder, chosen
+        The policy's name; whether it recommends an arm itself; and this arm, or None if it has
+        chosen none.
     scale, reward_range
-        The range of rewards; the range is None if rewards have no bounds.
-    n_arms, all_arms, first_arms
-        The numbers of available arms, of all arms including retired ones, and of initial arms.
-    retired
-        The arms that are retired.
+        The scale of rewards, and their range, which is None if they have no bounds.
     by_chance
-        Whether the policy draws fresh arms at random.
-    named, skipped
-        The arms that were not drawn at random; and the number of initial arms that were retired
-        before they had a reward.
-        finder, chosen
-        Whether the policy recommends an arm itself; and this arm, or None while the policy has not
-        been told all known rewards.
-    pulls, told, earned, pending, abandoned, horizon
-        The number of pulls; the number and the sum of their rewards; the numbers of pending and of
-        abandoned pulls; and the planned number of pulls (None without a horizon).
-    recent
-        The arms of the last pulls, at most `RECENT`.
-    observed
-        The number of observed rewards that no pull has used yet.
+        Whether the first policy draws fresh arms at random.
     reward
         The name of rewards, such as "clicks"; may be empty.
     epsilon
         The `epsilon` of verdicts in this experiment; None for the default.
+    hold
+        Whether rewards count only when their window ends.
+    n_arms, all_arms, first_arms
+        The numbers of available arms, of all arms including retired ones, and of initial arms.
+    retired
+        The arms that are retired.
+    named, missed
+        Initial arms that were not drawn at random; and the number of initial arms that were not, or
+        that were retired before they had a reward.
+    pulls, told, earned, pending, abandoned, horizon
+        The number of pulls; the number and the sum of their rewards; the numbers of pending and of
+        abandoned pulls; and the planned number of pulls (None without a horizon).
+    observed
+        The number of observed rewards.
+    zero_or_one
+        Whether all rewards are 0 or 1, if the range is (0, 1).
+    recent
+        The arms of the last pulls, at most `RECENT`.
     control
         The control; None without one.
-    delays, hold
+    delays
         The number, sum and sum of squares of the rewards reported within each of
-        `reported.DELAYS`; and whether rewards count only when their window ends.
+        `reported.DELAYS`.
     name_of
         Returns an arm's name, given its number.
     """
 
     policy: str
+    finder: bool
+    chosen: int | None
     scale: Scale
     reward_range: tuple[float, float] | None
+    by_chance: bool
+    reward: str
+    epsilon: float | str | None
+    hold: bool
     n_arms: int
     all_arms: int
     first_arms: int
     retired: Collection[int]
-    by_chance: bool
     named: Collection[int]
-    skipped: int
-    finder: bool
-    chosen: int | None
+    missed: int
     pulls: int
     told: int
     earned: float
     pending: int
     abandoned: int
     horizon: int | None
-    recent: Sequence[int]
     observed: int
-    reward: str
-    epsilon: float | str | None
+    zero_or_one: bool
+    recent: Sequence[int]
     control: ControlFacts | None
+    delays: Sequence[Sequence[float]]
     name_of: Callable[[int], Any]
-    delays: Sequence[Sequence[float]] = ()
-    hold: bool = False

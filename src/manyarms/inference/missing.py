@@ -13,7 +13,7 @@ from manyarms.inference.estimates import count, difference_text, mean_text, prom
 from manyarms.inference.facts import CONTROL
 from manyarms.inference.judging import Judged, lower_bound_of
 from manyarms.inference.question import Question
-from manyarms.inference.sample import Sample, not_met_by_chance
+from manyarms.inference.sample import Sample
 from manyarms.inference.tried_arms import TriedArms
 from manyarms.inference.uplift import uplift_of, why_no_uplift
 
@@ -133,11 +133,10 @@ def missing_in_sample(
     facts = tried.facts
     sample, top = samples[0], f"the top {100 * question.quantile:g} %"
     if sample.top < 1:
-        lost = not_met_by_chance(facts)
         return (
-            f"{lost} of the {count(facts.first_arms, 'initial arm')} could not be drawn at random: "
-            f"they were retired without a reward, or observed before they were drawn. They could "
-            f"all belong to {top}."
+            f"{facts.missed} of the {count(facts.first_arms, 'initial arm')} could not be drawn at "
+            f"random: they were retired without a reward, or observed before they were drawn. They "
+            f"could all belong to {top}."
         )
     looks = [(each, *look) for each in samples for look in each.sizes()]
     if not looks:
@@ -156,7 +155,7 @@ def missing_in_sample(
 
 def least_quantile(tried: TriedArms) -> float:
     """Return the smallest `quantile` for which the random sample can be large enough."""
-    lost = not_met_by_chance(tried.facts)
+    lost = tried.facts.missed
     least = ((1 << lost.bit_length()) - 1) / tried.facts.first_arms
     return math.ceil(1000 * least) / 1000
 

@@ -63,11 +63,6 @@ def _least(level: float, top: int, arms: int, error: float) -> int:
     return math.ceil(math.log(float(spent_error(error, 1))) / math.log1p(-chance))
 
 
-def not_met_by_chance(facts: Facts) -> int:
-    """Return how many initial arms could not be drawn at random."""
-    return facts.skipped + sum(arm < facts.first_arms for arm in facts.named)
-
-
 def excess_of_newcomers(tried: TriedArms, beaten: NDArray[np.bool_], quantile: float) -> int:
     """Return by how much added arms reduce the number of initial arms that may be better.
 
@@ -98,7 +93,7 @@ class Sample:
         others: int = 0,
     ) -> None:
         self.open, self.level = opened, level
-        lost = (not_met_by_chance(facts) + others).bit_length()
+        lost = (facts.missed + others).bit_length()
         self.error = error / len(LEVELS) * _FIRST / 10**lost
         self.top = math.floor(quantile * facts.first_arms) + 1 - ((1 << lost) - 1)  # m - u
         self.arms = facts.first_arms

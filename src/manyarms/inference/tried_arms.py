@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from manyarms.core.scale import KEEP_ERROR, lower_confidence_bound
 from manyarms.inference.confidence_sequences import (
     divergence,
     in_blocks,
@@ -23,7 +24,6 @@ from manyarms.inference.confidence_sequences import (
 from manyarms.inference.estimates import ArmEstimate, Progress, is_rate
 from manyarms.inference.facts import Facts
 from manyarms.inference.reported import reward_warnings
-from manyarms.protocol.recommend import KEEP_ERROR, lower_confidence_bound
 
 ERROR = 0.05  # probability that any interval is ever wrong
 _GIVEN = {"asked": np.int64, "told": np.int64, "total": np.float64, "missing": np.int64,
@@ -65,8 +65,6 @@ class TriedArms:
         self._places: dict[int, int] = {}
         self._intervals_due = self._highest_due = True
         self._highest: int | None = None
-        self._zero_or_one = True  # whether all sums of rewards are whole numbers
-        self._scale = facts.scale
         self._buffers: dict[str, NDArray[np.generic]] = {
             name: np.zeros(0, kind) for name, kind in _COLUMNS.items()
         }
@@ -77,17 +75,12 @@ class TriedArms:
     ) -> None:
         """Set the columns of some arms; new arms get the next places."""
         self.facts = facts
-        if facts.control is not None and not facts.control.total.is_integer():
-            self._zero_or_one = False
         if not arms:
             return
         self._grow([arm for arm in arms if arm not in self._places])
         places = np.fromiter(map(self._places.__getitem__, arms), np.int64, len(arms))
         for name, kind in _GIVEN.items():
             getattr(self, name)[places] = np.fromiter(columns[name], kind, len(arms))
-        if self._zero_or_one:
-            total = self.total[places]
-            self._zero_or_one = bool((total == np.floor(total)).all())
         self._stale[places] = self._intervals_due = self._highest_due = True
 
     def _grow(self, fresh: list[int]) -> None:
@@ -133,7 +126,7 @@ class TriedArms:
             self.told[places],
             self.total[places],
             bounds=self.facts.reward_range,
-            sigma=self._scale.sigma,
+            sigma=self.facts.scale.sigma,
             error=spent_error(error, places + 1),
         )
 
@@ -163,7 +156,7 @@ class TriedArms:
     def rate(self) -> bool:
         """Whether means of rewards are rates."""
         facts = self.facts
-        return is_rate(facts.reward, facts.reward_range, zero_or_one=self._zero_or_one)
+        return is_rate(facts.reward, facts.reward_range, zero_or_one=facts.zero_or_one)
 
     @property
     def present(self) -> NDArray[np.bool_]:
@@ -186,7 +179,7 @@ class TriedArms:
         best, highest = None, -math.inf
         for place in self._candidates(present) if present.any() else ():
             lower = lower_confidence_bound(
-                int(self.told[place]), float(self.total[place]), self._scale, highest
+                int(self.told[place]), float(self.total[place]), self.facts.scale, highest
             )
             if lower > highest:
                 best, highest = place, lower
@@ -194,7 +187,7 @@ class TriedArms:
 
     def _candidates(self, present: NDArray[np.bool_]) -> list[int]:
         """Return the places that can have the largest lower bound; of equal arms, the first."""
-        scale, told, total = self._scale, self.told, self.total
+        scale, told, total = self.facts.scale, self.told, self.total
         reward = total - scale.low * told if scale.low else total
         good = {int(np.argmax(np.where(present, column, -math.inf))) for column in (reward, told)}
         bar = max(
@@ -214,7 +207,7 @@ class TriedArms:
         If the lower bound is above `bar`, the likelihood ratio of the observed mean against `bar`
         is at least 1 over the error.
         """
-        scale, least = self._scale, -math.log(KEEP_ERROR) - 1e-6
+        scale, least = self.facts.scale, -math.log(KEEP_ERROR) - 1e-6
         mean = (bar - scale.low) / scale.width if scale.width else 0.0
         enough = 1
         if 0.0 < mean < 1.0:

@@ -13,8 +13,8 @@ from manyarms.core.hash_map import HashMap, clear_map, find, hash_map, insert
 from manyarms.core.jit import kernel, rare
 from manyarms.core.memory import NO_ROOM, Memory, Record, Records, Word
 from manyarms.core.rng import draw
+from manyarms.core.scale import Scale, lower_confidence_bound
 from manyarms.instances.world import World, mean_of, reward_of
-from manyarms.protocol.recommend import Scale, lower_confidence_bound
 
 _NONE = -(1 << 62)  # no arm was used last
 NO_ARM = -1

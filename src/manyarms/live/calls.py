@@ -13,16 +13,19 @@ Refusals are `TurnError`, whose `reason` is for programs, `UnknownArmError` and 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from manyarms.core.checks import check_choice, check_int, shown
+from manyarms.core.jit import Dispatched
 from manyarms.errors import ParameterError, TurnError
 from manyarms.inference.facts import CONTROL
 from manyarms.live.arms import ArmNames, Arms
-from manyarms.live.checks import check_can, check_first_draws, check_reward
+from manyarms.live.checks import check_can as check_can_change
+from manyarms.live.checks import check_first_draws, check_observed, check_reward
 from manyarms.live.experiment import Experiment
+from manyarms.live.ledger import Ledger
 from manyarms.live.pulls import Pull
 from manyarms.live.synced import SyncedArms
 from manyarms.protocol.policy import Policy, arrive
@@ -47,13 +50,10 @@ class Context(NamedTuple):
         return self.experiment.settings.control if arm == CONTROL else self.arms.name(arm)
 
 
-def ask(context: Context, k: Any = None, most: int = 0) -> Change[Any]:
-    """Return a change that returns the next pull, or a list of the next `k`.
-
-    The list may be shorter if `most` is given, as for `Experiment.ask`.
-    """
+def ask(context: Context, k: Any = None) -> Change[Any]:
+    """Return a change that returns the next pull, or a list of the next `k`."""
     check_running(context.experiment)
-    _check_has_arms(context.experiment)
+    check_has_arms(context.experiment)
     if k is None:
         _check_left(context.experiment, 1)
         return partial(_ask_one, context)
@@ -62,25 +62,19 @@ def ask(context: Context, k: Any = None, most: int = 0) -> Change[Any]:
         fix = "For more pulls, call ask again: each takes memory until its reward is told."
     count = check_int("k", k, at_least=1, at_most=MOST_PULLS, fix=fix)
     _check_left(context.experiment, count)
-    return partial(_ask_some, context, count, most)
+    return partial(_ask_some, context, count)
 
 
 def _ask_one(context: Context) -> Pull:
     experiment, arms = context
-    if experiment.control is None:
-        number = experiment.ask()
-    else:
-        (number,) = experiment.ask_for(1)
-    assert number is not None
-    arm = experiment.pending[number].arm
+    event: Any = experiment.ask()
+    _, _, _, number, arm, _, _ = event
     name = arms.name(arm) if arm != CONTROL else experiment.settings.control
     return _new(Pull, (name, number))
 
 
-def _ask_some(context: Context, count: int, most: int) -> list[Pull]:
-    pending = context.experiment.pending
-    numbers = context.experiment.ask_for(count, most)
-    return [Pull(context.name(pending[number].arm), number) for number in numbers]
+def _ask_some(context: Context, count: int) -> list[Pull]:
+    return [_ask_one(context) for _ in range(count)]
 
 
 def check_running(experiment: Experiment) -> None:
@@ -99,24 +93,24 @@ def check_running(experiment: Experiment) -> None:
         )
 
 
-def _check_has_arms(experiment: Experiment) -> None:
-    if experiment.n_all == 0:
+def check_has_arms(experiment: Experiment) -> None:
+    if experiment.ledger.n_all == 0:
         raise TurnError("There are no arms yet. Add some first.", reason="no arms")
 
 
 def _check_left(experiment: Experiment, count: int) -> None:
     """Raise if fewer than `count` pulls of the horizon are left."""
-    left = experiment.left
+    left = experiment.ledger.left
     if left is None or count <= left:
         return
+    pulls = experiment.ledger.pulls
     message = (
-        f"Cannot ask: all {experiment.pulls} pulls of the horizon are made. For more pulls, "
+        f"Cannot ask: all {pulls} pulls of the horizon are made. For more pulls, "
         f"begin a season, which keeps the estimates; the policy prospector needs no horizon."
     )
     if left > 0:
         message = (
-            f"Cannot ask for {count} pulls: {left} of {experiment.pulls + left} are left. Ask for "
-            f"{left}."
+            f"Cannot ask for {count} pulls: {left} of {pulls + left} are left. Ask for {left}."
         )
     raise TurnError(message, reason="horizon", left=left)
 
@@ -157,12 +151,6 @@ def abandon(context: Context, pull: Any, again: str = "refuse") -> Change[None] 
     return None if number is None else partial(context.experiment.abandon, number)
 
 
-def expire(context: Context) -> Change[None] | None:
-    """Return a change that expires the pulls whose windows have ended; None if there are none."""
-    overdue = context.experiment.overdue()
-    return partial(_each, context.experiment.expire, overdue) if overdue else None
-
-
 def observe(context: Context, arm: Any, rewards: Any) -> Change[None] | None:
     """Return a change that records observed rewards of an arm; None if there are none."""
     limits = context.experiment.settings.reward_range
@@ -172,46 +160,73 @@ def observe(context: Context, arm: Any, rewards: Any) -> Change[None] | None:
     return partial(context.experiment.observe, number, values) if values else None
 
 
-def add_arms(context: Context, arms: Any) -> Change[Sequence[Any]]:
-    """Return a change that adds arms and returns their names."""
+def observe_counts(context: Context, counts: Any) -> Change[None] | None:
+    """Return a change that records numbers and sums of observed rewards of several arms."""
+    limits = context.experiment.settings.reward_range
+    if not isinstance(counts, Mapping):
+        raise ParameterError(
+            f"`counts` must be a dict from arms to a number of rewards and their sum, such as "
+            f"{{'bold': (120, 7)}}, got {shown(counts, 100)}."
+        )
+    observed = [
+        (context.arms.number(arm), *check_observed(given, limits, arm))
+        for arm, given in counts.items()
+    ]
+    return partial(context.experiment.observe_counts, observed) if observed else None
+
+
+def check_can(experiment: Experiment, function: Dispatched[..., Any]) -> None:
+    """Raise unless the policy of the present season implements this function."""
+    if experiment.search is not None:
+        experiment.search.check_can(function)
+
+
+def add_arms(context: Context, arms: Any, *, more: bool = False) -> Change[Sequence[Any]]:
+    """Return a change that adds arms and returns their names; `more` as for `restore`."""
     experiment, names = context.experiment, context.arms.fresh(arms)
     _check_can_add(experiment, len(names))
-    return partial(_add, context, names)
+    return partial(_add, context, names, more)
 
 
 def _check_can_add(experiment: Experiment, count: int) -> None:
     """Raise unless `count` arms can be added."""
-    if experiment.n_all == 0:
-        check_first_draws(experiment.policy, max(1, count), experiment.horizon)
+    if experiment.ledger.n_all == 0:
+        settings = experiment.settings
+        check_first_draws(settings.policy, max(1, count), settings.horizon)
     else:
-        experiment.check_can(arrive)
+        check_can(experiment, arrive)
 
 
-def _add(context: Context, names: Any) -> Any:
+def _add(context: Context, names: Any, more: bool = False) -> Any:
     if len(names) > 0:
-        context.experiment.add(len(names))
+        context.experiment.add(len(names), more=more)
         context.arms.add(names)
     return names
 
 
 def retire(context: Context, arms: Any) -> Change[None]:
     """Return a change that retires one or several arms; if one is refused, none is retired."""
+    return partial(_each, context.experiment.retire, check_retire(context, arms))
+
+
+def check_retire(context: Context, arms: Any) -> list[int]:
+    """Return the numbers of arms that can be retired, or raise."""
     experiment = context.experiment
-    experiment.check_can(retire_arm)
+    check_can(experiment, retire_arm)
     if isinstance(arms, str):
         _refuse_control(context, arms)
     chosen = _numbers(context, arms)
     for number in chosen:
-        if number in experiment.retired:
+        if number in experiment.ledger.retired:
             name = context.arms.name(number)
             message = f"Cannot retire arm {name!r}: it is already retired."
             raise TurnError(message, reason="retired", arm=name)
-    if experiment.n_arms <= len(chosen):
+    if experiment.ledger.n_arms <= len(chosen):
         what = f"{len(chosen)} arms: none would be left"
         if len(chosen) == 1:
             what = f"arm {context.arms.name(chosen[0])!r}: it is the last one"
         raise TurnError(f"Cannot retire {what}. Add others first.", reason="last arm")
-    return partial(_each, experiment.retire, chosen)
+    return chosen
 
 
 def _refuse_control(context: Context, arm: Any) -> None:
@@ -224,17 +239,30 @@ def _refuse_control(context: Context, arm: Any) -> None:
         )
 
 
-def restore(context: Context, arms: Any) -> Change[None]:
-    """Return a change that restores one or several arms; if one is refused, none is restored."""
+def restore(context: Context, arms: Any, *, more: bool = False) -> Change[None]:
+    """Return a change that restores one or several arms; if one is refused, none is restored.
+
+    `more` says that other arms of the same group follow.
+    """
+    return partial(_restore, context.experiment, check_restore(context, arms), more=more)
+
+
+def check_restore(context: Context, arms: Any) -> list[int]:
+    """Return the numbers of arms that can be restored, or raise."""
     experiment = context.experiment
-    experiment.check_can(arrive)
+    check_can(experiment, arrive)
     chosen = _numbers(context, arms)
     for number in chosen:
-        if number not in experiment.retired:
+        if number not in experiment.ledger.retired:
             name = context.arms.name(number)
             message = f"Cannot restore arm {name!r}: it is not retired."
             raise TurnError(message, reason="not retired", arm=name)
-    return partial(_each, experiment.restore, chosen)
+    return chosen
+
+
+def _restore(experiment: Experiment, chosen: list[int], *, more: bool) -> None:
+    for number in chosen:
+        experiment.restore(number, more=more)
 
 
 class SyncPlan(NamedTuple):
@@ -259,14 +287,13 @@ def plan_sync(context: Context, arms: Any) -> SyncPlan:
     numbers = {name: names.known(name) for name in wanted}
     new = [name for name, number in numbers.items() if number is None]
     there = {number for number in numbers.values() if number is not None}
-    back = sorted(there & experiment.retired)
-    gone = [
-        arm for arm in range(experiment.n_all) if arm not in there and arm not in experiment.retired
-    ]
+    back = sorted(there & experiment.ledger.retired)
+    ledger = experiment.ledger
+    gone = [arm for arm in range(ledger.n_all) if arm not in there and arm not in ledger.retired]
     if new or back:
         _check_can_add(experiment, len(new))
     if gone:
-        experiment.check_can(retire_arm)
+        check_can(experiment, retire_arm)
     return SyncPlan(new, back, gone)
 
 
@@ -281,35 +308,42 @@ def sync_arms(context: Context, arms: Any) -> Change[SyncedArms]:
 def _sync(context: Context, plan: SyncPlan) -> SyncedArms:
     experiment, called = context.experiment, context.arms.name
     _add(context, plan.new)
-    _each(experiment.restore, plan.back)
+    _restore(experiment, plan.back, more=False)
     _each(experiment.retire, plan.gone)
     back, gone = [*map(called, plan.back)], [*map(called, plan.gone)]
-    return SyncedArms(plan.new, back, gone, experiment.n_arms)
+    return SyncedArms(plan.new, back, gone, experiment.ledger.n_arms)
 
 
 def season(context: Context, policy: Any, horizon: Any, seed: Any) -> Change[None]:
     """Return a change that begins a season."""
+    given = check_season(context, policy, horizon, seed)
+    return partial(context.experiment.begin_season, *given)
+
+
+def check_season(
+    context: Context, policy: Any, horizon: Any, seed: Any
+) -> tuple[Policy, int | None, int]:
+    """Return the policy, the horizon and the seed of a season, or raise."""
     experiment = context.experiment
-    _check_has_arms(experiment)
+    check_has_arms(experiment)
     if policy is not None and not isinstance(policy, Policy):
         raise ParameterError(f"`policy` must be a policy such as moss, got {policy!r}.")
+    settings, n_all = experiment.settings, experiment.ledger.n_all
     chosen = experiment.policy if policy is None else policy
     described_policy(chosen)  # it must be storable
     word = experiment.seed if seed is None else check_int("seed", seed, at_most=2**64 - 1)
-    total = None
     if horizon is not None:
         horizon = check_int("horizon", horizon, at_least=1)
-        total = horizon + experiment.known
-    check_first_draws(chosen, experiment.n_all, total)
-    state = experiment.settings.new_state(chosen, experiment.n_all, total)
-    if experiment.retired:
+    check_first_draws(chosen, n_all, horizon)
+    state = settings.new_state(chosen, n_all, horizon)
+    if experiment.ledger.retired:
         _check_can_retire(chosen, state)
-    return partial(experiment.begin_season, chosen, horizon, word)
+    return chosen, horizon, word
 
 
 def _check_can_retire(policy: Policy, state: Any) -> None:
     try:
-        check_can(policy, state, retire_arm)
+        check_can_change(policy, state, retire_arm)
     except ParameterError as error:
         raise ParameterError(f"`policy` must support retired arms. {error}") from None
 
@@ -350,11 +384,12 @@ def _pending(context: Context, pull: Any, again: str, verb: str) -> int | None:
         if isinstance(number, list | tuple):
             fix = "For several pulls, use tell_many."
         number = check_int("pull", number, fix=fix)
-    found = context.experiment.pending.get(number)
-    if found is None or (verb == "tell" and number in context.experiment.held):
-        _check_ended(context.experiment, number, again, verb)
+    ledger = context.experiment.ledger
+    open_pull = ledger.pending.get(number)
+    if open_pull is None or (verb == "tell" and number in ledger.held):
+        _check_ended(ledger, number, again, verb)
         return None
-    if whole and pull.arm != (arm := context.name(found.arm)):
+    if whole and pull.arm != (arm := context.name(open_pull.arm)):
         raise TurnError(
             f"Cannot {verb} pull {number} of arm {pull.arm!r}: pull {number} of this experiment is "
             f"of arm {arm!r}. Use the experiment that returned the pull.",
@@ -365,34 +400,33 @@ def _pending(context: Context, pull: Any, again: str, verb: str) -> int | None:
     return number
 
 
-def _check_ended(experiment: Experiment, number: int, again: str, verb: str) -> None:
+def _check_ended(ledger: Ledger, number: int, again: str, verb: str) -> None:
     """Raise unless a pull that is not pending has ended, and `again` allows that."""
-    if not 0 <= number < experiment.next:
-        last = (
-            f"The last pull is {experiment.next - 1}."
-            if experiment.next
-            else "There are no pulls yet."
-        )
+    also = ""
+    if not 0 <= number < ledger.next:
+        last = f"The last pull is {ledger.next - 1}." if ledger.next else "There are no pulls yet."
         raise TurnError(
             f"Cannot {verb} pull {number}: it was not asked for. {last}",
             reason="unknown pull",
             pull=number,
         )
     if again == "refuse":
-        gone, window = number in experiment.abandoned, ""
-        if experiment.window is not None and number not in experiment.held:
-            window = f", or its window of {experiment.window:g} s has ended"
-        raise already_ended(verb, number, gone=gone, window=window)
+        gone = number in ledger.abandoned
+        if ledger.window is not None and number not in ledger.held:
+            also = f", or its window of {ledger.window:g} s has ended"
+        elif ledger.n_abandoned > len(ledger.abandoned) and number < next(iter(ledger.abandoned)):
+            also = ", or it was abandoned"  # this is not remembered for ever
+        raise already_ended(verb, number, gone=gone, also=also)
 
 
 OR_EXPIRED = ", or its window has ended"  # in the service's messages, and so in its client's
 
 
-def already_ended(verb: str, number: int, *, gone: bool, window: str = "") -> TurnError:
+def already_ended(verb: str, number: int, *, gone: bool, also: str = "") -> TurnError:
     """Return the error for a pull that was already told, or was abandoned (`gone`)."""
     done = "it was abandoned" if gone else "its reward has already been told"
     return TurnError(
-        f"Cannot {verb} pull {number}: {done}{window}. Pass again='ignore' if you retry.",
+        f"Cannot {verb} pull {number}: {done}{also}. Pass again='ignore' if you retry.",
         reason="abandoned" if gone else "told",
         pull=number,
     )

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 import numbers
+from collections.abc import Iterable
 from typing import Any
 
 from manyarms.core.checks import check_int, check_number, shown
 from manyarms.core.jit import Dispatched, check_bodies
 from manyarms.errors import ParameterError
+from manyarms.protocol.plain_classes import PlainState, check_method
 from manyarms.protocol.policy import Policy, arrive, layers
 
 MOST_HORIZON = 1 << 40  # pulls; also the memory's bound if there is no horizon
@@ -29,6 +31,8 @@ def check_can(policy: Policy, state: Any, function: Dispatched[..., Any]) -> Non
                 parameter="policy",
             )
         check_bodies(state, (function,))
+        if isinstance(state, PlainState):
+            check_method(state, "arrive" if function is arrive else "retire")
         state = getattr(state, "inner", None)
 
 
@@ -129,6 +133,63 @@ def check_reward(reward: Any, limits: tuple[float, float] | None, verb: str = "t
         f"Cannot {verb} reward {shown(reward)}{kind}: {rule}.", parameter="reward"
     )
     raise error.framed("", " The pull is still pending." if verb == "tell" else "")
+
+
+def check_observed(
+    given: Any, limits: tuple[float, float] | None, arm: Any = None
+) -> tuple[int, float, float]:
+    """Return the number of observed rewards, their sum and the sum of their squares, or raise.
+
+    Without the sum of squares, it is the largest that is possible within the range of rewards: the
+    exact one if all rewards are at its ends, such as 0 and 1.
+
+    >>> check_observed((120, 7), (0.0, 1.0)), check_observed((3, 6.0, 14.0), None)
+    ((120, 7.0, 7.0), (3, 6.0, 14.0))
+    """
+    of_arm = "" if arm is None else f" for arm {shown(arm)}"
+    values = tuple(given) if isinstance(given, Iterable) and not isinstance(given, str) else ()
+    if not 2 <= len(values) <= 3:
+        raise _wrong_counts(f"a number of rewards and their sum, such as (120, 7){of_arm}", given)
+    try:
+        count = check_int("counts", values[0], at_least=1, at_most=MOST_HORIZON)
+        total, *squares = (check_number("counts", value) for value in values[1:])
+    except ParameterError:
+        raise _wrong_counts(
+            f"a number of rewards >= 1 and finite sums, such as (120, 7){of_arm}", given
+        ) from None
+    low, high = limits or (-MOST_REWARD, MOST_REWARD)
+    if not low * count <= total <= high * count:
+        bounds = f"from {low:g} to {high:g} times the number of rewards"
+        raise _wrong_counts(f"a sum{of_arm} that is {bounds}, as `reward_range` says", given)
+    if not squares and limits is None:
+        raise _wrong_counts(
+            f"(number, sum, sum of squares){of_arm} if rewards have no bounds", given
+        )
+    least, largest = total * total / count, math.inf
+    if limits is not None:
+        largest = _largest_squares(count, total, low, high)
+    if not squares:
+        return count, total, largest
+    room = 1e-9 * (least if limits is None else count * max(low * low, high * high))
+    if not least - room <= squares[0] <= largest + room:
+        raise _wrong_counts(f"a sum of squares{of_arm} that fits the sum", given)
+    return count, total, squares[0]
+
+
+def _wrong_counts(rule: str, given: Any) -> ParameterError:
+    return ParameterError(
+        f"`counts` must have {rule}, got {shown(given)}. Nothing was recorded.", parameter="counts"
+    )
+
+
+def _largest_squares(count: int, total: float, low: float, high: float) -> float:
+    """Return the largest sum of squares of rewards with this sum: all but one are at the ends."""
+    ends = (total - low * count) / (high - low)  # how many are at the upper end
+    whole = min(math.floor(ends), count)
+    if whole == count:
+        return count * high * high
+    between = low + (high - low) * (ends - whole)
+    return whole * high * high + between * between + (count - whole - 1) * low * low
 
 
 def _as_float(reward: Any) -> float:

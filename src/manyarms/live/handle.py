@@ -8,7 +8,7 @@ import secrets
 import time
 import warnings
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NoReturn, Self, overload
 
 from manyarms.core.checks import by_name, check_int, check_path
@@ -24,10 +24,10 @@ from manyarms.inference.tried_arms import TriedArms
 from manyarms.inference.uplift import Uplift, check_confidence, uplift_of
 from manyarms.inference.verdict import StopVerdict, give_verdict
 from manyarms.live import calls
+from manyarms.live.answers import question_of, stage_of, tried_arms_of
 from manyarms.live.arms import ArmNames, arms_of
 from manyarms.live.calls import Context
 from manyarms.live.experiment import Experiment
-from manyarms.live.facts import question_of, tried_arms_of
 from manyarms.live.html import MOST_ARMS_SHOWN, handle_html
 from manyarms.live.opening import (
     NAME,
@@ -43,7 +43,7 @@ from manyarms.live.synced import SyncedArms
 from manyarms.protocol.policy import Policy
 from manyarms.store import Event
 
-_CHECK_EVERY = 256  # pulls between checks for whether only the best rewards are told
+_CHECK_EVERY = 250  # pulls between checks for whether only the best rewards are told
 
 
 class Live:
@@ -210,21 +210,25 @@ class Live:
         k
             The number of pulls, at most a million (default: a single `Pull`, not in a list).
         """
-        pulls: Pull | list[Pull] = self._recorder.do(calls.ask, k)
-        if self._experiment.next >= self._next_check:
+        if self._experiment.ledger.next >= self._next_check:
             self._warn_of_rewards()
+        pulls: Pull | list[Pull] = self._recorder.do(calls.ask, k)
         return pulls
 
     def _warn_of_rewards(self) -> None:
-        """Warn, once, if it looks as if only the best rewards are told."""
+        """Warn, once, if it looks as if only the best rewards are told.
+
+        Call it before a pull is made, because the warning may be raised as an error.
+        """
         with self._recorder.reading() as (experiment, _):
+            ledger = experiment.ledger
             warning = only_best_reported(
-                experiment.reward_range,
-                pulls=experiment.pulls,
-                told=experiment.told,
-                earned=experiment.earned,
+                experiment.settings.reward_range,
+                pulls=ledger.pulls,
+                told=ledger.told,
+                earned=ledger.earned,
             )
-            self._next_check = math.inf if warning else experiment.next + _CHECK_EVERY
+            self._next_check = math.inf if warning else ledger.next + _CHECK_EVERY
         if warning:
             warnings.warn(warning, RewardWarning, stacklevel=3)
 
@@ -275,23 +279,48 @@ class Live:
         """
         self._recorder.do(calls.abandon, pull, again)
 
-    def observe(self, arm: str | int, rewards: float | Iterable[float]) -> None:
-        """Import rewards of an arm that did not come from pulls of this experiment.
+    @overload
+    def observe(self, arm: str | int, rewards: float | Iterable[float]) -> None: ...
+    @overload
+    def observe(self, *, counts: Mapping[Any, Sequence[float]]) -> None: ...
 
-        Confidence intervals use them at once. When the policy chooses this arm, it gets the next of
-        them instead of a pull; this counts toward the horizon. When the policy draws a fresh arm,
-        arms with observed rewards come first, so every policy can learn from them.
+    def observe(
+        self,
+        arm: str | int | None = None,
+        rewards: float | Iterable[float] | None = None,
+        *,
+        counts: Mapping[Any, Sequence[float]] | None = None,
+    ) -> None:
+        """Import rewards that did not come from pulls of this experiment.
+
+        Confidence intervals use them at once, and the policy is told them before the next pull.
+        They use no pull of the horizon. Pass all rewards, not only good ones: intervals and
+        guarantees do not hold for selected rewards, nor if the list of arms was sorted by their
+        rewards.
 
         Parameters
         ----------
         arm
             The arm's number or name.
         rewards
-            A reward, or several in the order in which they came. Pass all of them, not only good
-            ones: intervals and guarantees do not hold for selected rewards, nor if the list of arms
-            was sorted by their rewards.
+            A reward, or several.
+        counts
+            Instead of `arm` and `rewards`: for each arm, the number of its rewards and their sum,
+            such as `{"bold": (120, 7)}` for 120 views and 7 clicks. If rewards are not all at the
+            ends of `reward_range`, add the sum of their squares as a third number. Without it, the
+            largest possible one is assumed, so that the rewards seem to vary more than they did. If
+            `reward_range` is None, it must be given.
         """
-        self._recorder.do(calls.observe, arm, rewards)
+        if counts is not None:
+            if arm is not None or rewards is not None:
+                raise ParameterError(
+                    "`counts` cannot be combined with `arm` and `rewards`. Make two calls."
+                )
+            self._recorder.do(calls.observe_counts, counts)
+        elif arm is None or rewards is None:
+            raise ParameterError("`arm` and `rewards` must be given, or `counts`.")
+        else:
+            self._recorder.do(calls.observe, arm, rewards)
 
     def add_arms(self, arms: int | Iterable[str | int]) -> Sequence[Any]:
         """Add arms and return their names (a `range` if arms have numbers).
@@ -299,8 +328,9 @@ class Live:
         Prospector tries new arms, with at most 2 % of the pulls (its parameter `trials`). All other
         policies treat them like any unpulled arm, so they rarely try them after they have found a
         good one. MOSS++ and empMOSS++ try none before their next iteration, and Quantile none
-        before its next round. See docs/changing_catalogue.md. The call takes time in proportion to
-        the number of arms tried, so add many arms with one call.
+        before its next round. See docs/changing_catalogue.md. Arms that come between two pulls are
+        one group, whatever calls add or restore them. The next pull takes time in proportion to the
+        number of arms tried.
 
         Parameters
         ----------
@@ -315,9 +345,8 @@ class Live:
 
         If one of them is refused, none is retired.
 
-        Rewards of pending pulls may still be told. They count in the estimates, but the policy
-        learns nothing from them. The call takes time in proportion to the number of arms tried.
-        `restore` makes an arm available again.
+        Rewards of pending pulls may still be told. They count in the estimates; the policy learns
+        them only if the arm is restored. `restore` makes an arm available again.
 
         Parameters
         ----------
@@ -329,10 +358,8 @@ class Live:
     def restore(self, arm: str | int | Iterable[str | int]) -> None:
         """Make one or several retired arms available again.
 
-        If one of them is refused, none is restored. The estimates keep the earlier rewards of an
-        arm. The policy treats such an arm as a fresh one, and takes it when it next
-        draws a fresh arm (Prospector: for a trial). The policy does not learn from pulls made
-        before the arm was restored.
+        If one of them is refused, none is restored. All earlier rewards of an arm count, in the
+        estimates and for the policy. An arm without rewards is like one that was just added.
 
         Parameters
         ----------
@@ -366,8 +393,8 @@ class Live:
     @property
     def horizon(self) -> int | None:
         """The total number of pulls, including those already made; None without a horizon."""
-        experiment = self._experiment
-        return None if experiment.left is None else experiment.pulls + experiment.left
+        ledger = self._experiment.ledger
+        return None if ledger.left is None else ledger.pulls + ledger.left
 
     @property
     def seed(self) -> int:
@@ -383,26 +410,27 @@ class Live:
     def n_arms(self) -> int:
         """The number of available arms, without retired ones."""
         with self._recorder.reading() as context:
-            return context.experiment.n_arms
+            return context.experiment.ledger.n_arms
 
     @property
     def pulls(self) -> int:
         """The number of pulls so far, without those of the control."""
         with self._recorder.reading() as context:
-            return context.experiment.pulls
+            return context.experiment.ledger.pulls
 
     @property
     def pending(self) -> list[Pull]:
         """The pulls whose reward has not been told yet, in the order of asks."""
         with self._recorder.reading() as context:
-            pending, held = context.experiment.pending, context.experiment.held
+            ledger = context.experiment.ledger
+            pending, held = ledger.pending, ledger.held
             return [Pull(context.name(p.arm), n) for n, p in pending.items() if n not in held]
 
     def recommend(self) -> ArmEstimate:
         """Return the arm to deploy, by the same rule as in simulations.
 
-        A policy for finding one good arm, such as Scout, chooses it by its own rule (in a season,
-        once it has been told all earlier rewards). Otherwise it is the arm with the largest lower
+        A policy for finding one good arm, such as Scout, chooses it by its own rule (after the
+        first pull of a season). Otherwise it is the arm with the largest lower
         bound (99.9 %), so that a few lucky rewards are not enough. Rewards that came too late for
         the policy count here. A retired arm is never recommended.
         """
@@ -437,7 +465,7 @@ class Live:
 
     def _progress(self) -> Progress:
         experiment = self._experiment
-        stage = experiment.policy.stage(experiment.state) if experiment.n_all else "no arms yet"
+        stage = "no arms yet" if experiment.search is None else stage_of(experiment)
         return self._tried_arms().progress(stage)
 
     @by_name
@@ -555,10 +583,11 @@ class Live:
         experiment, recording = self._experiment, self._recorder.recording
         horizon = self.horizon
         of = "" if horizon is None else f" of {horizon}"
-        pending = f", {len(experiment.pending)} pending" if experiment.pending else ""
+        ledger = experiment.ledger
+        pending = f", {len(ledger.pending)} pending" if ledger.pending else ""
         kept = "" if recording is None else f", recorded in {recording}"
-        arms = f"{estimates.count(experiment.n_arms, 'arm')}{pending}{kept}"
-        return f"<Live {experiment.policy}: {experiment.pulls}{of} pulls on {arms}>"
+        arms = f"{estimates.count(ledger.n_arms, 'arm')}{pending}{kept}"
+        return f"<Live {experiment.policy}: {ledger.pulls}{of} pulls on {arms}>"
 
     def __str__(self) -> str:
         with self._recorder.reading():
@@ -581,24 +610,25 @@ class Live:
     ) -> None:
         """Begin a season: continue with more pulls or another policy, and keep the estimates.
 
-        Arms, names and pending pulls do not change; retired arms stay retired. When the policy
-        chooses an arm with earlier rewards, it gets one of them instead of a pull (see `observe`).
+        Arms, names and pending pulls do not change; retired arms stay retired. The policy begins
+        with all that is known: before its first pull it is told the number and the sum of each
+        arm's rewards, which use no pull. Rewards of pending pulls follow when they come. A policy
+        of your own without `credit_known` begins with nothing, as `progress` says.
 
         Parameters
         ----------
         horizon
-            The number of pulls to come (default: None, for policies that need none). The policy is
-            given this number plus the number of known rewards.
+            The number of pulls to come (default: None, for policies that need none).
         policy
-            The policy to continue with (default: the present one).
+            The policy to continue with (default: the present one). If rewards have no bounds, it
+            must have the same `sigma`, or none.
         seed
             The seed of its random choices (default: the present one).
 
         Notes
         -----
-        Only the number and the sum of each arm's rewards are kept. If `reward_range` is (0, 1) and
-        an arm's sum is an integer, the policy gets zeros and ones in a random order. Otherwise it
-        gets the arm's mean each time. A season changes no interval and no verdict.
+        A season changes no interval and no verdict. What known rewards mean for a policy's
+        guarantee is on the policy's page.
         """
         self._recorder.do(calls.season, policy, horizon, seed)
 

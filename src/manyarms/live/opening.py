@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -18,7 +19,7 @@ from manyarms.live.experiment import Experiment
 from manyarms.live.recorder import Recording
 from manyarms.live.replaying import replay
 from manyarms.live.settings import Settings, differences, settings_from
-from manyarms.live.snapshots import CODE_VERSION, restored, snapshot
+from manyarms.live.snapshots import CODE_VERSION, restored, restored_ledger, snapshot
 from manyarms.protocol.policy import MOST_ARMS, Policy
 from manyarms.store import (
     LONGEST_EXPERIMENT_NAME,
@@ -156,16 +157,22 @@ def _continued(
     policy: Policy | None,
     now: Clock,
 ) -> tuple[Context, Recording]:
-    """Load the newest snapshot that can be used, and replay the events after it."""
+    """Load the newest snapshot that can be used, and replay the events after it.
+
+    If the search of a snapshot cannot be used, but its ledger can, the search is made again from
+    the events of its season. The whole log is the last resort.
+    """
     errors = []
-    for found in _starts(store, record):
+    for found, from_season in _starts(store, record, settings):
         try:
-            context = _replayed_from(store, record, settings, names, found, policy, now)
+            context = _replayed_from(
+                store, record, settings, names, found, policy, now, from_season=from_season
+            )
             saved = 0 if found is None else found.seq
             return context, Recording(store, record, saved=saved, arms=context.arms.count)
         except SavedFileError as error:
             errors.append(error)
-            _logger.warning("%s Now trying an older snapshot or the whole log.", error)
+            _logger.warning("%s Now trying an older snapshot or the log.", error)
     raise errors[0]
 
 
@@ -177,44 +184,60 @@ def _replayed_from(
     found: Snapshot | None,
     policy: Policy | None,
     now: Clock,
+    *,
+    from_season: int = 0,
 ) -> Context:
     """Load a snapshot, or start from the settings if `found` is None, and replay later events."""
     what, seq = _what(store, record), 0 if found is None else found.seq
     with gc_paused():
-        experiment = _loaded(settings, found, what, policy, now)
+        experiment = _loaded(settings, found, what, policy, now, searching=from_season == 0)
         experiment.status = dict(record.state)
-        arms = _arms_for(settings, names)
-        replay(experiment, arms, store.events(record.id, seq), what, policy)
+        arms, events = _arms_for(settings, names), store.events(record.id, seq)
+        replay(experiment, arms, events, what, policy, from_season=from_season)
+    experiment.check_clock()
     if isinstance(arms, ArmNumbers):
-        return Context(experiment, ArmNumbers(experiment.n_all))
-    if arms.count != experiment.n_all:
-        raise SavedFileError(f"{what} has {arms.count} names for {experiment.n_all} arms.")
+        return Context(experiment, ArmNumbers(experiment.ledger.n_all))
+    if arms.count != experiment.ledger.n_all:
+        raise SavedFileError(f"{what} has {arms.count} names for {experiment.ledger.n_all} arms.")
     return Context(experiment, arms)
 
 
-def _starts(store: EventStore, record: ExperimentRecord) -> Iterator[Snapshot | None]:
+def _starts(
+    store: EventStore, record: ExperimentRecord, settings: Settings
+) -> Iterator[tuple[Snapshot | None, int]]:
     """Yield the snapshots from which to replay a log, best first; None is the beginning of the log.
 
-    Snapshots of this version come first, then the whole log. The log of an experiment that `save`
-    wrote begins with a snapshot, so snapshots of other versions follow instead.
+    With the beginning of the log comes the event from which the search is needed. Snapshots of this
+    version come first, then the log. The log of an experiment that `save` wrote begins with a
+    snapshot, so snapshots of other versions follow instead.
     """
-    others: list[Snapshot] = []
+    snapshots = list[Snapshot]()
     for found in store.snapshots(record.id):
+        snapshots.append(found)
         if found.version == CODE_VERSION:
-            yield found
-        else:
-            others.append(found)
-    if not record.state.get("saved"):
-        yield None
-    else:
-        yield from others
+            yield found, 0
+    if record.state.get("saved"):
+        yield from ((found, 0) for found in snapshots if found.version != CODE_VERSION)
+        return
+    for found in snapshots:
+        with contextlib.suppress(SavedFileError):
+            began = restored_ledger(settings, found.data, _what(store, record)).began
+            if began > 0:
+                yield None, began
+    yield None, 0
 
 
 def _loaded(
-    settings: Settings, found: Snapshot | None, what: str, policy: Policy | None, now: Clock
+    settings: Settings,
+    found: Snapshot | None,
+    what: str,
+    policy: Policy | None,
+    now: Clock,
+    *,
+    searching: bool,
 ) -> Experiment:
     if found is None:
-        return Experiment(settings, now)
+        return Experiment(settings, now, searching=searching)
     experiment = restored(settings, found.data, what, policy=policy, now=now)
     experiment.seq = found.seq
     return experiment

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NoReturn
 
 from manyarms.errors import ManyarmsError, StoreError, TurnError
-from manyarms.live import calls
 from manyarms.live.arms import ArmNames
 from manyarms.live.calls import Context
 from manyarms.live.experiment import Experiment
@@ -34,7 +33,7 @@ _parents_stores: list[EventStore] = []
 
 def snapshot_is_due(experiment: Experiment, events: int) -> bool:
     """Return whether another snapshot is due, given the number of events since the last one."""
-    return events >= max(SNAPSHOT_EVERY, len(experiment.counts))
+    return events >= max(SNAPSHOT_EVERY, len(experiment.ledger.counts))
 
 
 class Recording:
@@ -73,7 +72,7 @@ class Recording:
 
     def close(self, experiment: Experiment, *, whole: bool) -> None:
         """Store a last snapshot if that is cheap, and close the store."""
-        if whole and experiment.seq > self.saved and len(experiment.counts) <= _CHEAP:
+        if whole and experiment.seq > self.saved and len(experiment.ledger.counts) <= _CHEAP:
             self.snapshot(experiment)
         self.store.close()
 
@@ -109,10 +108,10 @@ class Recorder:
         or of the store, later calls are refused.
         """
         with self.lock:
-            if self._context.experiment.window is not None and call is not calls.expire:
-                self.do(calls.expire)
             if self.doing is not None:
                 self._refuse()
+            if self._context.experiment.settings.window is not None:
+                self._expire()
             try:
                 self.doing = _READING
                 change = call(self._context, *given)
@@ -166,11 +165,12 @@ class Recorder:
     def reading(self) -> Iterator[Context]:
         """Expire windows that have ended, and refuse changes while the experiment is read.
 
+        Reading writes nothing: the events of windows wait for the next call that changes something.
         The experiment can also be read if the handle is closed, or if its store has failed.
         """
         with self.lock:
-            if self._context.experiment.window is not None and self.doing is None:
-                self.do(calls.expire)
+            if self.doing is None and self._context.experiment.settings.window is not None:
+                self._expire()
             before = self.doing
             if before not in (None, _CLOSED, _NOT_RECORDED):
                 self._refuse()
@@ -186,13 +186,23 @@ class Recorder:
                 if self.doing is _READING:
                     self.doing = before
 
+    def _expire(self) -> None:
+        """Expire windows that have ended; their events are not recorded yet."""
+        try:
+            self.doing = "expire"
+            self._context.experiment.expire()
+            self.doing = None
+        except BaseException as error:
+            self._interrupted(error)
+            raise
+
     def close(self) -> None:
-        """Close the store."""
+        """Close the store. Events of windows that were not recorded yet follow at the next load."""
         with self.lock:
-            recording = self._recording
+            recording, unrecorded = self._recording, self._context.experiment.log
             if recording is None:
                 return
-            whole = self.doing is None or self.doing is _READING
+            whole = (self.doing is None or self.doing is _READING) and not unrecorded
             if whole:
                 self.doing = _CLOSED
             self._refusal = self._refusal or (

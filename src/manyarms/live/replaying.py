@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
 
 from manyarms.core.checks import check_int
 from manyarms.errors import ParameterError, SavedFileError, TurnError, UnknownArmError
@@ -12,12 +11,13 @@ from manyarms.inference.facts import CONTROL
 from manyarms.live import calls
 from manyarms.live.arms import ArmNumbers, Arms
 from manyarms.live.calls import Context
-from manyarms.live.checks import check_reward
-from manyarms.live.experiment import Experiment
+from manyarms.live.checks import check_observed, check_reward
+from manyarms.live.experiment import Experiment, check_time
 from manyarms.live.kinds import (
     ABANDONED,
     ADDED,
     ASKED,
+    AT_RANDOM,
     EXPIRED,
     HELD,
     OBSERVED,
@@ -25,7 +25,6 @@ from manyarms.live.kinds import (
     RETIRED,
     SEASON,
     TOLD,
-    USED,
 )
 from manyarms.live.packing import MALFORMED_ERRORS
 from manyarms.live.settings import recorded_policy
@@ -34,31 +33,37 @@ from manyarms.store import Event
 
 
 def replay(
-    experiment: Experiment, arms: Arms, events: Iterable[Event], what: str, policy: Policy | None
+    experiment: Experiment,
+    arms: Arms,
+    events: Iterable[Event],
+    what: str,
+    policy: Policy | None,
+    *,
+    from_season: int = 0,
 ) -> None:
     """Replay events on an experiment in the state before the first of them.
 
     `arms` has the names of all arms, including those that the events add. `what` names the store in
-    errors. `policy` is used for seasons that need it. After an error, the experiment must not be
-    used.
+    errors. `policy` is used for seasons that need it. Events before the number `from_season` are
+    for the ledger alone; the search begins with the season of that event. After an error, the
+    experiment must not be used.
     """
-    now, at = experiment.now, 0.0
-    experiment.now = lambda: at
-    replayed = _Replay(Context(experiment, arms), what, policy)
-    try:
-        with loaded_state_errors(experiment, what):
-            for event in events:
-                at = event.at
-                replayed.apply(event)
-                experiment.seq = event.seq
-    finally:
-        experiment.now = now
+    checked = _Checked(Context(experiment, arms), what, policy, from_season)
+    with loaded_state_errors(experiment, what):
+        for event in events:
+            checked.apply(event)
+            experiment.seq = event.seq
 
 
-class _Replay:
-    def __init__(self, context: Context, what: str, policy: Policy | None) -> None:
+class _Checked:
+    """Checks each event of a log against the state before it, and applies it."""
+
+    def __init__(
+        self, context: Context, what: str, policy: Policy | None, from_season: int
+    ) -> None:
         self._context, self._what, self._policy = context, what, policy
-        self._experiment = context.experiment
+        self._experiment, self._ledger = context.experiment, context.experiment.ledger
+        self._from_season = from_season
         self._rules: dict[str, Callable[[Event], None]] = {
             ASKED: self._ask,
             TOLD: self._tell,
@@ -66,7 +71,6 @@ class _Replay:
             EXPIRED: self._expire,
             ABANDONED: self._abandon,
             OBSERVED: self._observe,
-            USED: self._use,
             ADDED: self._add,
             RETIRED: self._retire,
             RESTORED: self._restore,
@@ -78,6 +82,7 @@ class _Replay:
             rule = self._rules.get(event.kind)
             if rule is None:
                 raise ParameterError(f"Events of the kind {event.kind[:40]!r} are unknown.")
+            check_time(event.at)
             rule(event)
         except (TurnError, ParameterError, UnknownArmError, TypeError, KeyError) as error:
             raise SavedFileError(
@@ -86,103 +91,121 @@ class _Replay:
             ) from error
 
     def _ask(self, event: Event) -> None:
-        experiment, control = self._experiment, self._experiment.control
-        if event.pull != experiment.next:
-            raise TurnError(f"Pull {event.pull} was asked for; the next is {experiment.next}.")
-        due = control is not None and control.due
+        experiment, ledger, turns = self._experiment, self._ledger, self._experiment.turns
+        if event.pull != ledger.next:
+            raise TurnError(f"Pull {event.pull} was asked for; the next is {ledger.next}.")
+        due = turns is not None and turns.is_control(ledger.next)
         if (event.arm == CONTROL) != due:
             raise TurnError(f"Pull {event.pull} must be the {'control' if due else 'policy'}'s.")
-        if event.arm == CONTROL:
-            experiment.ask_control()
-            return
-        used = check_int("used", (event.detail or {}).get("used", 0))
-        self._check_left(used + 1)
-        experiment.ask(exactly=used)
-        chosen = experiment.pending[event.pull].arm
-        if chosen != event.arm:
+        if event.arm != CONTROL:
+            if ledger.left is not None and ledger.left < 1:
+                raise TurnError(f"All {ledger.promised} pulls of the season were made before.")
+            self._arm(event)
+            if experiment.search is not None:
+                self._compare(event)
+            elif experiment.searching:
+                raise TurnError("There are no arms yet.")
+        experiment.apply(event)
+
+    def _compare(self, event: Event) -> None:
+        """Raise unless the search chooses the recorded arm, for the recorded reason."""
+        search = self._experiment.search
+        assert search is not None
+        assert event.pull is not None
+        why = (event.detail or {}).get("why", AT_RANDOM)
+        arm, reason = search.choose(event.pull)
+        if arm != event.arm or why != reason:
+            because = "" if arm != event.arm else f" for another reason ({reason}, not {why})"
             raise SavedFileError(
                 f"{self._what} says that pull {event.pull} was of arm {event.arm}, but "
-                f"{experiment.policy} now chooses arm {chosen}: its code has changed since. "
+                f"{search.policy} now chooses arm {arm}{because}: its code has changed since. "
                 f"Install the version of manyarms (and of the policy) that recorded it, or begin "
                 f"another experiment and observe the rewards there."
             )
 
-    def _check_left(self, choices: int) -> None:
-        horizon, turns = self._experiment.horizon, self._experiment.turns
-        if horizon is not None and turns + choices > horizon:
-            raise TurnError(
-                f"The policy chose {turns + choices} times, more than the horizon, {horizon}."
-            )
-
     def _pending(self, event: Event) -> int:
-        found = self._experiment.pending.get(event.pull)
-        if event.pull is None or found is None:
+        pull = self._ledger.pending.get(event.pull)  # type: ignore[arg-type]  # it may be anything
+        if event.pull is None or pull is None:
             raise TurnError(f"Pull {event.pull} is not pending.")
-        if found.arm != event.arm:
-            raise TurnError(f"Pull {event.pull} is of arm {found.arm}, not of {event.arm}.")
+        if pull.arm != event.arm:
+            raise TurnError(f"Pull {event.pull} is of arm {pull.arm}, not of {event.arm}.")
         return event.pull
 
-    def _reward(self, event: Event) -> float:
-        limits = self._experiment.settings.reward_range
-        return check_reward(event.reward, limits)
+    def _check_reward(self, event: Event) -> float:
+        return check_reward(event.reward, self._experiment.settings.reward_range)
 
     def _tell(self, event: Event) -> None:
-        number, reward = self._pending(event), self._reward(event)
-        held = self._experiment.held
+        number, reward = self._pending(event), self._check_reward(event)
+        held = self._ledger.held
         if held.get(number, reward) != reward:
             raise TurnError(f"The reward of pull {number} was {held[number]}, not {reward}.")
-        self._experiment.tell(number, reward)
+        self._experiment.apply(event)
 
     def _hold(self, event: Event) -> None:
-        self._experiment.hold(self._pending(event), self._reward(event))
+        self._pending(event)
+        self._check_reward(event)
+        self._experiment.apply(event)
 
     def _expire(self, event: Event) -> None:
         number = self._pending(event)
-        if event.reward != self._experiment.settings.missing or number in self._experiment.held:
+        if event.reward != self._experiment.settings.missing or number in self._ledger.held:
             raise TurnError(f"The window of pull {number} cannot have ended with this reward.")
-        self._experiment.expire(number)
+        self._experiment.apply(event)
 
     def _abandon(self, event: Event) -> None:
-        self._experiment.abandon(self._pending(event))
+        self._pending(event)
+        self._experiment.apply(event)
 
     def _observe(self, event: Event) -> None:
-        self._experiment.observe(self._arm(event), [self._reward(event)])
-
-    def _use(self, event: Event) -> None:
-        count = check_int("count", (event.detail or {}).get("count"), at_least=1)
-        self._check_left(count)
-        self._experiment.use(count)
+        limits = self._experiment.settings.reward_range
+        if event.detail is None:
+            self._arm(event)
+            self._check_reward(event)
+        else:
+            for arm, *observed in event.detail["counts"]:
+                self._arm(event._replace(arm=arm))
+                check_observed(observed, limits)
+        self._experiment.apply(event)
 
     def _add(self, event: Event) -> None:
-        count = check_int("count", (event.detail or {}).get("count"), at_least=1)
-        if self._experiment.n_all + count > self._context.arms.count:
+        search = self._experiment.search
+        closes = search is not None and search.more  # without arms, the end of a group
+        count = check_int("count", (event.detail or {}).get("count"), at_least=0 if closes else 1)
+        if self._ledger.n_all + count > self._context.arms.count:
             raise ParameterError(f"{count} arms were added, but fewer have names.")
-        if self._experiment.n_all:
-            self._experiment.check_can(arrive)
-        self._experiment.add(count)
+        if self._ledger.n_all:
+            calls.check_can(self._experiment, arrive)
+        self._experiment.apply(event)
 
     def _retire(self, event: Event) -> None:
-        self._arm(event)
-        calls.retire(self._numbered, event.arm)()
+        calls.check_retire(self._numbered, self._arm(event))
+        self._experiment.apply(event)
 
     def _restore(self, event: Event) -> None:
-        self._arm(event)
-        calls.restore(self._numbered, event.arm)()
+        calls.check_restore(self._numbered, self._arm(event))
+        self._experiment.apply(event)
 
     @property
     def _numbered(self) -> Context:
         """The experiment with its present arms, called by number."""
-        return Context(self._experiment, ArmNumbers(self._experiment.n_all))
+        return Context(self._experiment, ArmNumbers(self._ledger.n_all))
 
     def _arm(self, event: Event) -> int:
-        if event.arm is None or not 0 <= event.arm < self._experiment.n_all:
-            raise UnknownArmError(f"Unknown arm {event.arm}. There are {self._experiment.n_all}.")
-        return event.arm
+        arm = event.arm
+        if type(arm) is not int or not 0 <= arm < self._ledger.n_all:
+            raise UnknownArmError(f"Unknown arm {arm}. There are {self._ledger.n_all}.")
+        return arm
 
     def _season(self, event: Event) -> None:
-        detail: dict[str, Any] = event.detail or {}
+        experiment, detail = self._experiment, event.detail or {}
+        if event.seq < self._from_season:
+            if detail["horizon"] is not None:
+                check_int("horizon", detail["horizon"], at_least=1)
+            experiment.apply(event)
+            return
         policy = recorded_policy(detail["policy"], self._policy, self._what)
-        calls.season(self._context, policy, detail["horizon"], detail["seed"])()
+        calls.check_season(self._context, policy, detail["horizon"], detail["seed"])
+        experiment.apply_season(event, policy)
 
 
 @contextlib.contextmanager

@@ -7,6 +7,7 @@ from typing import Any
 
 from manyarms.core.checks import check_flag, check_int, check_number, shown
 from manyarms.core.memory import SPARSE
+from manyarms.core.scale import Scale
 from manyarms.errors import ManyarmsError, ParameterError, SavedFileError
 from manyarms.inference.question import check_setting
 from manyarms.live.arms import check_name
@@ -19,8 +20,8 @@ from manyarms.live.checks import (
     check_reward_name,
 )
 from manyarms.protocol.policy import Policy
-from manyarms.protocol.recommend import given_sigma
 from manyarms.protocol.registry import described_policy, restored_policy
+from manyarms.protocol.scales import given_sigma, scale_of
 
 SHARE = 0.05  # default share of the control
 MOST_SHARE = 0.5
@@ -56,15 +57,21 @@ class Settings:
     missing: float | None = None
     hold: bool = False
 
+    @property
+    def scale(self) -> Scale:
+        """The scale of rewards in all seasons: the range, or the first policy's sigma."""
+        return scale_of(self.policy, self.reward_range)
+
     def scaled(self, policy: Policy) -> Policy:
         """Return a policy of any season for the rewards of this experiment, or raise."""
-        sigma, other = given_sigma(self.policy), given_sigma(policy)
-        if self.reward_range is None and sigma and other and sigma != other:
+        other, scale = given_sigma(policy), self.scale
+        if self.reward_range is None and other not in (None, scale.sigma):
             raise ParameterError(
-                f"`sigma` must be {sigma:g} in every season, because the rewards have no range and "
-                f"sigma is their scale, got {other:g} for {policy}. Leave it out."
+                f"`sigma` must be {scale.sigma:g} in every season, because the rewards have no "
+                f"range and sigma is their scale, got {other:g} for {policy}. Leave it out, or "
+                f"begin another experiment and observe the rewards there."
             )
-        return policy.with_reward_range(self.reward_range, sigma or other)
+        return policy.with_reward_range(self.reward_range, given_sigma(self.policy) or other)
 
     def new_state(self, policy: Policy, n_arms: int, horizon: int | None) -> Any:
         """Return the state of a policy of any season, or raise."""

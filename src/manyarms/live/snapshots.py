@@ -1,10 +1,16 @@
-"""Convert an experiment to a snapshot and back. A snapshot is a cache of the event log."""
+"""Convert an experiment to a snapshot and back. A snapshot is a cache of the event log.
+
+It has two parts, the ledger and the search. If the search cannot be used, because it is damaged or
+was written by other code, the ledger still says with which event its season began, and the search
+is made again from the events since then.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import struct
 import time
-from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
 from typing import Any
 
@@ -14,10 +20,12 @@ from numpy.typing import NDArray
 from manyarms.core.checks import check_int
 from manyarms.errors import SavedFileError
 from manyarms.live.arms import Seats
-from manyarms.live.counts import ArmCounts
+from manyarms.live.counts import ArmCounts, OpenPull
 from manyarms.live.course import Course
 from manyarms.live.experiment import Experiment
+from manyarms.live.ledger import Ledger
 from manyarms.live.packing import MALFORMED_ERRORS, pack, taken, unpack
+from manyarms.live.search import Search
 from manyarms.live.settings import Settings, recorded_policy
 from manyarms.protocol.pending import PendingRecord
 from manyarms.protocol.policy import MOST_ARMS, Policy
@@ -32,63 +40,28 @@ from manyarms.protocol.state_dump import (
 
 # loaded by name, because mypy does not resolve the circular import
 CODE_VERSION: str = import_module("manyarms").__version__
-_COUNTED: dict[str, type[np.generic]] = {
+_LENGTH = struct.Struct("<Q")  # of the ledger's part
+_Kinds = dict[str, type[np.generic]]
+_COUNTED: _Kinds = {
     **dict.fromkeys(("asked", "told", "observed"), np.int64),
-    "total": np.float64,
-    "season": np.int64,
+    **dict.fromkeys(("total", "squares"), np.float64),
 }
-_PENDING: dict[str, type[np.generic]] = {
-    **dict.fromkeys(PendingRecord.__annotations__, np.int64),
-    "asked": np.float64,
-}
+_OPEN: _Kinds = {"arm": np.int64, "asked": np.float64, "ends": np.float64}
+_PROPOSED: _Kinds = dict.fromkeys(PendingRecord.__annotations__, np.int64)
 _COUNTS = (
-    "n_all",
-    "first_arms",
-    "next",
-    "pulls",
-    "told",
-    "turns",
-    "season",
-    "first_pull",
-    "skipped",
-    "expired",
-    "unused",
+    *("n_all", "first_arms", "next", "pulls", "told", "observed", "n_abandoned", "expired"),
+    *("season", "began", "season_pulls"),
 )
-_CONTROL = ("turns", "asked", "told", "abandoned")
+_CONTROL = ("asked", "told", "abandoned")
+_SEATED = ("n_seated", "n_arms", "first_arms")
 
 
 def snapshot(experiment: Experiment) -> bytes:
     """Return the snapshot of an experiment. Equal experiments give equal bytes."""
-    control, course = experiment.control, experiment.course
-    about = {name: getattr(experiment, name) for name in _COUNTS}
-    about |= {
-        "policy": described_policy(experiment.policy),
-        "horizon": experiment.horizon,
-        "most_pulls": experiment.most_pulls,
-        "seed": experiment.seed,
-        "last": experiment.last,
-        "earned": experiment.earned,
-        "delays": experiment.delays,
-        "course": [course.step, *([at, *counts] for at, counts in course.points.items())],
-        "returned": experiment.seats.count - experiment.n_all,
-    }
-    if control is not None:
-        about["control"] = [*(getattr(control, name) for name in _CONTROL), control.total]
-    columns = {
-        "retired": _whole(sorted(experiment.retired)),
-        "abandoned": np.sort(_whole(experiment.abandoned)),
-        "named": _whole(sorted(experiment.named)),
-        "recent": _whole(experiment.recent),
-        "drawn next": _whole(experiment.drawn_next),
-        **_rows("counts", experiment.counts, _COUNTED),
-        **_rows("pending", experiment.pending, _PENDING),
-        "held pull": _whole(experiment.held),
-        "held reward": np.array([*experiment.held.values()], np.float64),
-        **_dump_stock(experiment),
-        **_dump_seats(experiment.seats),
-        **({} if experiment.state is None else dump_state(experiment.state)),
-    }
-    return pack(about, {name: column for name, column in columns.items() if len(column) > 0})
+    ledger, search = _dump_ledger(experiment.ledger), b""
+    if experiment.search is not None:
+        search = _dump_search(experiment.search)
+    return join_parts(ledger, search)
 
 
 def restored(
@@ -100,10 +73,30 @@ def restored(
     now: Callable[[], float] = time.time,
 ) -> Experiment:
     """Return the experiment of a snapshot; `what` names its store in errors."""
-    about, columns = unpack(data, what)
+    experiment = Experiment(settings, now, searching=False)
+    experiment.ledger = restored_ledger(settings, data, what)
+    with _errors_of_snapshots(what):
+        found = _read_search(experiment, data, policy, what)
+    experiment.search, experiment.searching = found, True
+    experiment.from_file = experiment.ledger.next > 0 or bool(experiment.ledger.counts)
+    return experiment
+
+
+def restored_ledger(settings: Settings, data: bytes, what: str) -> Ledger:
+    """Return the ledger of a snapshot."""
+    ledger = Experiment(settings, searching=False).ledger
+    with _errors_of_snapshots(what):
+        about, columns = unpack(split_parts(data)[0], what)
+        _read_ledger(ledger, about, columns)
+        if columns:
+            raise ValueError(f"it has unknown columns: {next(iter(columns))[:40]!r}")
+    return ledger
+
+
+@contextlib.contextmanager
+def _errors_of_snapshots(what: str) -> Iterator[None]:
     try:
-        experiment = Experiment(settings, now)
-        _read(experiment, about, columns, policy, what)
+        yield
     except SavedFileError:
         raise
     except MALFORMED_ERRORS as error:
@@ -111,92 +104,195 @@ def restored(
             f"{what} has a snapshot that does not fit this version of manyarms and its policies: "
             f"{error!r}."
         ) from error
-    return experiment
 
 
-def _read(
-    experiment: Experiment,
-    about: dict[str, Any],
-    columns: Columns,
-    policy: Policy | None,
-    what: str,
-) -> None:
-    counts = {name: check_int(name, about[name]) for name in _COUNTS}
-    horizon = about["horizon"]
-    if experiment.settings.n_arms == 0 and counts["first_arms"] > 0:
-        experiment.begin_with(counts["first_arms"])
-    if counts["season"] > 1:
-        own = recorded_policy(about["policy"], policy, what)
-        experiment.n_all = check_int("n_all", counts["n_all"], at_least=1, at_most=MOST_ARMS)
-        experiment._begin(own, horizon, check_int("seed", about["seed"]))
-    most = about["most_pulls"]
-    experiment.most_pulls = None if most is None else check_int("most_pulls", most)
-    for name, value in counts.items():
-        setattr(experiment, name, value)
-    experiment.last = check_int("last", about["last"], at_least=-1)
-    experiment.earned = float(about["earned"])
-    _read_delays(experiment, about["delays"])
+def join_parts(ledger: bytes, search: bytes) -> bytes:
+    """Return a snapshot of two parts; the search's is empty before there are arms."""
+    return _LENGTH.pack(len(ledger)) + ledger + search
+
+
+def split_parts(data: bytes) -> tuple[bytes, bytes]:
+    """Return the parts of a snapshot: the ledger and the search."""
+    (length,) = _LENGTH.unpack_from(data)
+    begin = _LENGTH.size
+    return data[begin : begin + length], data[begin + length :]
+
+
+# The ledger
+
+
+def _dump_ledger(ledger: Ledger) -> bytes:
+    control, course = ledger.control, ledger.course
+    about = {name: getattr(ledger, name) for name in _COUNTS}
+    about |= {
+        "promised": ledger.promised,
+        "earned": ledger.earned,
+        "fractional": ledger.fractional,
+        "latest": ledger.latest,
+        "delays": ledger.delays,
+        "course": [course.step, *([at, *counts] for at, counts in course.points.items())],
+    }
+    if control is not None:
+        about["control"] = [*(getattr(control, name) for name in _CONTROL), control.total]
+    columns = {
+        "retired": _whole(sorted(ledger.retired)),
+        "abandoned": _whole(ledger.abandoned),
+        "named": _whole(sorted(ledger.named)),
+        "missed": _whole(sorted(ledger.missed)),
+        "recent": _whole(ledger.recent),
+        **_rows("counts", ledger.counts, _COUNTED),
+        **_rows("pending", ledger.pending, _OPEN),
+        "held pull": _whole(ledger.held),
+        "held reward": np.array([*ledger.held.values()], np.float64),
+    }
+    return _pack(about, columns)
+
+
+def _read_ledger(ledger: Ledger, about: dict[str, Any], columns: Columns) -> None:
+    for name in _COUNTS:
+        setattr(ledger, name, check_int(name, about[name]))
+    check_int("n_all", ledger.n_all, at_most=MOST_ARMS)
+    promised = about["promised"]
+    ledger.promised = None if promised is None else check_int("promised", promised)
+    ledger.earned, ledger.fractional = float(about["earned"]), float(about["fractional"])
+    _read_delays(ledger, about["delays"])
     step, *points = about["course"]
-    experiment.course = Course(
+    ledger.course = Course(
         check_int("step", step, at_least=1), {check_int("at", at): of for at, *of in points}
     )
-    experiment.retired = set(taken(columns, "retired"))
-    experiment.abandoned = set(taken(columns, "abandoned"))
-    experiment.named = set(taken(columns, "named"))
-    experiment.recent.extend(taken(columns, "recent"))
-    experiment.drawn_next = dict.fromkeys(taken(columns, "drawn next"))
-    _read_counts(experiment, columns)
-    _read_pending(experiment, columns)
-    _read_stock(experiment, columns)
-    _read_control(experiment, about)
-    experiment.seats = _read_seats(experiment.n_all, about, columns)
-    if experiment.state is not None:
-        restore_state(experiment.state, columns)
-    elif experiment.n_all or columns:
-        raise ValueError("it has arms but no policy state")
-    experiment.from_file = experiment.next > 0 or bool(experiment.counts)
+    ledger.retired = set(taken(columns, "retired"))
+    ledger.abandoned = dict.fromkeys(taken(columns, "abandoned"))
+    ledger.named = set(taken(columns, "named"))
+    ledger.missed = set(taken(columns, "missed"))
+    ledger.recent.extend(taken(columns, "recent"))
+    _read_counts(ledger, columns)
+    _read_pending(ledger, columns)
+    ledger.restore_windows(float(about["latest"]))
+    _read_control(ledger, about)
 
 
-def _whole(numbers: Iterable[int]) -> NDArray[np.int64]:
-    return np.fromiter(numbers, np.int64)
-
-
-def _rows(name: str, rows: dict[int, Any], fields: dict[str, type[np.generic]]) -> Columns:
-    columns = {"number": _whole(rows)} | column_of_each(rows.values(), fields)
-    return {f"{name} {field}": column for field, column in columns.items()}
-
-
-def _read_counts(experiment: Experiment, columns: Columns) -> None:
+def _read_counts(ledger: Ledger, columns: Columns) -> None:
     arms = taken(columns, "counts number")
     seen = [taken(columns, f"counts {name}", kind) for name, kind in _COUNTED.items()]
-    experiment.counts = dict(zip(arms, map(ArmCounts, *seen), strict=True))
-    if len(experiment.counts) < len(arms) or any(len(column) != len(arms) for column in seen):
+    ledger.counts = dict(zip(arms, map(ArmCounts, range(len(arms)), *seen), strict=True))
+    if len(ledger.counts) < len(arms) or any(len(column) != len(arms) for column in seen):
         raise ValueError("an arm has two entries, or an incomplete one")
 
 
-def _read_pending(experiment: Experiment, columns: Columns) -> None:
+def _read_pending(ledger: Ledger, columns: Columns) -> None:
     numbers = taken(columns, "pending number")
-    pulls = [experiment.pending[number] for number in numbers]  # access creates a record
-    for name, kind in _PENDING.items():
-        set_each(pulls, name, np.array(taken(columns, f"pending {name}", kind), kind))
+    pulls = [taken(columns, f"pending {name}", kind) for name, kind in _OPEN.items()]
+    ledger.pending = dict(zip(numbers, map(OpenPull, *pulls), strict=True))
+    if any(len(column) != len(numbers) for column in pulls):
+        raise ValueError("a pending pull has an incomplete entry")
     held = taken(columns, "held pull"), taken(columns, "held reward", np.float64)
-    experiment.held = dict(zip(*held, strict=True))
-    if any(number not in experiment.pending for number in experiment.held):
+    ledger.held = dict(zip(*held, strict=True))
+    if any(number not in ledger.pending for number in ledger.held):
         raise ValueError("rewards are held of pulls that are not pending")
 
 
-def _dump_stock(experiment: Experiment) -> Columns:
-    rewards = [(arm, reward) for arm, some in experiment.stock.items() for reward in some]
-    return {
-        "stock arm": _whole(arm for arm, _ in rewards),
-        "stock reward": np.array([reward for _, reward in rewards], np.float64),
+def _read_delays(ledger: Ledger, delays: Any) -> None:
+    known = [[int(count), float(total), float(squares)] for count, total, squares in delays]
+    if len(known) != len(ledger.delays):
+        raise ValueError("its delay statistics do not fit")
+    ledger.delays = known
+
+
+def _read_control(ledger: Ledger, about: dict[str, Any]) -> None:
+    control = ledger.control
+    if (control is None) != ("control" not in about):
+        raise ValueError("it and the settings disagree on whether there is a control")
+    if control is not None:
+        *counts, total = about["control"]
+        for name, count in zip(_CONTROL, counts, strict=True):
+            setattr(control, name, check_int(name, count))
+        control.total = float(total)
+
+
+# The search
+
+
+def _dump_search(search: Search) -> bytes:
+    about: dict[str, Any] = {name: getattr(search, name) for name in _SEATED}
+    about |= {
+        "policy": described_policy(search.policy),
+        "horizon": search.horizon,
+        "seed": search.seed,
+        "last": search.last,
+        "news": [search.has_news, search.more],
+        "returned": search.seats.count - search.n_seated,
     }
+    due = [*search.due.values()]
+    columns = {
+        "opened": _whole(sorted(search.opened)),
+        "gone": _whole(sorted(search.gone)),
+        "leaving": _whole(search.leaving),
+        "returning": _whole(search.returning),
+        "returned": _whole(search.returned),
+        "due arm": _whole(search.due),
+        "due place": _whole(known[0] for known in due),
+        "due count": _whole(known[1] for known in due),
+        "due total": np.array([known[2] for known in due], np.float64),
+        "due squares": np.array([known[3] for known in due], np.float64),
+        **_rows("pending", search.pending, _PROPOSED),
+        **_dump_seats(search.seats),
+        **dump_state(search.state),
+    }
+    return _pack(about, columns)
 
 
-def _read_stock(experiment: Experiment, columns: Columns) -> None:
-    arms, rewards = taken(columns, "stock arm"), taken(columns, "stock reward", np.float64)
-    for arm, reward in zip(arms, rewards, strict=True):
-        experiment.stock.setdefault(arm, deque()).append(reward)
+def _read_search(
+    experiment: Experiment, data: bytes, policy: Policy | None, what: str
+) -> Search | None:
+    part, ledger, settings = split_parts(data)[1], experiment.ledger, experiment.settings
+    if not part:
+        if ledger.n_all:
+            raise ValueError("it has arms but no policy state")
+        return None
+    about, columns = unpack(part, what)
+    n_seated, n_arms, first_arms = (
+        check_int(name, about[name], at_least=1, at_most=ledger.n_all) for name in _SEATED
+    )
+    if n_arms != ledger.n_all or not first_arms <= n_seated:
+        raise ValueError("its numbers of arms do not fit")
+    own = settings.policy
+    if ledger.season > 1:
+        own = recorded_policy(about["policy"], policy, what)
+    elif about["policy"] != described_policy(own):
+        raise ValueError("its policy is another one")
+    horizon = about["horizon"]
+    horizon = None if horizon is None else check_int("horizon", horizon, at_least=1)
+    seed = check_int("seed", about["seed"], at_most=2**64 - 1)
+    state = settings.new_state(own, first_arms, horizon)
+    search = Search(own, state, n_arms=first_arms, horizon=horizon, seed=seed)
+    seats = _read_seats(n_seated, about, columns)
+    search.restore_seats(seats, n_seated=n_seated, n_arms=n_arms)
+    search.last = check_int("last", about["last"], at_least=-1)
+    search.has_news, search.more = map(bool, about["news"])
+    search.gone = set(taken(columns, "gone"))
+    for name in ("leaving", "returning", "returned"):
+        setattr(search, name, dict.fromkeys(taken(columns, name)))
+    search.opened = set(taken(columns, "opened"))
+    _read_due(search, columns)
+    _read_proposed(search, columns)
+    restore_state(search.state, columns)
+    return search
+
+
+def _read_due(search: Search, columns: Columns) -> None:
+    arms, places, counts = (taken(columns, f"due {name}") for name in ("arm", "place", "count"))
+    sums = (taken(columns, f"due {name}", np.float64) for name in ("total", "squares"))
+    rows = map(list, zip(places, counts, *sums, strict=True))
+    search.due = dict(zip(arms, rows, strict=True))
+    if any(not 0 <= arm < search.n_arms for arm in arms) or any(count < 1 for count in counts):
+        raise ValueError("its known rewards do not fit")
+
+
+def _read_proposed(search: Search, columns: Columns) -> None:
+    numbers = taken(columns, "pending number")
+    pulls = [search.pending[number] for number in numbers]  # access creates a record
+    for name, kind in _PROPOSED.items():
+        set_each(pulls, name, np.array(taken(columns, f"pending {name}", kind), kind))
 
 
 def _dump_seats(seats: Seats) -> Columns:
@@ -209,27 +305,22 @@ def _dump_seats(seats: Seats) -> Columns:
     }
 
 
-def _read_seats(n_all: int, about: dict[str, Any], columns: Columns) -> Seats:
+def _read_seats(n_arms: int, about: dict[str, Any], columns: Columns) -> Seats:
     arms, numbers, begins, shifts = (
         taken(columns, f"seat {name}") for name in ("arm", "number", "begin", "shift")
     )
     returned = check_int("returned", about["returned"], at_most=MOST_ARMS)
-    return Seats.restored(n_all, returned, zip(arms, numbers, strict=True), (begins, shifts))
+    return Seats.restored(n_arms, returned, zip(arms, numbers, strict=True), (begins, shifts))
 
 
-def _read_delays(experiment: Experiment, delays: Any) -> None:
-    known = [[int(count), float(total), float(squares)] for count, total, squares in delays]
-    if len(known) != len(experiment.delays):
-        raise ValueError("its delay statistics do not fit")
-    experiment.delays = known
+def _pack(about: dict[str, Any], columns: Columns) -> bytes:
+    return pack(about, {name: column for name, column in columns.items() if len(column) > 0})
 
 
-def _read_control(experiment: Experiment, about: dict[str, Any]) -> None:
-    control = experiment.control
-    if (control is None) != ("control" not in about):
-        raise ValueError("it and the settings disagree on whether there is a control")
-    if control is not None:
-        *counts, total = about["control"]
-        for name, count in zip(_CONTROL, counts, strict=True):
-            setattr(control, name, check_int(name, count))
-        control.total = float(total)
+def _whole(numbers: Iterable[int]) -> NDArray[np.int64]:
+    return np.fromiter(numbers, np.int64)
+
+
+def _rows(name: str, rows: dict[int, Any], fields: dict[str, type[np.generic]]) -> Columns:
+    columns = {"number": _whole(rows)} | column_of_each(rows.values(), fields)
+    return {f"{name} {field}": column for field, column in columns.items()}

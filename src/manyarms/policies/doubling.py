@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from manyarms.core.memory import Memory, Record, Records, Word, wipe
+from manyarms.core.jit import rare
+from manyarms.core.memory import Memory, Record, Records, Word, place_of_arm, places, wipe
 from manyarms.core.rng import draw
 from manyarms.errors import ParameterError
 from manyarms.policies.parts.randomness import PHASES
@@ -14,6 +15,7 @@ from manyarms.protocol import (
     arrive,
     ask,
     count_late,
+    credit_known,
     generation,
     plays,
     reset,
@@ -28,6 +30,16 @@ class DoublingClock(Record):
     key: Word  # the keys of the phases are drawn from it
     phase: int  # the number of phases begun
     left: int  # pulls left in the phase
+    known: int  # arms with rewards that are credited again in each phase
+
+
+class KnownArm(Record):
+    """Rewards that were known before the first pull."""
+
+    arm: int
+    count: int  # 0 once the arm is retired
+    total: float
+    squares: float
 
 
 class DoublingState(NamedTuple):
@@ -35,6 +47,7 @@ class DoublingState(NamedTuple):
 
     inner: Any  # the policy's own state
     clock: Records[DoublingClock]  # [clock]
+    known: Records[KnownArm]
 
 
 def doubling_reset(state: DoublingState, key: int, horizon: int) -> None:
@@ -45,11 +58,67 @@ def doubling_reset(state: DoublingState, key: int, horizon: int) -> None:
 def doubling_ask(state: DoublingState) -> tuple[int, int]:
     clock = state.clock[0]
     if clock.left == 0:
-        clock.left = 1 << clock.phase
-        reset(state.inner, draw(clock.key, clock.phase), clock.left)
-        clock.phase += 1
+        next_phase(state)
     clock.left -= 1
     return ask(state.inner)
+
+
+@rare
+def next_phase(state: DoublingState) -> None:
+    """Restart the inner policy, and credit what was known before the first pull.
+
+    With the key of the first phase, the inner policy draws the known arms again, in the same order.
+    A phase is not shorter than their number, so crediting them costs O(1) for each pull.
+    """
+    clock = state.clock[0]
+    while 1 << clock.phase < clock.known:
+        clock.phase += 1
+    clock.left = 1 << clock.phase
+    reset(state.inner, draw(clock.key, 0 if clock.known > 0 else clock.phase), clock.left)
+    clock.phase += 1
+    for k in range(clock.known):
+        known = state.known[k]
+        if known.count > 0:
+            credit_known(state.inner, -1, known.count, known.total, known.squares)
+
+
+def doubling_credit(
+    state: DoublingState, arm: int, count: int, total: float, squares: float
+) -> int:
+    """Credit known rewards; those that come before the first pull are credited in each phase.
+
+    Later phases may draw arms that were pulled before, so they take no new ones.
+    """
+    clock = state.clock[0]
+    if clock.phase == 0:
+        next_phase(state)
+    is_kept = arm < 0 and clock.phase == 1 and clock.left == 1
+    if arm < 0 and not is_kept:
+        return -1
+    arm = credit_known(state.inner, arm, count, total, squares)
+    if is_kept and arm >= 0 and clock.known < places(state.known):
+        wipe(state.known, clock.known)
+        state.known[clock.known].arm = arm
+        clock.known += 1
+    place = place_of_arm(state.known, arm, clock.known, 0) if arm >= 0 else -1
+    if place >= 0:
+        state.known[place].count += count
+        state.known[place].total += total
+        state.known[place].squares += squares
+    return arm
+
+
+def doubling_arrive(state: DoublingState, count: int) -> None:
+    """Add new arms; the next phase then has another order, and begins without known rewards."""
+    arrive(state.inner, count)
+    state.clock[0].known = 0
+
+
+def doubling_retire(state: DoublingState, arm: int) -> None:
+    retire(state.inner, arm)
+    place = place_of_arm(state.known, arm, state.clock[0].known, 0)
+    if place >= 0:
+        state.known[place].count = 0
 
 
 def doubling_generation(state: DoublingState) -> int:
@@ -63,8 +132,9 @@ plays(
     tell=lambda state, slot, reward: tell(state.inner, slot, reward),
     count_late=lambda state, slot, change: count_late(state.inner, slot, change),
     generation=doubling_generation,
-    arrive=lambda state, count: arrive(state.inner, count),
-    retire=lambda state, arm: retire(state.inner, arm),
+    arrive=doubling_arrive,
+    retire=doubling_retire,
+    credit_known=doubling_credit,
 )
 
 
@@ -124,4 +194,5 @@ class Doubling(Wrapper):
     def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> DoublingState:
         longest = 1 << (pulls.bit_length() - 1)  # phase i begins after 2^i - 1 pulls
         inner = self.policy.new_state(memory, n_arms=n_arms, pulls=longest)
-        return DoublingState(inner, memory.records(1, DoublingClock))
+        known = memory.records(memory.changes, KnownArm)
+        return DoublingState(inner, memory.records(1, DoublingClock), known)

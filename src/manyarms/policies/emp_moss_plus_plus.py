@@ -25,10 +25,11 @@ from manyarms.policies.parts.mixtures import (
     ask_member,
     close_mixture,
     has_unpulled,
-    lose_arm,
+    lose_retired,
     mixtures,
     open_member,
     reset_iterations,
+    retire_later,
     tried,
     wait_for,
 )
@@ -38,15 +39,24 @@ from manyarms.policies.parts.moss_run import (
     begin,
     count_late_pulls,
     credit,
+    has_room,
     learn,
+    learn_known,
+    open_fresh,
     present,
     refresh,
     set_scale,
+    slot_of,
 )
 from manyarms.policies.parts.randomness import RANKING
 from manyarms.protocol import plays
 from manyarms.protocol.parameters import choice
 
+# An iteration is skipped if known rewards stand for this share of its pulls. A member of its set
+# counts with at most its equal share of the pulls.
+_ENOUGH = 0.1
+_SAMPLE = 1000  # known arms from which their average mean is estimated
+_HEAVIEST = 1000.0  # the weight of the prior, at most
 _OUTSIDE = -1  # the value of `asked` for a slot that is not in the set
 
 
@@ -104,23 +114,25 @@ def next_emp_iteration(state: EmpMossPlusPlusState) -> None:
     moss, clock, run = state.moss, state.clock[0], state.moss.run[0]
     if prolong_last(clock, state.beta):
         return
-    clock.iteration += 1
-    p, i = iterations(clock.horizon, state.beta), clock.iteration
-    clock.left = iteration_pulls(p, i, clock.horizon)
-    clock.end = min(clock.end + clock.left, clock.horizon)
-    run.fresh = iteration_arms(p, i, present(moss))
-    run.waiting = 0
-    if i > 1:
+    p, closed = iterations(clock.horizon, state.beta), state.mixtures.counts[0].closed
+    if clock.iteration > 0:
         become_mixture(state)
-        wait_for(moss, state.mixtures, i - 1)
-        untouched = present(moss) - tried(moss) if state.rank_all else 0
-        run.fresh = best_means(state.chosen, moss, run.fresh, untouched)
+        closed += 1
+    clock.iteration += 1
+    run.waiting = 0
+    if closed > 0:
+        wait_for(moss, state.mixtures, closed)
+    run.fresh = iteration_arms(p, clock.iteration, present(moss))
+    if run.opened > 0:
+        choose_best(state, p)
+    clock.left = iteration_pulls(p, clock.iteration, clock.horizon)
+    clock.end = min(clock.end + clock.left, clock.horizon)
     moss.sampler.n[0] = moss.pool[0]
     clear(moss.rank)
     for slot in range(run.opened):
         enter(moss.rank, -math.inf)  # not a member unless chosen below
         moss.slot[slot].asked = _OUTSIDE
-        if GONE < moss.slot[slot].member < 0:
+        if GONE < moss.slot[slot].arm < 0:
             choose_slot(state.chosen, slot)
     if state.chosen.size[0] + run.fresh + run.waiting == 0:  # all arms pulled are retired
         run.fresh = 1
@@ -134,7 +146,7 @@ def become_mixture(state: EmpMossPlusPlusState) -> None:
     """Turn the last iteration into a mixture-arm, weighted by the pulls of its members."""
     for k in range(state.chosen.size[0]):
         slot = state.moss.slot[state.chosen.slot[k]]
-        add_share(state.mixtures, slot.member, slot.asked)
+        add_share(state.mixtures, slot.arm, slot.asked)
     close_mixture(state.mixtures)
 
 
@@ -148,36 +160,84 @@ def compute_indices(state: EmpMossPlusPlusState, horizon: int) -> None:
 
 
 @rare
-def best_means(chosen: Chosen, moss: MossRun, arms: int, untouched: int) -> int:
-    """Choose the arms of highest mean; return how many of them were never pulled.
+def choose_best(state: EmpMossPlusPlusState, p: int) -> None:
+    """Choose the arms of highest mean.
 
     An arm that was never pulled counts as mean 0, and ties are broken uniformly at random. The
     order is: arms of positive mean, by their mean; arms of mean 0, whether pulled or not, in random
     order; arms of negative mean, by their mean.
     """
+    chosen, moss, clock, run = state.chosen, state.moss, state.clock[0], state.moss.run[0]
+    is_first = clock.end == 0  # the arms are those with known rewards
+    arms, untouched = run.fresh, present(moss) - tried(moss) if state.rank_all else 0
+    zero, positive, negative = rank_means(chosen, moss, is_first)
+    _choose_leaders(chosen, moss.rank, min(arms, positive))
+    if is_first:
+        clock.iteration = first_iteration(state, p)
+        arms = iteration_arms(p, clock.iteration, present(moss))
+        chosen.size[0] = min(arms, chosen.size[0])
+    run.fresh = _choose_zeros(chosen, arms - chosen.size[0], zero, untouched)
+    _choose_leaders(chosen, moss.rank, min(arms - chosen.size[0] - run.fresh, negative))
+
+
+@rare
+def rank_means(chosen: Chosen, moss: MossRun, is_first: bool) -> tuple[int, int, int]:
+    """Rank the arms of positive and of negative mean, and list those of mean 0; return the counts.
+
+    If all rewards were known before, positive means are shrunk.
+    """
+    zero, positive, negative = 0, 0, 0
+    average, weight = prior_of_known(moss) if is_first else (0.0, 0.0)
     chosen.size[0] = 0
-    zero = 0
-    positive = 0
-    negative = 0
     clear(moss.rank)
     for slot in range(moss.run[0].opened):
         mean = -math.inf  # mixture-arms and arms of mean 0 are not ranked
-        if moss.slot[slot].member >= 0:
+        if moss.slot[slot].arm >= 0:
             pulls = moss.slot[slot].pulls  # 0 while the first reward is late
             mean = moss.slot[slot].total / pulls if pulls > 0 else 0.0
             if mean == 0.0:
                 chosen.zeros[zero] = slot
                 zero += 1
                 mean = -math.inf
-            elif mean > 0.0:
-                positive += 1
-            else:
+            elif mean < 0.0:
                 negative += 1
+            else:
+                positive += 1
+                if is_first:
+                    mean = (moss.slot[slot].total + weight * average) / (pulls + weight)
         enter(moss.rank, mean)
-    _choose_leaders(chosen, moss.rank, min(arms, positive))
-    fresh = _choose_zeros(chosen, arms - chosen.size[0], zero, untouched)
-    _choose_leaders(chosen, moss.rank, min(arms - chosen.size[0] - fresh, negative))
-    return fresh
+    return zero, positive, negative
+
+
+@rare
+def first_iteration(state: EmpMossPlusPlusState, p: int) -> int:
+    """Return the number of the first iteration for which too little is known."""
+    moss, chosen, horizon = state.moss, state.chosen, state.clock[0].horizon
+    for i in range(1, p):
+        arms, pulls = iteration_arms(p, i, present(moss)), iteration_pulls(p, i, horizon)
+        known = 0.0
+        for k in range(min(arms, chosen.size[0])):
+            known += min(float(moss.slot[chosen.slot[k]].pulls), pulls / arms)
+        if known < _ENOUGH * pulls:
+            return i
+    return max(p, 1)
+
+
+@rare
+def prior_of_known(moss: MossRun) -> tuple[float, float]:
+    r"""Return the average a of the arms' known means, and the weight of a Beta(1, 1/a - 1) prior.
+
+    Without it, arms with few known rewards that happened to be good would fill the set. The first
+    arms are a random sample.
+    """
+    total, arms = 0.0, 0
+    for slot in range(min(moss.run[0].opened, _SAMPLE)):
+        if moss.slot[slot].pulls > 0:
+            total += moss.slot[slot].total / moss.slot[slot].pulls
+            arms += 1
+    average = total / max(1, arms)
+    width = math.sqrt(moss.rule.spread)
+    return average, min(width / average, _HEAVIEST) if average > 0.0 else 0.0
 
 
 @rare
@@ -205,6 +265,8 @@ def _choose_zeros(chosen: Chosen, places: int, zero: int, untouched: int) -> int
 
 def emp_moss_plus_plus_ask(state: EmpMossPlusPlusState) -> tuple[int, int]:
     clock = state.clock[0]
+    if clock.retired == 1:
+        shrink_set(state)
     if clock.left == 0:
         next_emp_iteration(state)
     clock.left -= 1
@@ -235,18 +297,56 @@ def emp_moss_plus_plus_count_late(state: EmpMossPlusPlusState, slot: int, change
         state.moss.late[slot] += change
 
 
-def emp_moss_plus_plus_retire(state: EmpMossPlusPlusState, arm: int) -> None:
+@rare
+def shrink_set(state: EmpMossPlusPlusState) -> None:
+    """Let retired arms leave the set."""
     moss, run, chosen = state.moss, state.moss.run[0], state.chosen
-    lose_arm(state, arm)
+    lose_retired(state)
     if state.clock[0].iteration == 0:
         return
     before, chosen.size[0] = chosen.size[0], 0
     for k in range(before):
-        if moss.slot[chosen.slot[k]].member != GONE:
+        if moss.slot[chosen.slot[k]].arm != GONE:
             choose_slot(chosen, chosen.slot[k])
     if chosen.size[0] + run.waiting + run.fresh == 0:
         choose_again(state)
     compute_indices(state, run.horizon)
+
+
+def emp_moss_plus_plus_credit(
+    state: EmpMossPlusPlusState, arm: int, count: int, total: float, squares: float
+) -> int:
+    """Credit known rewards; the next iteration may choose their arm."""
+    moss = state.moss
+    slot = slot_of(moss, arm) if arm >= 0 else open_outside(state)
+    if slot < 0:
+        return -1
+    if in_the_set(state, slot):
+        learn_known(moss, slot, count, total)
+        refresh(moss, slot)
+    else:
+        learn_known(moss, slot, count, total)
+    return moss.slot[slot].arm
+
+
+@rare
+def open_outside(state: EmpMossPlusPlusState) -> int:
+    """Give a fresh arm a slot outside the set, or in it if this leaves too few; -1 if none is."""
+    moss, run = state.moss, state.moss.run[0]
+    moss.sampler.n[0] = moss.pool[0]
+    untouched = present(moss) - (run.opened - run.gone)
+    if untouched < run.fresh:  # mixture-arms have slots, too
+        untouched = present(moss) - tried(moss)
+    if untouched <= 0 or not has_room(moss):
+        return -1
+    fresh = run.fresh
+    slot = open_fresh(moss)
+    if state.clock[0].iteration > 0 and untouched <= fresh:
+        choose_slot(state.chosen, slot)
+    else:
+        run.fresh = fresh
+        moss.slot[slot].asked = _OUTSIDE
+    return slot
 
 
 @rare
@@ -254,7 +354,7 @@ def choose_again(state: EmpMossPlusPlusState) -> None:
     """Refill an empty set with all arms pulled before, or with a fresh one if there are none."""
     moss = state.moss
     for slot in range(moss.run[0].opened):
-        if moss.slot[slot].member >= 0:
+        if moss.slot[slot].arm >= 0:
             choose_slot(state.chosen, slot)
             moss.slot[slot].asked = 0
     if state.chosen.size[0] == 0:
@@ -269,7 +369,8 @@ plays(
     tell=emp_moss_plus_plus_tell,
     count_late=emp_moss_plus_plus_count_late,
     arrive=arrive_later,
-    retire=emp_moss_plus_plus_retire,
+    retire=retire_later,
+    credit_known=emp_moss_plus_plus_credit,
 )
 
 
@@ -318,12 +419,12 @@ class EmpMOSSPlusPlus(MixturePolicy):
     def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> EmpMossPlusPlusState:
         sets = self._sets(n_arms, pulls)
         slots = min(sum(sets), n_arms + len(sets), pulls)  # a slot is opened by a pull
-        shares, most = sum(sets), max(n_arms, pulls)
+        shares, most = sum(sets) + memory.changes, max(n_arms, pulls)
         return EmpMossPlusPlusState(
             beta=self.beta,
             rank_all=self.rank == "all",
             clock=memory.records(1, EmpMossPlusPlusClock),
             moss=self._moss(memory, n_arms, slots=slots),
-            chosen=chosen(memory, slots),
+            chosen=chosen(memory, slots + memory.changes),
             mixtures=mixtures(memory, shares=shares, arms=len(sets), most=most),
         )

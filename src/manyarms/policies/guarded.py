@@ -7,11 +7,12 @@ from typing import Any, NamedTuple
 
 from manyarms.core.hash_map import HashMap, add_name, clear_map, contains, find, hash_map, insert
 from manyarms.core.jit import kernel, rare
-from manyarms.core.memory import Ints, Memory, Record, Records, wipe
+from manyarms.core.memory import Ints, Memory, Record, Records, place_of_arm, wipe
 from manyarms.core.rng import draw
 from manyarms.errors import ParameterError
 from manyarms.policies.parts.guard import (
     guard_arrive,
+    guard_credit,
     guard_learn,
     guard_retire,
     guard_turn,
@@ -20,6 +21,7 @@ from manyarms.policies.parts.guard import (
 )
 from manyarms.policies.parts.guard_slots import (
     Guard,
+    can_open,
     count_guarded_late,
     is_gone,
     launch_pull,
@@ -29,9 +31,9 @@ from manyarms.policies.parts.guard_slots import (
 )
 from manyarms.policies.parts.parameters import GuardPolicy, range_for_kl
 from manyarms.policies.parts.randomness import GUARDED
-from manyarms.protocol import Policy, Wrapper, arrive, plays, reset, retire
+from manyarms.protocol import Policy, Wrapper, arrive, credit_known, plays, reset, retire
 from manyarms.protocol.pending import PendingRecord, abandon_pull, ask_pull, tell_pull
-from manyarms.protocol.recommend import given_sigma
+from manyarms.protocol.scales import given_sigma
 
 
 class LabelClock(Record):
@@ -55,6 +57,8 @@ class GuardedState(NamedTuple):
 
 def guarded_reset(state: GuardedState, key: int, horizon: int) -> None:
     clear_map(state.slot_of)
+    for slot in range(state.guard.clock[0].opened):
+        state.label_of[slot] = 0
     wipe(state.clock, 0)
     state.clock[0].last = -1
     reset_guard(state.guard, key, horizon)
@@ -86,13 +90,19 @@ def slot_of(state: GuardedState, label: int) -> int:
     if state.slot_of.cells[at] != 0:
         return state.slot_of.cells[at + 1]
     clock, opened = state.clock[0], state.guard.clock[0].opened
-    while clock.bound < opened and is_gone(state.guard, clock.bound):
+    while clock.bound < opened and has_label(state, clock.bound):
         clock.bound += 1
     slot = clock.bound if clock.bound < opened else open_next(state.guard)
     insert(state.slot_of, at, label, slot)
     state.label_of[slot] = label + 1
     clock.bound = slot + 1
     return slot
+
+
+@kernel
+def has_label(state: GuardedState, slot: int) -> bool:
+    """Whether a slot has a label, or needs none because its arm is retired."""
+    return state.label_of[slot] > 0 or is_gone(state.guard, slot)
 
 
 def guarded_tell(state: GuardedState, note: int, reward: float) -> None:
@@ -125,7 +135,9 @@ def guarded_arrive(state: GuardedState, count: int) -> None:
 def guarded_retire(state: GuardedState, arm: int) -> None:
     """Retire the arm's label; if it has none, retire one that the policy has not used yet."""
     slot = guard_retire(state.guard, arm)
-    label = state.label_of[slot] - 1 if 0 <= slot < state.clock[0].bound else unnamed(state)
+    label = state.label_of[slot] - 1 if slot >= 0 else -1
+    if label < 0:
+        label = unnamed(state)
     add_name(state.gone, label)
     retire(state.inner, label)
 
@@ -139,6 +151,25 @@ def unnamed(state: GuardedState) -> int:
     return label
 
 
+def guarded_credit(state: GuardedState, arm: int, count: int, total: float, squares: float) -> int:
+    """Credit known rewards to the policy, and to the guard's tests."""
+    guard, slot = state.guard, -1
+    if arm >= 0:
+        slot = place_of_arm(guard.slot, arm, guard.clock[0].opened, 0)
+        if slot >= 0 and state.label_of[slot] > 0:
+            credit_known(state.inner, state.label_of[slot] - 1, count, total, squares)
+    elif can_open(guard):
+        label = credit_known(state.inner, -1, count, total, squares)
+        if label >= 0:
+            slot = open_next(guard)
+            insert(state.slot_of, find(state.slot_of, label), label, slot)
+            state.label_of[slot] = label + 1
+    if slot < 0:
+        return -1
+    guard_credit(guard, slot, count, total)
+    return guard.slot[slot].arm
+
+
 plays(
     GuardedState,
     reset=guarded_reset,
@@ -147,6 +178,7 @@ plays(
     count_late=guarded_count_late,
     arrive=guarded_arrive,
     retire=guarded_retire,
+    credit_known=guarded_credit,
 )
 
 
@@ -254,6 +286,6 @@ class Guarded(Wrapper, GuardPolicy):
             clock=memory.records(1, LabelClock),
             slot_of=hash_map(memory, names=n_arms, entries=room),
             label_of=memory.ints(room),
-            gone=hash_map(memory, names=n_arms, entries=0),  # a simulation retires no arm
+            gone=hash_map(memory, names=n_arms, entries=memory.changes),
             pending=memory.records(pulls + 1, PendingRecord),
         )

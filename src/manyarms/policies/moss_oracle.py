@@ -16,6 +16,7 @@ from manyarms.policies.parts.moss_run import (
     begin,
     count_late_pulls,
     credit,
+    credit_arm,
     hold,
     present,
     reset_arms,
@@ -78,6 +79,7 @@ plays(
     count_late=lambda state, slot, change: count_late_pulls(state.moss, slot, change),
     arrive=moss_oracle_arrive,
     retire=lambda state, arm: retire_arm(state.moss, arm),
+    credit_known=lambda state, arm, count, total, _: credit_arm(state.moss, arm, count, total),
 )
 
 

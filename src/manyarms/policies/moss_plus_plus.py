@@ -21,10 +21,11 @@ from manyarms.policies.parts.mixtures import (
     ask_member,
     close_mixture,
     has_unpulled,
-    lose_arm,
+    lose_retired,
     mixtures,
     open_member,
     reset_iterations,
+    retire_later,
     wait_for,
 )
 from manyarms.policies.parts.moss_run import (
@@ -32,9 +33,11 @@ from manyarms.policies.parts.moss_run import (
     begin,
     count_late_pulls,
     credit,
+    credit_arm,
     hold,
     present,
     put_back,
+    refresh_some,
     set_scale,
 )
 from manyarms.policies.parts.parameters import IndexPolicy, unused
@@ -124,31 +127,53 @@ def next_iteration(state: MossPlusPlusState) -> None:
 def become_mixture(state: MossPlusPlusState) -> None:
     """Turn the last iteration into a mixture-arm, weighted by the pulls of its members."""
     for k in range(state.moss.run[0].opened):
-        add_share(state.mixtures, state.moss.slot[k].member, state.moss.slot[k].asked)
+        add_share(state.mixtures, state.moss.slot[k].arm, state.moss.slot[k].asked)
     close_mixture(state.mixtures)
 
 
 def moss_plus_plus_ask(state: MossPlusPlusState) -> tuple[int, int]:
+    if state.clock[0].retired == 1:
+        shrink_set(state)
     if state.clock[0].left == 0:
         next_iteration(state)
     state.clock[0].left -= 1
     if has_unpulled(state.moss):
         slot = open_member(state.moss, state.mixtures)
     else:
+        if state.moss.run[0].due > 0:
+            refresh_some(state.moss)
         slot = leader(state.moss.rank, state.moss.ties)
     return ask_member(state.moss, state.mixtures, slot)
 
 
-def moss_plus_plus_retire(state: MossPlusPlusState, arm: int) -> None:
-    """Retire an arm: the set shrinks, but keeps at least one member."""
+@rare
+def shrink_set(state: MossPlusPlusState) -> None:
+    """Let retired arms leave: the set shrinks, but keeps at least one member."""
     moss, run = state.moss, state.moss.run[0]
-    lose_arm(state, arm)
+    lose_retired(state)
     if state.clock[0].iteration == 0:
         return
     members = run.opened - run.gone + run.waiting + run.fresh
     if members == 0:
         moss.sampler.n[0] = moss.pool[0]
     hold(moss, max(1, members))
+
+
+def moss_plus_plus_credit(
+    state: MossPlusPlusState, arm: int, count: int, total: float, squares: float
+) -> int:
+    """Credit known rewards to the set of this iteration; the first one begins for them.
+
+    Later iterations may draw arms that were pulled before, so they take no new ones.
+    """
+    clock = state.clock[0]
+    if clock.retired == 1:
+        shrink_set(state)
+    if clock.iteration == 0:
+        next_iteration(state)
+    if arm < 0 and clock.iteration > 1:
+        return -1
+    return credit_arm(state.moss, arm, count, total)
 
 
 plays(
@@ -159,7 +184,8 @@ plays(
     count_late=lambda state, slot, change: count_late_pulls(state.moss, slot, change),
     generation=lambda state: state.clock[0].iteration,  # rewards of earlier iterations are dropped
     arrive=arrive_later,
-    retire=moss_plus_plus_retire,
+    retire=retire_later,
+    credit_known=moss_plus_plus_credit,
 )
 
 
@@ -238,7 +264,7 @@ class MOSSPlusPlus(MixturePolicy):
 
     def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> MossPlusPlusState:
         sets = self._sets(n_arms, pulls)
-        shares, most = min(sum(sets), pulls), max(n_arms, pulls)
+        shares, most = min(sum(sets), pulls) + memory.changes, max(n_arms, pulls)
         return MossPlusPlusState(
             beta=self.beta,
             clock=memory.records(1, IterationClock),

@@ -2,7 +2,7 @@
 
 There are q = ⌈log T⌉ subroutines, one for each hardness i/q: MOSS on a random set, as in MOSS
 Oracle. They share slots and sampler. A pull's slot determines its subroutine, so a late reward is
-credited to the right one.
+credited to the right one. Arms with known rewards are the set of one more subroutine.
 """
 
 from __future__ import annotations
@@ -11,10 +11,11 @@ import math
 from dataclasses import dataclass
 from typing import Annotated, NamedTuple
 
-from manyarms.core.hash_map import add_name
+from manyarms.core.hash_map import add_name, contains
 from manyarms.core.jit import kernel, rare
-from manyarms.core.memory import NO_ROOM, Memory, Record, Records, power_of_two
+from manyarms.core.memory import NO_ROOM, Memory, Record, Records, places, power_of_two
 from manyarms.core.rng import Stream, draw, next_word, restart, stream
+from manyarms.core.sampler import pick
 from manyarms.core.tournament import Tournament
 from manyarms.policies.moss_oracle import subset_size
 from manyarms.policies.parts.moss_run import (
@@ -22,19 +23,25 @@ from manyarms.policies.parts.moss_run import (
     arrive_now,
     begin,
     choose,
+    close_slot,
     count_late_pulls,
     credit,
+    credit_arm,
+    has_room,
     hold,
+    open_slot,
     present,
     replace_arm,
     reset_arms,
+    slot_of,
 )
 from manyarms.policies.parts.parameters import IndexPolicy, KnowsBestMean
 from manyarms.policies.parts.randomness import EPOCHS
 from manyarms.protocol import plays
 from manyarms.protocol.parameters import whole
 
-_MOST_SUBROUTINES = 64  # above log T for every T < 2^63
+_MOST_SUBROUTINES = 64  # above 1 + log T for every T < 2^62
+_MOST_KNOWN = 1 << 50  # arms with known rewards, where memory has no bounds
 
 
 @kernel
@@ -63,6 +70,7 @@ def epoch_length(horizon: int) -> int:
 
 class ParallelClock(Record):
     subroutines: int  # q
+    known: int  # 1 if there is one more, of the arms with known rewards
     running: int  # the subroutine of the current epoch
     epoch: int  # Delta
     left: int  # pulls left in the epoch
@@ -141,6 +149,14 @@ def parallel_reset(state: ParallelState, key: int, horizon: int) -> None:
         own.rewards = 0.0
         base += own.room
         begin(run_of(state, i), min(wanted, present(state.moss)), horizon)
+    state.clock[0].known = 0
+    last = state.subroutine[q]  # for known rewards
+    last.base = base
+    last.room = 1
+    while 2 * last.room <= min(places(state.moss.slot) - base, _MOST_KNOWN):
+        last.room *= 2
+    last.pulls = 0
+    last.rewards = 0.0
 
 
 @rare
@@ -149,7 +165,7 @@ def lowest_regret(state: ParallelState) -> int:
     lowest = 0
     least = math.inf
     least_word = next_word(state.epochs)
-    for i in range(state.clock[0].subroutines):
+    for i in range(state.clock[0].subroutines + state.clock[0].known):
         own = state.subroutine[i]
         regret = own.pulls * state.best_mean - own.rewards
         word = next_word(state.epochs)
@@ -168,7 +184,7 @@ def parallel_ask(state: ParallelState) -> tuple[int, int]:
     if lacks_room(state, i):
         return 0, NO_ROOM
     slot = choose(run_of(state, i))
-    return slot * _MOST_SUBROUTINES + i, state.moss.slot[slot].member
+    return slot * _MOST_SUBROUTINES + i, state.moss.slot[slot].arm
 
 
 @kernel
@@ -207,6 +223,74 @@ def parallel_retire(state: ParallelState, arm: int) -> None:
     add_name(state.moss.retired, arm)
     for i in range(state.clock[0].subroutines):
         replace_arm(run_of(state, i), arm)
+    if state.clock[0].known == 1:
+        leave_known(state, arm)
+
+
+@rare
+def leave_known(state: ParallelState, arm: int) -> None:
+    """Remove a retired arm from the known arms; no other takes its place."""
+    clock, q = state.clock[0], state.clock[0].subroutines
+    moss = run_of(state, q)
+    slot = slot_of(moss, arm)
+    if slot < 0:
+        return
+    close_slot(moss, slot)
+    if moss.run[q].members > 1:
+        hold(moss, moss.run[q].members - 1)
+    else:
+        clock.known = 0
+        if clock.running == q:
+            clock.left = 0
+
+
+def parallel_credit(
+    state: ParallelState, arm: int, count: int, total: float, squares: float
+) -> int:
+    """Credit known rewards to the subroutine of known arms, or to all that have the arm.
+
+    They do not count in the empirical regret of a subroutine.
+    """
+    clock, q = state.clock[0], state.clock[0].subroutines
+    if arm >= 0:
+        place = -1
+        for i in range(q + clock.known):
+            place = max(place, credit_arm(run_of(state, i), arm, count, total))
+        return place
+    slot = open_known(state)
+    if slot >= 0:
+        arm = credit_arm(run_of(state, q), state.moss.slot[slot].arm, count, total)
+    return arm
+
+
+@rare
+def open_known(state: ParallelState) -> int:
+    """Add an arm that no subroutine has pulled to the known arms; return its slot, or -1."""
+    clock, q = state.clock[0], state.clock[0].subroutines
+    moss = run_of(state, q)
+    if (clock.known == 1 and not has_room(moss)) or moss.rank.base >= places(moss.slot):
+        return -1
+    while moss.sampler.drawn[q] < moss.sampler.n[0]:
+        arm = pick(moss.sampler, q, next_word(moss.words))
+        if contains(moss.retired, arm) or is_in_a_set(state, arm):
+            continue
+        if clock.known == 0:
+            clock.known = 1
+            begin(moss, 1, moss.run[0].horizon)
+        else:
+            hold(moss, moss.run[q].members + 1)
+        moss.run[q].fresh = 0
+        return open_slot(moss, arm)
+    return -1
+
+
+@kernel
+def is_in_a_set(state: ParallelState, arm: int) -> bool:
+    """Whether a subroutine has pulled this arm."""
+    for i in range(state.clock[0].subroutines):
+        if state.moss.run[i].opened > 0 and slot_of(run_of(state, i), arm) >= 0:
+            return True
+    return False
 
 
 plays(
@@ -217,6 +301,7 @@ plays(
     count_late=parallel_count_late,
     arrive=parallel_arrive,
     retire=parallel_retire,
+    credit_known=parallel_credit,
 )
 
 
@@ -269,12 +354,13 @@ class Parallel(KnowsBestMean, IndexPolicy):
         most = pulls if memory.arms_may_come else min(n_arms, pulls, (memory.arms_met + 1) // 2)
         sizes = [subset_size(pulls, (i + 1) / q, factor, most) for i in range(q)]
         slots, room = sum(map(power_of_two, sizes)), power_of_two(most)
-        draws = min(slots, pulls)
+        draws = min(slots, pulls) + memory.changes
+        slots += power_of_two(memory.changes) if memory.changes > 0 else 0
         return ParallelState(
             best_mean=self._best_mean(),
             factor=factor,
             clock=memory.records(1, ParallelClock),
-            subroutine=memory.records(q, Subroutine),
-            moss=self._moss(memory, n_arms, slots=slots, draws=draws, runs=q, room=room),
+            subroutine=memory.records(q + 1, Subroutine),
+            moss=self._moss(memory, n_arms, slots=slots, draws=draws, runs=q + 1, room=room),
             epochs=stream(memory),
         )

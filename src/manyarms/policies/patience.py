@@ -24,6 +24,8 @@ class PatienceArm(Record):
     pulls: int  # N
     total: float
     log_horizon: float  # log T
+    unasked: int  # 1 until its first pull
+    again: int  # 1 once all arms were taken and a new order has begun
 
 
 class PatienceState(NamedTuple):
@@ -42,6 +44,7 @@ def patience_reset(state: PatienceState, key: int, horizon: int) -> None:
     restart(state.words, draw(key, FRESH))
     clear_sampler(state.sampler)
     state.current[0].slot = 0
+    state.current[0].again = 0
     state.current[0].log_horizon = math.log(horizon)
     next_arm(state)
 
@@ -50,6 +53,7 @@ def patience_reset(state: PatienceState, key: int, horizon: int) -> None:
 def draw_next(state: PatienceState) -> int:
     if state.sampler.drawn[0] >= state.sampler.n[0]:
         clear_sampler(state.sampler)
+        state.current[0].again = 1
     return pick(state.sampler, 0, next_word(state.words))
 
 
@@ -63,6 +67,7 @@ def next_arm(state: PatienceState) -> None:
         current.arm = draw_next(state)
     current.pulls = 0
     current.total = 0.0
+    current.unasked = 1
 
 
 @kernel
@@ -81,6 +86,7 @@ def may_be_best(state: PatienceState) -> bool:
 
 
 def patience_ask(state: PatienceState) -> tuple[int, int]:
+    state.current[0].unasked = 0
     return state.current[0].slot, state.current[0].arm
 
 
@@ -104,6 +110,51 @@ def patience_retire(state: PatienceState, arm: int) -> None:
         next_arm(state)
 
 
+def patience_credit(
+    state: PatienceState, arm: int, count: int, total: float, squares: float
+) -> int:
+    """Credit known rewards; of the arms that may be best ones, keep that with most rewards.
+
+    The other known arms are discarded.
+    """
+    current = state.current[0]
+    is_fresh = current.pulls == 0 and current.unasked == 1
+    if arm < 0 and current.again == 1:
+        return -1
+    if arm < 0 and not is_fresh:
+        return keep_better(state, count, total)
+    if arm < 0 or arm == current.arm:
+        arm = current.arm
+        current.pulls += count
+        current.total += total
+        if not may_be_best(state):
+            next_arm(state)
+    return arm
+
+
+@rare
+def keep_better(state: PatienceState, count: int, total: float) -> int:
+    """Draw an arm for known rewards; it becomes the current one if it is better."""
+    arm = -1
+    while arm < 0 and state.sampler.drawn[0] < state.sampler.n[0]:
+        arm = pick(state.sampler, 0, next_word(state.words))
+        if contains(state.retired, arm):
+            arm = -1
+    current = state.current[0]
+    if arm >= 0 and count > current.pulls:
+        kept, pulls, before = current.arm, current.pulls, current.total
+        current.arm = arm
+        current.pulls = count
+        current.total = total
+        if may_be_best(state):
+            current.slot += 1
+        else:
+            current.arm = kept
+            current.pulls = pulls
+            current.total = before
+    return arm
+
+
 plays(
     PatienceState,
     reset=patience_reset,
@@ -111,6 +162,7 @@ plays(
     tell=patience_tell,
     arrive=patience_arrive,
     retire=patience_retire,
+    credit_known=patience_credit,
 )
 
 
@@ -177,5 +229,5 @@ class Patience(KnowsBestMean, SigmaPolicy):
             current=memory.records(1, PatienceArm),
             sampler=sampler(memory, n_arms, draws=min(n_arms, pulls + 1)),
             words=stream(memory),
-            retired=hash_map(memory, names=n_arms, entries=0),  # a simulation retires no arm
+            retired=hash_map(memory, names=n_arms, entries=memory.changes),
         )

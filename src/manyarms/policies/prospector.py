@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from manyarms.core.jit import kernel, rare
-from manyarms.core.memory import Memory, wipe
+from manyarms.core.memory import Memory, place_of_arm, wipe
 from manyarms.core.rng import draw, restart, stream
 from manyarms.core.shrunk_means import (
     add_reward,
+    add_rewards,
     clear_means,
     highest_mean,
     leading_slot,
@@ -22,6 +23,7 @@ from manyarms.core.shrunk_means import (
 from manyarms.core.tournament import Tournament, clear, highest, leader, rekey, tournament
 from manyarms.policies.parts.guard import (
     guard_arrive,
+    guard_credit,
     guard_learn,
     guard_retire,
     guard_turn,
@@ -29,6 +31,7 @@ from manyarms.policies.parts.guard import (
     stage_begins,
 )
 from manyarms.policies.parts.guard_slots import (
+    can_open,
     count_guarded_late,
     has_fresh,
     is_gone,
@@ -46,12 +49,14 @@ from manyarms.policies.parts.target import (
     ProspectState,
     highest_target,
     reaches,
+    set_spread,
     set_target,
 )
 from manyarms.protocol import plays
 from manyarms.protocol.parameters import Flag, number
 
 _C2, _BOLD_C2 = 1.5, 4.0  # c2 of the target, and c2 if `bold`
+_HEAVIEST = 1000.0  # the weight of the prior of known rewards, at most
 
 _TRIAL = 2  # `by_rule` of a trial pull, which does not count as a loss of the rule
 
@@ -111,6 +116,9 @@ def keep_or_lead(state: ProspectState, rank: Tournament) -> int:
 
 def prospector_ask(state: ProspectState) -> tuple[int, int]:
     guard = state.guard
+    if state.clock[0].credited == 1:
+        state.clock[0].credited = 0
+        set_target(state)
     if stage_begins(guard):
         guard.clock[0].hint = leading_slot(state.shrunk, state.ties)
     slot, by_rule = -1, _TRIAL
@@ -294,6 +302,48 @@ def lose_best(state: ProspectState) -> None:
         clock.spent = 0.0
 
 
+def prospector_credit(
+    state: ProspectState, arm: int, count: int, total: float, squares: float
+) -> int:
+    """Credit known rewards; the mean of an arm's known rewards stands for its first reward."""
+    guard, clock, slot = state.guard, state.clock[0], -1
+    if arm >= 0:
+        slot = place_of_arm(guard.slot, arm, guard.clock[0].opened, 0)
+    elif can_open(guard):
+        slot = open_next(guard)
+    if slot < 0:
+        return -1
+    guard_credit(guard, slot, count, total)
+    clock.excess += total - count * guard.least
+    clock.squares += squares + guard.least * (count * guard.least - 2.0 * total)
+    clock.told += count
+    clock.total += total
+    if state.shrunk.arm[slot].pulls == 0:
+        clock.seen += 1
+        clock.firsts += total / count
+        shrink_to(state.shrunk, clock.firsts / clock.seen)
+        weight = prior_weight(state)
+        count += weight
+        total += weight * clock.firsts / clock.seen
+    add_rewards(state.shrunk, slot, count, total)
+    clock.credited = 1
+    rank(state, slot)
+    return guard.slot[slot].arm
+
+
+@rare
+def prior_weight(state: ProspectState) -> int:
+    r"""Return how many rewards of average value are added to the known ones of an arm.
+
+    With :math:`D / \bar a - 1`, and 1 in the shrunk mean, they weigh as much as a Beta(1, D/a - 1)
+    prior. Otherwise the search would try every arm with few known rewards that happened to be good.
+    """
+    clock = state.clock[0]
+    set_spread(state)
+    average = clock.firsts / clock.seen - state.guard.least
+    return int(min(clock.spread / average, _HEAVIEST)) - 1 if clock.spread > average > 0.0 else 0
+
+
 plays(
     ProspectState,
     reset=prospector_reset,
@@ -302,6 +352,7 @@ plays(
     count_late=prospector_count_late,
     arrive=prospector_arrive,
     retire=prospector_retire,
+    credit_known=prospector_credit,
 )
 
 
@@ -381,9 +432,10 @@ class Prospector(GuardPolicy):
     are saved. A trial pull goes to a new arm that was never pulled, drawn at random; if there is
     none, the new arms on trial take turns. A trial ends when :math:`N M` minus the sum of the arm's
     N rewards is at least D, or when the arm becomes the current one. If more than
-    :math:`T^\beta` new arms would wait for a trial, those added earlier lose theirs. Trials do not
-    count in C. When the best arm is retired, C does not change, and :math:`T^\beta` fresh arms may
-    have trials, whether they were there from the start or added later. docs/changing_catalogue.md
+    :math:`T^\beta` new arms would wait for a trial, those added last keep theirs, and as many of
+    the others lose theirs, at random. Trials do not count in C. When the best arm is retired, C
+    does not change, and :math:`T^\beta` fresh arms may have trials, whether they were there from
+    the start or added later. docs/changing_catalogue.md
     has measurements.
 
     Its page is docs/policies/prospector.md.

@@ -15,6 +15,7 @@ from manyarms.policies.parts.moss_run import (
     begin,
     count_late_pulls,
     credit,
+    credit_arm,
     present,
     reset_arms,
     resize,
@@ -85,6 +86,7 @@ plays(
     count_late=lambda state, slot, change: count_late_pulls(state.moss, slot, change),
     arrive=lambda state, count: arrive_now(state.moss, count),
     retire=lambda state, arm: retire_arm(state.moss, arm),
+    credit_known=lambda state, arm, count, total, _: credit_arm(state.moss, arm, count, total),
 )
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from manyarms.core.beta_function import beta_tail, log_beta
 from manyarms.core.jit import kernel, rare
-from manyarms.core.memory import Floats, Ints, Memory, Record, Records, wipe
+from manyarms.core.memory import Floats, Ints, Memory, Record, Records, place_of_arm, places, wipe
 from manyarms.core.rng import Stream, stream
 from manyarms.core.sampler import Sampler, sampler
 from manyarms.core.tournament import Tournament, clear, disband, highest, leader, rekey, tournament
@@ -27,6 +27,7 @@ _PART = 100
 _MORE = 16  # the search ends when at most k + 16 pulls per candidate are left
 _DONE = -1e200  # the key of an arm that was pulled as often as the search allows
 _TABLE = 32  # keys of arms with fewer pulls are cached by (N, S)
+_SAMPLE = 500  # known arms whose rewards count in the first fit
 _UNSEEN = -1e-9  # the key of an arm whose first reward is late, per pending pull
 
 # The fitted distribution
@@ -162,6 +163,7 @@ class Plan(Record):
     horizon: int
     search: int  # the search ends at the first fit after this many pulls
     asked: int
+    known: int  # rewards known before the first pull
     next_fit: int  # the pull before which the distribution is fitted next
     looks: int  # the number of fits
     opened: int
@@ -255,6 +257,65 @@ def scout_tell(state: ScoutState, slot: int, reward: float) -> None:
     rekey(state.rank, slot, key_of(state, slot))
 
 
+def scout_credit(state: ScoutState, arm: int, count: int, total: float, squares: float) -> int:
+    """Credit known rewards; the mean of an arm's known rewards stands for its first reward.
+
+    Those known before the first pull count in the share of the search.
+    """
+    plan, fitted, slot = state.plan[0], state.prior.fit[0], -1
+    if arm >= 0:
+        slot = place_of_arm(state.arm, arm, plan.opened, 0)
+    elif state.sampler.drawn[0] < state.sampler.n[0] and plan.opened < places(state.arm):
+        slot, _ = open_arm(state)
+    if slot < 0:
+        return -1
+    record, value = state.arm[slot], min(max(total, 0.0), float(count))
+    if record.pulls == 0:
+        fitted.first += value / count
+        fitted.firsts += 1
+    if plan.asked > 0:
+        count_known(state.prior, record, -1.0)
+    record.pulls += count
+    record.total += value
+    if plan.asked == 0:  # the next pull is fitted first
+        plan.known += count
+        return record.arm
+    count_known(state.prior, record, 1.0)
+    if plan.most > record.pulls - count and plan.most <= record.pulls:
+        plan.candidates += 1
+    rekey(state.rank, slot, key_of(state, slot))
+    return record.arm
+
+
+@rare
+def count_known(prior: Prior, record: ScoutArm, sign: float) -> None:
+    """Add the likelihood of an arm's rewards after the first, up to a factor without c.
+
+    With `sign` -1, subtract it.
+    """
+    if record.pulls < 2:
+        return
+    strength = 2.0
+    for k in range(_STRENGTHS):
+        a, b = strength * prior.fit[0].mean, strength * (1.0 - prior.fit[0].mean)
+        score = log_beta(a + record.total, b + record.pulls - record.total) - log_beta(a, b)
+        prior.score[k] += sign * score
+        strength *= 2.0
+
+
+@rare
+def fit_known(state: ScoutState) -> None:
+    """Prepare the first fit after known rewards: their likelihood, and the search that is left.
+
+    The first arms are a random sample of the known ones.
+    """
+    plan, fitted = state.plan[0], state.prior.fit[0]
+    fitted.mean = (fitted.first + 1.0) / (fitted.firsts + 2.0)
+    for slot in range(min(plan.opened, _SAMPLE)):
+        count_known(state.prior, state.arm[slot], 1.0)
+    plan.search = max(0, int(state.share * (plan.horizon + plan.known)) - plan.known)
+
+
 def scout_count_late(state: ScoutState, slot: int, change: int) -> None:
     state.arm[slot].late += change
     rekey(state.rank, slot, key_of(state, slot))
@@ -334,11 +395,14 @@ def refit(state: ScoutState) -> None:
     """Fit the distribution of means, and update all ranks."""
     plan, fitted = state.plan[0], state.prior.fit[0]
     plan.looks += 1
+    if plan.known > 0 and plan.asked == 0:
+        fit_known(state)
     fit(state.prior)
     if plan.asked >= plan.search:
         plan.searching = 0
     if plan.searching == 1:
-        plan.next_fit = max(plan.asked + 1, int(_GROWTH * plan.asked))
+        later = int(_GROWTH * (plan.asked + plan.known)) - plan.known
+        plan.next_fit = max(plan.asked + 1, later)
         v = target_mean(fitted.mean, fitted.strength, state.sampler.n[0], plan.search, _PRICE)
         plan.target = v
         plan.log_target = math.log(v)
@@ -399,6 +463,7 @@ plays(
     ask=scout_ask,
     tell=scout_tell,
     count_late=scout_count_late,
+    credit_known=scout_credit,
     recommend=scout_recommend,
 )
 

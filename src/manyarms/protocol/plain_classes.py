@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import operator
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -75,21 +74,22 @@ def plain_count_late(state: PlainState, slot: int, change: int) -> None:
 
 
 def plain_arrive(state: PlainState, count: int) -> None:
-    _method(state, "arrive")(count)
+    check_method(state, "arrive")
+    state.own.arrive(count)
     state.n_arms += count
 
 
 def plain_retire(state: PlainState, arm: int) -> None:
-    _method(state, "retire")(arm)
+    check_method(state, "retire")
+    state.own.retire(arm)
 
 
-def _method(state: PlainState, name: str) -> Callable[[int], None]:
+def check_method(state: PlainState, name: str) -> None:
+    """Raise unless the user's object has a method."""
     if not hasattr(state.own, name):
         raise ParameterError(
             f"{state.policy} has no `{name}`, so its arms cannot change. Write one."
         )
-    method: Callable[[int], None] = getattr(state.own, name)
-    return method
 
 
 plays(

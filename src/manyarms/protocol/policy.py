@@ -78,16 +78,15 @@ def retire(state: Any, arm: int) -> None:
 
 
 @optional
-def credit_known(
-    state: Any, slot: int, count: int, total: float, squares: float
-) -> tuple[int, int]:
-    """Credit known rewards that came without a pull of this state; return their slot and its arm.
+def credit_known(state: Any, arm: int, count: int, total: float, squares: float) -> int:
+    """Credit known rewards that came without a pull of this state; return their arm.
 
     They are `count` >= 1 rewards of sum `total`, and `squares` is the sum of their squares. If
-    `slot` is -1, the next fresh arm is opened for them. A policy without this function begins with
-    nothing, and returns slot -1.
+    `arm` is -1, the policy draws an arm that neither `ask` nor this function has returned since the
+    last reset; else it is an arm that one of them returned. The result is -1 if the policy has no
+    place for the arm, or does not have this function: it then does not use these rewards.
     """
-    return -1, -1
+    return -1
 
 
 @optional
@@ -115,7 +114,7 @@ def plays(
     generation: Callable[[Any], int] | None = None,
     arrive: Callable[[Any, int], None] | None = None,
     retire: Callable[[Any, int], None] | None = None,
-    credit_known: Callable[[Any, int, int, float, float], tuple[int, int]] | None = None,
+    credit_known: Callable[[Any, int, int, float, float], int] | None = None,
     recommend: Callable[[Any], int] | None = None,
 ) -> None:
     """Register the functions of a policy whose states are of this class.

@@ -23,6 +23,7 @@ from manyarms.serve.errors import (
     LostError,
     RefusedError,
     as_refusals,
+    invalid,
     refuse,
     unavailable,
     unknown_experiment,
@@ -249,16 +250,23 @@ def _called(one: ServedExperiment, arm: str) -> Any:
 
 
 async def observe(service: Service, request: Request) -> Response:
-    """Import rewards of an arm."""
+    """Import rewards of an arm, or numbers and sums of rewards of several arms."""
     wanted: m.Observe = request.body
+    counts, rewards = wanted.counts, wanted.rewards
+    if (counts is None) == (wanted.arm is None or rewards is None):
+        raise invalid("Send either `arm` and `rewards`, or `counts`.")
 
     def change(one: ServedExperiment) -> m.State:
-        one.do(calls.observe, _called(one, str(wanted.arm)), wanted.rewards)
+        if counts is None:
+            one.do(calls.observe, _called(one, str(wanted.arm)), rewards)
+        else:
+            one.do(calls.observe_counts, {_called(one, arm): of for arm, of in counts.items()})
         return one.phase
 
     phase = await service.apply(request.experiment, change)
-    kept = len(wanted.rewards)
-    service.note(request.caller, request.experiment, f"observe {wanted.arm}: {kept}")
+    kept = len(rewards or ()) if counts is None else sum(int(of[0]) for of in counts.values())
+    what = str(wanted.arm) if counts is None else f"{len(counts)} arms"
+    service.note(request.caller, request.experiment, f"observe {what}: {kept}")
     return answered(m.Observed(request.experiment, phase, kept))
 
 

@@ -18,10 +18,7 @@ async def ask(service: Service, request: Request) -> Response:
         if before is not None:
             return Response(before)
     try:
-        while True:  # thousands of known rewards may be used before the next pull
-            answer = await service.apply(name, lambda one: one.ask(wanted.k, key))
-            if answer:
-                return Response(answer)
+        return Response(await service.ask(name, wanted.k, key))
     except RefusedError as error:
         if isinstance(error.failure, m.StoppedFailure):
             await _recommend(service, name, error.failure)

@@ -7,6 +7,7 @@ next batch. The caller awaits `committed_all()` before it answers.
 from __future__ import annotations
 
 import asyncio
+import math
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -41,8 +42,8 @@ MOST_KEYS = 50_000  # idempotency keys that are remembered
 MOST_ENDED = 100_000  # ended pulls that are remembered, to recognize repeated tells
 MOST_PENDING = 1_000_000  # pending pulls: each takes memory, and time to load
 _MOST_CHANGED = 2000  # arms that a view may have to update (some milliseconds)
-_MOST_EXPIRED = 2000  # pulls that expire in one step: other requests wait meanwhile
-_MOST_USED = 1000  # known rewards that one step of an ask may use: other requests wait
+_MOST_EXPIRED = 1000  # pulls that expire in one step: other requests wait meanwhile
+_MOST_NEWS = 200  # items of news that a policy is told in one step, for the same reason
 _encode = msgspec.json.Encoder().encode
 
 
@@ -82,8 +83,9 @@ class ServedExperiment:
         The last committed event, and the last event when a snapshot was last attempted.
     gone
         Whether the experiment was dropped from memory and must not be used.
-    importing, changing
-        Locks of the request that adds or syncs arms, and of the one that changes `status`.
+    importing, changing, preparing
+        Locks of the request that adds or syncs arms, of the one that changes `status`, and of an
+        ask that tells the policy the news in pieces. Meanwhile all other changes wait.
     """
 
     def __init__(self, context: Context, record: ExperimentRecord, *, saved: int) -> None:
@@ -97,6 +99,7 @@ class ServedExperiment:
         self.saved = saved
         self.gone = False
         self.importing, self.changing = asyncio.Lock(), asyncio.Lock()
+        self.preparing = asyncio.Lock()
         self.deadline: asyncio.TimerHandle | None = None
         self.wake: Callable[[ServedExperiment], None] = lambda one: None
         self.view_data = ViewData(self)
@@ -165,7 +168,7 @@ class ServedExperiment:
         except Exception as error:
             raise BrokenError(f"{self.name}: the policy failed with {error!r}") from error
         self.touch()
-        if len(self.experiment.changed or ()) > _MOST_CHANGED:
+        if len(self.experiment.ledger.changed or ()) > _MOST_CHANGED:
             self.view_data.refresh()
         return result
 
@@ -179,26 +182,53 @@ class ServedExperiment:
     @property
     def phase(self) -> m.State:
         """The state to show: also "empty" without arms, or "finished" without pulls left."""
-        if self.experiment.n_all == 0 and self.state != "stopped":
+        ledger = self.experiment.ledger
+        if ledger.n_all == 0 and self.state != "stopped":
             return "empty"
-        finished = self.state == "running" and self.experiment.left == 0
+        finished = self.state == "running" and ledger.left == 0
         return "finished" if finished else self.state  # type: ignore[return-value]  # one of them
 
+    @property
+    def has_news(self) -> bool:
+        """Whether the policy must be told news before the next pull."""
+        search = self.experiment.search
+        return search is not None and search.has_news
+
+    async def prepared_ask(self, k: int, key: str | None) -> bytes:
+        """Tell the policy the news in pieces, and answer an ask.
+
+        Nothing else may change the experiment between the first piece and the pull, because a
+        replay tells all news just before the pull. So do not cancel this.
+        """
+        async with self.preparing:
+            change = self._check_ask(k, key)
+            if isinstance(change, bytes):
+                return change
+            self.experiment.syncing = self.importing.locked()
+            while not self.change(partial(self.experiment.prepare, _MOST_NEWS)):
+                await asyncio.sleep(0)
+            return self._answer(change, k, key)
+
     def ask(self, k: int, key: str | None) -> bytes:
-        """Return the answer to an ask; empty if only known rewards were used so far."""
+        """Return the answer to an ask."""
+        change = self._check_ask(k, key)
+        return change if isinstance(change, bytes) else self._answer(change, k, key)
+
+    def _check_ask(self, k: int, key: str | None) -> bytes | Callable[[], Any]:
+        """Return a change that makes the pulls, or the answer to an earlier ask, or refuse."""
         if key is not None and key in self.keys:
             return self.asked_before(*self.keys[key], k)
         self._check_answers_asks()
         self._check_pending(k)
         try:
-            change = calls.ask(self.context, k, _MOST_USED)
+            return calls.ask(self.context, k)
         except TurnError as error:
             if error.left == 0:
-                raise out_of_pulls(self.experiment.pulls) from error
+                raise out_of_pulls(self.experiment.ledger.pulls) from error
             raise RefusedError(failure_of(error)) from error
+
+    def _answer(self, change: Callable[[], Any], k: int, key: str | None) -> bytes:
         pulls = self.change(change)
-        if not pulls:
-            return b""
         answer = _encode(m.Asked([m.GivenPull(pull.id, pull.arm) for pull in pulls]))
         if key is not None:
             self._remember(key, k, answer)
@@ -226,10 +256,10 @@ class ServedExperiment:
             raise RefusedError(m.StoppedFailure("stopped", f"{self.name} was stopped.", None))
 
     def _check_pending(self, count: int) -> None:
-        pending = len(self.experiment.pending)
+        pending = len(self.experiment.ledger.pending)
         if pending + count > MOST_PENDING:
             fix = "Tell or abandon some first"
-            if self.experiment.window is None:
+            if self.experiment.settings.window is None:
                 fix += ". An experiment with a `window` ends pulls whose rewards do not come"
             raise refuse(
                 409,
@@ -242,7 +272,7 @@ class ServedExperiment:
 
     def tell(self, pull: int, reward: float) -> m.Told:
         """Tell a reward."""
-        held = self.experiment.held
+        held = self.experiment.ledger.held
         if pull in held:
             if held[pull] == reward:
                 return m.Told(pull, applied=False, held=True)
@@ -280,7 +310,7 @@ class ServedExperiment:
             known: Any = ABANDONED_PULL if reason == "abandoned" else None
             if pull in self.ended and self.ended[pull] is not None:
                 known = self.ended[pull]
-            window = self.experiment.window is not None
+            window = self.experiment.settings.window is not None
             return ended_before(pull, known, reward, window=window)
         failure = failure_of(error)
         if reason == "unknown pull":
@@ -289,15 +319,12 @@ class ServedExperiment:
 
     def expire(self) -> float | None:
         """End some pulls whose windows have ended; return when the next window ends."""
-        experiment, window = self.experiment, self.experiment.window
-        if window is None:
-            return None
-        for pull in experiment.overdue(_MOST_EXPIRED):
-            reward = experiment.held.get(pull, experiment.settings.missing)
-            self.change(partial(experiment.expire, pull))
-            self._note_end(pull, reward)
-        first = next(iter(experiment.pending.values()), None)
-        return None if first is None else float(first.asked) + window
+        ledger = self.experiment.ledger
+        if ledger.overdue(self.experiment.now()) is not None:
+            for event in self.change(partial(self.experiment.expire, _MOST_EXPIRED)):
+                self.learn(event)
+        end = ledger.next_end
+        return None if math.isinf(end) else end
 
     # Arms and seasons
 
@@ -314,13 +341,16 @@ class ServedExperiment:
             raise RefusedError(failure_of(error)) from error
         return None if change is None else self.change(change)
 
-    def add_arms(self, arms: Any) -> int:
-        """Add arms, given their names or how many; return the new total, with retired ones."""
-        before = self.experiment.n_all
-        added: Any = self.do(calls.add_arms, arms)
+    def add_arms(self, arms: Any, *, more: bool = False) -> int:
+        """Add arms, given their names or how many; return the new total, with retired ones.
+
+        `more` says that other arms of the same sync follow.
+        """
+        before = self.experiment.ledger.n_all
+        added: Any = self.do(partial(calls.add_arms, more=more), arms)
         if self.named:
             self._names += [(before + place, str(name)) for place, name in enumerate(added)]
-        return self.experiment.n_all
+        return self.experiment.ledger.n_all
 
 
 def _digest(k: int) -> str:

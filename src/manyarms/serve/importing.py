@@ -23,7 +23,7 @@ from manyarms.store import check_name
 
 _LONGEST_LINE = 1 << 20  # bytes
 _MOST_BYTES = 1 << 30  # of a stream: ten million names of a hundred characters
-_AT_ONCE = 50  # arms that are restored or retired in one commit; this takes about 20 ms
+_AT_ONCE = 1000  # arms that are restored or retired in one commit; this takes about 10 ms
 _line = msgspec.json.Decoder(str | int).decode
 
 
@@ -49,7 +49,7 @@ async def add_arms(service: Service, request: Request) -> Response:
         new = [name for name in names if arms.known(name) is None]
         if new:
             await service.apply(one.name, partial(_add, one, new))
-    added = m.AddedArms(len(new), one.experiment.n_all, len(names) - len(new))
+    added = m.AddedArms(len(new), one.experiment.ledger.n_all, len(names) - len(new))
     service.note(request.caller, request.experiment, f"add {count(added.added, 'arm')}")
     return answered(added)
 
@@ -70,7 +70,8 @@ async def _add_count(service: Service, request: Request, new: int) -> Response:
 async def sync_arms(service: Service, request: Request) -> Response:
     """Add, restore and retire arms so that exactly the given ones are available.
 
-    New arms are added in one commit, before others are retired. If the request fails midway,
+    New arms are added in one commit, and others are restored and retired in several. The policy
+    sees all arms that come as one group, once the last has come. If the request fails midway,
     sending it again does the rest. With `preview`, nothing changes; the answer has three counts.
     """
     wanted = await _read(request)
@@ -83,12 +84,13 @@ async def sync_arms(service: Service, request: Request) -> Response:
         if request.query is not None and request.query.preview:
             return answered(m.SyncPreview(len(plan.new), len(plan.back), len(plan.gone)))
         if plan.new:
-            await service.apply(one.name, partial(_add, one, plan.new))
-        await _in_pieces(service, one, calls.restore, plan.back)
+            more = len(plan.back) > 0
+            await service.apply(one.name, partial(_add, one, plan.new, more=more))
+        await _in_pieces(service, one, calls.restore, plan.back, marked=True)
         await _in_pieces(service, one, calls.retire, plan.gone)
     called = one.context.name
     done = m.SyncedArms(
-        plan.new, [*map(called, plan.back)], [*map(called, plan.gone)], one.experiment.n_arms
+        plan.new, [*map(called, plan.back)], [*map(called, plan.gone)], one.experiment.ledger.n_arms
     )
     changed = {"added": done.added, "restored": done.restored, "retired": done.retired}
     said = ", ".join(f"{len(some)} {what}" for what, some in changed.items() if some)
@@ -97,21 +99,35 @@ async def sync_arms(service: Service, request: Request) -> Response:
     return answered(done)
 
 
-def _add(same: ServedExperiment, names: list[Any], one: ServedExperiment) -> None:
+def _add(
+    same: ServedExperiment, names: list[Any], one: ServedExperiment, *, more: bool = False
+) -> None:
     _check_same(same, one)
-    one.add_arms(names)
+    one.add_arms(names, more=more)
 
 
 async def _in_pieces(
-    service: Service, same: ServedExperiment, call: Callable[..., Any], arms: Sequence[int]
+    service: Service,
+    same: ServedExperiment,
+    call: Callable[..., Any],
+    arms: Sequence[int],
+    *,
+    marked: bool = False,
 ) -> None:
-    """Restore or retire arms in several commits, so that other requests do not wait for long."""
-    for begin in range(0, len(arms), _AT_ONCE):
-        names = [same.context.name(arm) for arm in arms[begin : begin + _AT_ONCE]]
+    """Restore or retire arms in several commits, so that other requests do not wait for long.
 
-        def change(one: ServedExperiment, names: list[Any] = names) -> None:
+    If `marked`, all but the last are marked as parts of a group of which more follows.
+    """
+    for begin in range(0, len(arms), _AT_ONCE):
+        end = begin + _AT_ONCE
+        names = [same.context.name(arm) for arm in arms[begin:end]]
+        part = partial(call, more=end < len(arms)) if marked else call
+
+        def change(
+            one: ServedExperiment, names: list[Any] = names, part: Callable[..., Any] = part
+        ) -> None:
             _check_same(same, one)
-            one.do(call, names)
+            one.do(part, names)
 
         await service.apply(same.name, change)
 

@@ -280,16 +280,19 @@ class Leader:
 
     def _watch(self, one: ServedExperiment, at: float | None = None) -> None:
         """Schedule a check of the experiment for when its next window ends."""
-        window = one.experiment.window
+        window = one.experiment.settings.window
         if window is None or one.gone:
             return
         if at is None:
-            at = clock.now() + window if not one.experiment.pending else 0.0
+            at = clock.now() + window if not one.experiment.ledger.pending else 0.0
         pause = min(max(_SHORTEST_PAUSE, at - clock.now()), _LONGEST_PAUSE)
         one.deadline = asyncio.get_running_loop().call_later(pause, self._expire, one)
 
     def _expire(self, one: ServedExperiment) -> None:
         if self.closing or one.gone or not self.leads:
+            return
+        if one.preparing.locked():
+            self._watch(one, 0.0)
             return
         try:
             at = one.expire()

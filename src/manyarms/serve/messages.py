@@ -116,11 +116,16 @@ class ArmName(Struct, forbid_unknown_fields=True):
     arm: _Arm
 
 
-class Observe(Struct, forbid_unknown_fields=True):
-    """Rewards of an arm from elsewhere, in the order in which they arrived."""
+# how many rewards, their sum, and the sum of their squares if they are not all 0 or 1
+Counts = Annotated[list[int | float], Meta(min_length=2, max_length=3)]
 
-    arm: _Arm
-    rewards: Annotated[list[_Reward], Meta(min_length=1, max_length=MOST_PULLS)]
+
+class Observe(Struct, forbid_unknown_fields=True):
+    """Rewards from elsewhere: those of an arm, or `counts` for several arms."""
+
+    arm: _Arm | None = None
+    rewards: Annotated[list[_Reward], Meta(min_length=1, max_length=MOST_PULLS)] | None = None
+    counts: Annotated[dict[str, Counts], Meta(min_length=1, max_length=MOST_PULLS)] | None = None
 
 
 class Question(Struct, forbid_unknown_fields=True):
@@ -276,7 +281,7 @@ class ExperimentSummary(Struct, kw_only=True):
     n_arms: int = 0
     reward: float = 0.0
     mean_reward: float | None = None
-    observed: int = 0  # observed rewards that no pull has used yet
+    observed: int = 0  # observed rewards, which are not in `told`
     rate: bool = False  # whether means are rates, which are shown in percent
     control_pulls: int = 0
     control_mean: float | None = None  # None: the control has no rewards

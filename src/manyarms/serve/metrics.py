@@ -58,7 +58,7 @@ class Metrics:
         yield requests
         leader = self._service.leader
         # summed over experiments: this page needs no token, so it must not show their names
-        pending = sum(len(one.experiment.pending) for one in leader.experiments.values())
+        pending = sum(len(one.experiment.ledger.pending) for one in leader.experiments.values())
         for name, about, value in (
             ("manyarms_ready", "Whether requests are answered.", not self._service.not_ready()),
             ("manyarms_leads", "Whether this process leads.", leader.leads),

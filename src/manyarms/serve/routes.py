@@ -123,7 +123,7 @@ ROUTES: tuple[Route, ...] = (
     Route("restore", "POST", f"{_X}/restores", "admin", api.restore,
           "Restore a retired arm.", m.ArmName, m.ArmChange),
     Route("observe", "POST", f"{_X}/observations", "admin", api.observe,
-          "Import rewards of an arm; they are used instead of its next pulls.",
+          "Import rewards from elsewhere: those of an arm, or numbers and sums of several arms.",
           m.Observe, m.Observed),
     Route("season", "POST", f"{_X}/season", "admin", api.season,
           "Continue with more pulls or another policy; all rewards are kept.",

@@ -139,10 +139,26 @@ class Service:
         A refusal also waits for the commit, because it may depend on an uncommitted change.
         """
         one = self.leader.loaded(name) or await self.leader.loader.find(name)
+        if one.preparing.locked():
+            async with one.preparing:
+                pass
+        return await self._apply(one, lambda: change(one))
+
+    async def ask(self, name: str, k: int, key: str | None) -> bytes:
+        """Return the answer to an ask, after the commit."""
+        one = self.leader.loaded(name) or await self.leader.loader.find(name)
+        if not one.has_news and not one.preparing.locked():
+            return await self._apply(one, lambda: one.ask(k, key))
+        prepared = self.leader.in_background(one.prepared_ask(k, key))
+        with contextlib.suppress(Exception):  # `result` raises it again
+            await asyncio.shield(prepared)
+        return await self._apply(one, prepared.result)
+
+    async def _apply(self, one: ServedExperiment, change: Callable[[], R]) -> R:
         refusal: RefusedError | None = None
         try:
             try:
-                result = change(one)
+                result = change()
             except RefusedError as error:
                 refusal = error
             await one.committed_all()

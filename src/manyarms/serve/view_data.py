@@ -15,7 +15,7 @@ from manyarms.inference.tried_arms import TriedArms
 from manyarms.inference.uneven_losses import Loss, uneven_losses
 from manyarms.inference.uplift import Uplift, uplift_of
 from manyarms.inference.verdict import StopVerdict, give_verdict
-from manyarms.live.facts import question_of, tried_arms_of
+from manyarms.live.answers import question_of, stage_of, tried_arms_of
 
 if TYPE_CHECKING:
     from manyarms.serve.experiment import ServedExperiment
@@ -74,8 +74,7 @@ class ViewData:
 
     def progress(self) -> Progress:
         """Return the progress of the experiment."""
-        experiment = self.experiment
-        stage = experiment.policy.stage(experiment.state) if experiment.n_all else ""
+        stage = stage_of(self.experiment)
         return self._once("progress", lambda: self.tried.progress(stage))
 
     def verdict(self) -> StopVerdict:
@@ -105,21 +104,21 @@ class ViewData:
         return self._rarely("losses", None, self._find_losses)
 
     def _find_losses(self) -> list[Loss]:
-        pending = Counter(pull.arm for pull in self.experiment.pending.values())
+        pending = Counter(pull.arm for pull in self.experiment.ledger.pending.values())
         return uneven_losses(self.tried, pending)
 
     def recent(self) -> Counter[int]:
         """Return how many of the last pulls each arm got."""
-        return self._once("recent", lambda: Counter(self.experiment.recent))
+        return self._once("recent", lambda: Counter(self.experiment.ledger.recent))
 
     def of_arm(self, number: int) -> ArmEstimate:
         """Return the estimate of an arm, tried or not."""
         place = self.tried.place(number)
         if place is not None:
             return self.tried.at(place)
-        interval = self.experiment.reward_range or (-math.inf, math.inf)
+        interval = self.experiment.settings.reward_range or (-math.inf, math.inf)
         name = self.one.context.name(number)
-        gone = number in self.experiment.retired
+        gone = number in self.experiment.ledger.retired
         return ArmEstimate(name, math.nan, interval, 0, 0, gone, self.tried.rate)
 
     def found(self, search: str) -> list[int]:
@@ -127,5 +126,7 @@ class ViewData:
         names = getattr(self.one.context.arms, "names", None)
         if names is not None:
             return [number for number, name in enumerate(names) if search in str(name)]
-        known = search.isdecimal() and len(search) < 19 and int(search) < self.experiment.n_all
+        known = (
+            search.isdecimal() and len(search) < 19 and int(search) < self.experiment.ledger.n_all
+        )
         return [int(search)] if known else []

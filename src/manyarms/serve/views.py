@@ -24,8 +24,8 @@ from manyarms.inference.estimates import ArmEstimate
 from manyarms.inference.question import CONFIDENCE
 from manyarms.inference.reported import DELAYS, late_rewards_warning
 from manyarms.inference.uplift import check_confidence
+from manyarms.live.answers import default_target
 from manyarms.live.arms import ArmNames
-from manyarms.live.facts import default_target
 from manyarms.live.settings import Settings, settings_from
 from manyarms.serve import clock
 from manyarms.serve import messages as m
@@ -81,10 +81,10 @@ def summary(data: ViewData) -> m.ExperimentSummary:
         "spec": spec_of(experiment.settings, one.status),
         "named": one.named,
         "seq": experiment.seq,
-        "season": experiment.season,
-        "held": len(experiment.held),
+        "season": experiment.ledger.season,
+        "held": len(experiment.ledger.held),
     }
-    if experiment.n_all == 0:
+    if experiment.ledger.n_all == 0:
         return m.ExperimentSummary(**about)
     how, tried, verdict = data.progress(), data.tried, data.verdict()
     best = data.best(1)
@@ -110,7 +110,7 @@ def leaders(data: ViewData, k: int = 20) -> m.Leaders:
 
 def verdict(data: ViewData, **question: Any) -> m.VerdictView:
     """Return whether the recommended arm is good enough to stop, as `Live.verdict`."""
-    if data.experiment.n_all == 0:
+    if data.experiment.ledger.n_all == 0:
         raise TurnError("There are no arms yet. Add some first.", reason="no arms")
     said = data.judged(**question)
     words: dict[str, Any] = {"headline": said.headline, "why": said.why, "seq": data.experiment.seq}
@@ -143,7 +143,7 @@ def arms(
     """
     begin, end = _place_of(cursor), _place_of(cursor) + limit
     if sort == "arm":
-        numbers: Any = data.found(search) if search else range(data.experiment.n_all)
+        numbers: Any = data.found(search) if search else range(data.experiment.ledger.n_all)
         page = [_view(data, number, data.of_arm(number)) for number in numbers[begin:end]]
         total = len(numbers)
     else:
@@ -180,7 +180,7 @@ def arm(data: ViewData, arm: str) -> m.ArmView:
 
 def course(data: ViewData) -> m.Course:
     """Return pulls and rewards over time."""
-    course = data.experiment.course
+    course = data.experiment.ledger.course
     points = [
         m.Point(float(course.step * at), int(asked), int(told), float(reward), int(fresh))
         for at, (asked, told, reward, fresh) in sorted(course.points.items())
@@ -192,28 +192,28 @@ def pending(data: ViewData, limit: int = 20) -> m.PendingView:
     """Return the pending pulls, and how long rewards took."""
     experiment, now, name = data.experiment, clock.now(), data.one.context.name
     ages = [0] * (len(DELAYS) + 1)
-    for pull in experiment.pending.values():
+    for pull in experiment.ledger.pending.values():
         ages[sum(now - pull.asked >= end for end in DELAYS)] += 1
     ends = [0.0, *DELAYS, None]
     bins = [m.DelayBin(ends[k] or 0.0, ends[k + 1], count, None) for k, count in enumerate(ages)]
     delays = [
         m.DelayBin(ends[k] or 0.0, ends[k + 1], int(count), total / count if count else None)
-        for k, (count, total, _) in enumerate(experiment.delays)
+        for k, (count, total, _) in enumerate(experiment.ledger.delays)
     ]
     return m.PendingView(
-        count=len(experiment.pending),
-        held=len(experiment.held),
+        count=len(experiment.ledger.pending),
+        held=len(experiment.ledger.held),
         ages=bins,
         delays=delays,
-        expired=experiment.expired,
+        expired=experiment.ledger.expired,
         oldest=[
             m.PendingPull(number, name(pull.arm), now - pull.asked)
-            for number, pull in islice(experiment.pending.items(), limit)
+            for number, pull in islice(experiment.ledger.pending.items(), limit)
         ],
         alarm=late_rewards_warning(
-            experiment.delays,
+            experiment.ledger.delays,
             hold=experiment.settings.hold,
-            reward_range=experiment.reward_range,
+            reward_range=experiment.settings.reward_range,
         ),
         uneven=[m.UnevenLoss(name(loss.arm), *loss[1:]) for loss in data.losses()],
         seq=experiment.seq,

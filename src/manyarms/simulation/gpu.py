@@ -23,11 +23,11 @@ from numpy.typing import NDArray
 
 from manyarms.core.jit import compile_now, kernel
 from manyarms.core.memory import NO_ROOM, Ints, lanes, logarithms
+from manyarms.core.scale import Scale
 from manyarms.errors import DeviceError
 from manyarms.instances.tape import Tape
 from manyarms.instances.world import World
 from manyarms.protocol.plain_classes import plays_plainly
-from manyarms.protocol.recommend import Scale
 from manyarms.simulation.chunks import Chunk
 from manyarms.simulation.executors import ChunkPlayer, Meter
 from manyarms.simulation.gpu_compiler import (

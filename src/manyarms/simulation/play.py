@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from manyarms.core.jit import generic, kernel
 from manyarms.core.memory import Floats, Ints, Memory, Records
 from manyarms.core.rng import draw
+from manyarms.core.scale import Scale
 from manyarms.instances.tape import (
     Tape,
     arm_of,
@@ -19,7 +20,6 @@ from manyarms.instances.tape import (
 from manyarms.instances.world import World
 from manyarms.protocol.pending import PendingRecord, ask_pull, tell_pull
 from manyarms.protocol.policy import ask, recommend, reset, tell
-from manyarms.protocol.recommend import Scale
 
 NOT_PULLED = -2  # instead of a number of arms, if an arm is recommended that was not pulled
 

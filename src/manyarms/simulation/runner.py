@@ -15,7 +15,7 @@ from manyarms.errors import ParameterError
 from manyarms.instances.tape import Tape, tape
 from manyarms.protocol.keys import run_key
 from manyarms.protocol.plain_classes import plays_plainly
-from manyarms.protocol.recommend import scale_of
+from manyarms.protocol.scales import scale_of
 from manyarms.protocol.state_dump import classes_in
 from manyarms.simulation.play import NOT_PULLED, InTurn, Late, Measured, Stretch, late, play
 from manyarms.simulation.players import Player

@@ -9,6 +9,7 @@ import pytest
 import manyarms as ma
 from manyarms.core.rng import draw, unit
 from manyarms.policies.field import CBT, EmpiricalCBT, Uniform
+from tests.helpers import state_of
 
 
 @pytest.mark.parametrize(
@@ -22,7 +23,7 @@ from manyarms.policies.field import CBT, EmpiricalCBT, Uniform
 )
 def test_targets_are_those_of_the_r_package(b: float, weight: float, target: float) -> None:
     live = CBT(b=b, weight=weight).live(n_arms=3, horizon=10_000)
-    assert live._experiment.state.clock[0].target == pytest.approx(target, rel=1e-12)
+    assert state_of(live).clock[0].target == pytest.approx(target, rel=1e-12)
 
 
 def test_a_reward_of_an_arm_that_was_left_is_ignored() -> None:

@@ -7,6 +7,7 @@ import pytest
 import manyarms as ma
 from manyarms.policies.field import UCB, Greedy, SubSampled
 from manyarms.protocol.registry import parameters_of
+from tests.helpers import state_of
 
 
 def test_the_size_of_the_set() -> None:
@@ -31,7 +32,7 @@ def test_what_the_inner_policy_knows() -> None:
     assert not SubSampled(ma.MOSS(), size=5).anytime
     live = SubSampled(ma.MOSSPlusPlus(), size=50).live(n_arms=10**6, horizon=100, seed=1)
     live.ask()
-    assert live.policy.stage(live._experiment.state) == "iteration 1 of 3"
+    assert live.policy.stage(state_of(live)) == "iteration 1 of 3"
 
 
 @pytest.mark.parametrize("late", [1, 7, 30])

@@ -10,7 +10,13 @@ from manyarms.core.memory import Memory, Record, Records, wipe
 from manyarms.core.rng import Stream, stream
 from manyarms.core.sampler import Sampler, clear_sampler, sampler
 from manyarms.errors import ParameterError
-from manyarms.policies.parts.losses import Factor, Losses, confidence_factor, count_loss
+from manyarms.policies.parts.losses import (
+    Factor,
+    Losses,
+    confidence_factor,
+    count_loss,
+    count_losses,
+)
 from manyarms.policies.parts.randomness import draw_fresh, reset_order
 from manyarms.protocol import Policy, plays
 from manyarms.protocol.parameters import number
@@ -23,6 +29,7 @@ class CbtClock(Record):
     target: float
     visit: int  # arms pulled so far, this one included; it serves as the slot
     left: int  # 1 once the arm is left
+    again: int  # 1 once all arms were left and a new order has begun
 
 
 class CbtState(NamedTuple):
@@ -33,7 +40,7 @@ class CbtState(NamedTuple):
     b: float
     weight: float
     clock: Records[CbtClock]  # [clock]
-    losses: Records[Losses]  # [of the current arm]
+    losses: Records[Losses]  # [of the current arm, of a known arm]
     sampler: Sampler
     words: Stream
 
@@ -42,6 +49,7 @@ def cbt_reset(state: CbtState, key: int, horizon: int) -> None:
     reset_order(state.sampler, state.words, key)
     clock = state.clock[0]
     clock.visit = 0
+    clock.again = 0
     clock.left = 1
     clock.factor = confidence_factor(state.factor, horizon)
     clock.target = state.target
@@ -55,6 +63,7 @@ def cbt_ask(state: CbtState) -> tuple[int, int]:
     if clock.left == 1:
         if state.sampler.drawn[0] >= state.sampler.n[0]:
             clear_sampler(state.sampler)
+            clock.again = 1
         clock.visit += 1
         clock.left = 0
         wipe(state.losses, 0)
@@ -69,7 +78,33 @@ def cbt_tell(state: CbtState, slot: int, reward: float) -> None:
         clock.left = int(bound > clock.target)
 
 
-plays(CbtState, reset=cbt_reset, ask=cbt_ask, tell=cbt_tell)
+def cbt_credit(state: CbtState, arm: int, count: int, total: float, squares: float) -> int:
+    """Credit known rewards; of the arms that are not left, keep that with most rewards."""
+    clock, current = state.clock[0], state.losses[0]
+    loss, squared = count - total, count - 2.0 * total + squares  # of 1 - reward
+    if arm >= 0:
+        if clock.left == 0 and arm == current.arm:
+            bound = count_losses(state.losses, 0, count, loss, squared, clock.factor)
+            clock.left = int(bound > clock.target)
+        return arm
+    if clock.again == 1 or state.sampler.drawn[0] >= state.sampler.n[0]:
+        return -1
+    arm = draw_fresh(state.sampler, state.words)
+    if clock.left == 1 or count > current.pulls:
+        wipe(state.losses, 1)
+        bound = count_losses(state.losses, 1, count, loss, squared, clock.factor)
+        if bound <= clock.target:
+            clock.visit += 1
+            clock.left = 0
+            current.arm = arm
+            current.pulls = count
+            current.total = loss
+            current.squares = squared
+            current.bound = bound
+    return arm
+
+
+plays(CbtState, reset=cbt_reset, ask=cbt_ask, tell=cbt_tell, credit_known=cbt_credit)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,7 +173,7 @@ class CBT(Policy):
             b=1.0 if self.b is None else self.b,
             weight=1.0 if self.weight is None else self.weight,
             clock=memory.records(1, CbtClock),
-            losses=memory.records(1, Losses),
+            losses=memory.records(2, Losses),
             sampler=sampler(memory, n_arms, draws=min(n_arms, pulls)),
             words=stream(memory),
         )

@@ -6,11 +6,18 @@ import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from manyarms.core.memory import Memory, Record, Records, wipe
+from manyarms.core.jit import kernel
+from manyarms.core.memory import Memory, Record, Records, place_of_arm, places, wipe
 from manyarms.core.rng import Stream, stream
 from manyarms.core.sampler import Sampler, sampler
 from manyarms.core.tournament import Tournament, clear, leader, rekey, tournament
-from manyarms.policies.parts.losses import Factor, Losses, confidence_factor, count_loss
+from manyarms.policies.parts.losses import (
+    Factor,
+    Losses,
+    confidence_factor,
+    count_loss,
+    count_losses,
+)
 from manyarms.policies.parts.randomness import draw_fresh, reset_draws
 from manyarms.protocol import Policy, plays
 
@@ -18,7 +25,7 @@ _UNSEEN = 1e300  # above every bound
 
 
 class EmpiricalCbtClock(Record):
-    horizon: int
+    horizon: int  # T, and the number of known rewards
     opened: int
     factor: float  # b = c
     loss: float  # of all pulls
@@ -51,12 +58,19 @@ def empirical_cbt_ask(state: EmpiricalCbtState) -> tuple[int, int]:
     slot = leader(state.rank, state.ties)
     enough = slot >= 0 and state.losses[slot].bound <= clock.loss / clock.horizon
     if not enough and clock.opened < state.sampler.n[0]:
-        slot = clock.opened
-        clock.opened += 1
-        wipe(state.losses, slot)
-        state.losses[slot].arm = draw_fresh(state.sampler, state.words)
-        state.losses[slot].bound = math.inf
+        slot = open_fresh(state)
     return slot, state.losses[slot].arm
+
+
+@kernel
+def open_fresh(state: EmpiricalCbtState) -> int:
+    """Draw an arm, and return its slot."""
+    slot = state.clock[0].opened
+    state.clock[0].opened += 1
+    wipe(state.losses, slot)
+    state.losses[slot].arm = draw_fresh(state.sampler, state.words)
+    state.losses[slot].bound = math.inf
+    return slot
 
 
 def empirical_cbt_tell(state: EmpiricalCbtState, slot: int, reward: float) -> None:
@@ -74,12 +88,33 @@ def empirical_cbt_count_late(state: EmpiricalCbtState, slot: int, change: int) -
         rekey(state.rank, slot, -losses.bound)
 
 
+def empirical_cbt_credit(
+    state: EmpiricalCbtState, arm: int, count: int, total: float, squares: float
+) -> int:
+    """Credit known rewards, as if they had been pulls of a run with so many pulls more."""
+    clock = state.clock[0]
+    if arm >= 0:
+        slot = place_of_arm(state.losses, arm, clock.opened, 0)
+    else:
+        has_room = clock.opened < min(state.sampler.n[0], places(state.losses))
+        slot = open_fresh(state) if has_room else -1
+    if slot < 0:
+        return -1
+    loss, squared = count - total, count - 2.0 * total + squares  # of 1 - reward
+    clock.loss += loss
+    clock.horizon += count
+    bound = count_losses(state.losses, slot, count, loss, squared, clock.factor)
+    rekey(state.rank, slot, -bound)
+    return state.losses[slot].arm
+
+
 plays(
     EmpiricalCbtState,
     reset=empirical_cbt_reset,
     ask=empirical_cbt_ask,
     tell=empirical_cbt_tell,
     count_late=empirical_cbt_count_late,
+    credit_known=empirical_cbt_credit,
 )
 
 

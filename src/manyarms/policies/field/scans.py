@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from manyarms.core.jit import kernel, rare
-from manyarms.core.memory import Ints, Memory, Record, Records, wipe
+from manyarms.core.memory import Ints, Memory, Record, Records, place_of_arm, places, wipe
 from manyarms.core.rng import Stream, below, draw, next_word, open_unit, restart, stream, unit
 from manyarms.core.sampler import Sampler, sampler
 from manyarms.policies.parts.kl import kl_above, kl_upper
@@ -131,6 +131,23 @@ def count_reward(arms: Scan, slot: int, reward: float) -> None:
     arms.arm[slot].total += reward
 
 
+@rare
+def credit_scanned(arms: Scan, arm: int, count: int, total: float) -> int:
+    """Credit known rewards, as if they had been pulls (see `credit_known`)."""
+    clock = arms.clock[0]
+    if arm >= 0:
+        slot = place_of_arm(arms.arm, arm, clock.tried, 0)
+    else:
+        has_room = not_tried(arms) > 0 and clock.tried < places(arms.arm)
+        slot = try_next(arms) if has_room else -1
+    if slot < 0:
+        return -1
+    arms.arm[slot].pulls += count
+    arms.arm[slot].total += total
+    clock.pulls += count
+    return arms.arm[slot].arm
+
+
 @kernel
 def count_pending(arms: Scan, slot: int, change: int) -> None:
     """Count `change` more pending pulls."""
@@ -163,6 +180,7 @@ plays(
     ask=ucb_ask,
     tell=lambda state, slot, reward: count_reward(state.arms, slot, reward),
     count_late=lambda state, slot, change: count_pending(state.arms, slot, change),
+    credit_known=lambda state, arm, count, total, _: credit_scanned(state.arms, arm, count, total),
 )
 
 
@@ -268,6 +286,7 @@ plays(
     ask=kl_ucb_ask,
     tell=lambda state, slot, reward: count_reward(state.arms, slot, reward),
     count_late=lambda state, slot, change: count_pending(state.arms, slot, change),
+    credit_known=lambda state, arm, count, total, _: credit_scanned(state.arms, arm, count, total),
 )
 
 
@@ -387,7 +406,19 @@ def thompson_tell(state: ThompsonState, slot: int, reward: float) -> None:
     count_reward(state.arms, slot, 1.0 if is_success(reward, state.rounding) else 0.0)
 
 
-plays(ThompsonState, reset=thompson_reset, ask=thompson_ask, tell=thompson_tell)
+def thompson_credit(
+    state: ThompsonState, arm: int, count: int, total: float, squares: float
+) -> int:
+    return credit_scanned(state.arms, arm, count, min(max(total, 0.0), float(count)))
+
+
+plays(
+    ThompsonState,
+    reset=thompson_reset,
+    ask=thompson_ask,
+    tell=thompson_tell,
+    credit_known=thompson_credit,
+)
 
 
 @dataclass(frozen=True, kw_only=True)

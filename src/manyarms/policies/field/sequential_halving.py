@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from manyarms.core.jit import kernel, rare
-from manyarms.core.memory import Ints, Memory, Record, Records, wipe
+from manyarms.core.memory import Ints, Memory, Record, Records, place_of_arm, wipe
 from manyarms.core.rng import Stream, draw, restart, stream
 from manyarms.core.sampler import Sampler, sampler
 from manyarms.core.tournament import Tournament, clear, enter, leader, rekey, tournament
@@ -33,6 +33,8 @@ class HalvingClock(Record):
     each: int  # pulls of each arm in this round
     asked: int  # pulls asked for in this round
     told: int  # rewards told in this round
+    size: int  # K
+    known: int  # arms with known rewards
     winner: int  # the best slot of the last complete round; -1 before the first one
 
 
@@ -59,6 +61,9 @@ def halving_reset(state: SequentialHalvingState, key: int, horizon: int) -> None
         state.arm[slot].arm = draw_fresh(state.sampler, state.words)
         state.order[slot] = slot
     clock = state.clock[0]
+    clock.known = 0
+    clock.size = size
+    clear(state.rank)
     clock.left = size
     clock.budget = horizon
     clock.winner = -1
@@ -102,6 +107,44 @@ def halving_tell(state: SequentialHalvingState, slot: int, reward: float) -> Non
         all_told = clock.budget <= 0 and clock.told >= clock.asked
         if all_told or clock.told >= clock.each * clock.left:
             end_round(state)
+
+
+def halving_credit(
+    state: SequentialHalvingState, arm: int, count: int, total: float, squares: float
+) -> int:
+    """Credit known rewards; before the first pull, the K known arms of highest mean are kept."""
+    clock, slot = state.clock[0], -1
+    if arm >= 0:
+        slot = place_of_arm(state.arm, arm, clock.size, 0)
+    elif clock.winner < 0 and max(clock.known, clock.asked) < clock.size:
+        slot = max(clock.known, clock.asked)  # a slot that was not pulled yet
+        clock.known = slot + 1
+    elif clock.winner < 0 and clock.asked == 0:
+        return replace_worst(state, count, total)
+    if slot < 0:
+        return -1
+    own = state.arm[slot]
+    own.pulls += count
+    own.total += total
+    if clock.winner < 0:
+        rekey(state.rank, slot, -own.total / own.pulls)
+    return own.arm
+
+
+@rare
+def replace_worst(state: SequentialHalvingState, count: int, total: float) -> int:
+    """Draw an arm for known rewards; it replaces the known arm of lowest mean if it is better."""
+    if state.sampler.drawn[0] >= min(state.sampler.n[0], state.sampler.moved.entries):
+        return -1
+    arm = draw_fresh(state.sampler, state.words)
+    slot = leader(state.rank, state.ties)
+    if total / count > state.arm[slot].total / state.arm[slot].pulls:
+        wipe(state.arm, slot)
+        state.arm[slot].arm = arm
+        state.arm[slot].pulls = count
+        state.arm[slot].total = total
+        rekey(state.rank, slot, -total / count)
+    return arm
 
 
 @rare
@@ -148,6 +191,7 @@ plays(
     reset=halving_reset,
     ask=halving_ask,
     tell=halving_tell,
+    credit_known=halving_credit,
     recommend=halving_recommend,
 )
 

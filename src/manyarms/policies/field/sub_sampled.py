@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from manyarms.core.checks import check_one
 from manyarms.core.hash_map import HashMap, clear_map, find, hash_map, insert
+from manyarms.core.jit import rare
 from manyarms.core.memory import Memory
 from manyarms.core.rng import Stream, draw, stream
 from manyarms.core.sampler import Sampler, sampler
@@ -17,6 +18,7 @@ from manyarms.policies.parts.moss_run import (
     begin,
     count_late_pulls,
     credit,
+    credit_arm,
     present,
     reset_arms,
 )
@@ -26,6 +28,7 @@ from manyarms.protocol import (
     Wrapper,
     ask,
     count_late,
+    credit_known,
     generation,
     plays,
     reset,
@@ -55,6 +58,7 @@ plays(
     ask=lambda state: ask_arms(state.moss),
     tell=lambda state, slot, reward: credit(state.moss, slot, reward),
     count_late=lambda state, slot, change: count_late_pulls(state.moss, slot, change),
+    credit_known=lambda state, arm, count, total, _: credit_arm(state.moss, arm, count, total),
 )
 
 
@@ -116,6 +120,33 @@ def sub_sampled_ask(state: SubSampledState) -> tuple[int, int]:
     return slot, state.subset.cells[at + 1]
 
 
+def sub_sampled_credit(
+    state: SubSampledState, arm: int, count: int, total: float, squares: float
+) -> int:
+    """Credit known rewards while the subset has room for their arms."""
+    subset = state.subset
+    if arm >= 0:
+        at = entry_of(subset, arm)
+        if at >= 0:
+            credit_known(state.inner, subset.cells[at] - 1, count, total, squares)
+        return arm if at >= 0 else -1
+    member = credit_known(state.inner, -1, count, total, squares)
+    if member < 0:
+        return -1
+    arm = draw_fresh(state.sampler, state.words)
+    insert(subset, find(subset, member), member, arm)
+    return arm
+
+
+@rare
+def entry_of(subset: HashMap, arm: int) -> int:
+    """Return the entry of a real arm, or -1."""
+    for k in range(subset.filled[0]):
+        if subset.cells[subset.used[k] + 1] == arm:
+            return subset.used[k]
+    return -1
+
+
 def sub_sampled_recommend(state: SubSampledState) -> int:
     member = recommend(state.inner)
     if member < 0:
@@ -132,6 +163,7 @@ plays(
     tell=lambda state, slot, reward: tell(state.inner, slot, reward),
     count_late=lambda state, slot, change: count_late(state.inner, slot, change),
     generation=lambda state: generation(state.inner),
+    credit_known=sub_sampled_credit,
     recommend=sub_sampled_recommend,
 )
 

@@ -16,7 +16,7 @@ from manyarms.core.memory import place_of_arm, wipe
 from manyarms.core.sampler import clear_sampler
 from manyarms.policies.parts.guard_slots import RETIRED, TOLD, Guard, has_fresh, open_next, settle
 from manyarms.policies.parts.kl import bernoulli_kl, kl_upper
-from manyarms.policies.parts.randomness import reset_order
+from manyarms.policies.parts.randomness import draw_fresh, reset_order
 
 _FIRST_GUESS = 256  # of an unknown horizon (docs/guard.md, "Without the horizon")
 _AHEAD = 4  # the guess is kept above this multiple of the pulls made
@@ -187,9 +187,20 @@ def stage_begins(guard: Guard) -> bool:
     If the horizon is guessed, the guess is doubled first if needed.
     """
     clock = guard.clock[0]
-    if clock.guessed == 1 and _AHEAD * clock.made >= clock.horizon:
-        take_horizon(guard, 2 * clock.horizon)
+    if clock.guessed == 1 and _AHEAD * (clock.made + clock.known) >= clock.horizon:
+        double_guess(guard)
     return clock.at < 0 and clock.made >= clock.start
+
+
+@rare
+def double_guess(guard: Guard) -> None:
+    """Double a guessed horizon until it is far enough ahead."""
+    clock = guard.clock[0]
+    horizon = clock.horizon
+    while clock.guessed == 1 and _AHEAD * (clock.made + clock.known) >= horizon:
+        horizon *= 2
+    if horizon != clock.horizon:
+        take_horizon(guard, horizon)
 
 
 @kernel
@@ -309,16 +320,31 @@ def guard_learn(guard: Guard, note: int, reward: float) -> int:
     return pull.slot
 
 
+@rare
+def guard_credit(guard: Guard, slot: int, count: int, total: float) -> None:
+    """Count known rewards of a slot; they do not start stages.
+
+    A guessed horizon grows as if they had been pulls.
+    """
+    clock, own = guard.clock[0], guard.slot[slot]
+    own.pulls += count
+    own.total += total
+    clock.known += count
+    double_guess(guard)
+
+
 @kernel
 def guard_arrive(guard: Guard, count: int) -> None:
     """Add new arms to those that have no slot yet.
 
-    They become newcomers. If more than T^beta newcomers would wait for a trial, the earlier ones
-    lose theirs.
+    They become newcomers. All of them get a trial. If more than T^beta newcomers would wait for
+    one, as many of the earlier ones lose theirs, at random.
     """
     newcomers = guard.newcomers
-    if newcomers.n[0] + count - newcomers.drawn[0] > guard.clock[0].power:
-        newcomers.drawn[0] = newcomers.n[0]
+    waiting = newcomers.n[0] - newcomers.drawn[0]
+    lost = min(waiting, max(0, waiting + count - int(guard.clock[0].power)))
+    for _ in range(lost):
+        draw_fresh(newcomers, guard.words)
     newcomers.n[0] += count
     guard.sampler.n[0] += count
     guard.clock[0].arms += count
@@ -334,7 +360,7 @@ def guard_retire(guard: Guard, arm: int) -> int:
     """
     clock = guard.clock[0]
     add_name(guard.retired, arm)
-    slot = place_of_arm(guard.slot, arm, clock.opened)
+    slot = place_of_arm(guard.slot, arm, clock.opened, 0)
     if slot < 0:
         clock.arms -= 1
     else:

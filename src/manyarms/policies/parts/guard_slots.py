@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from manyarms.core.hash_map import HashMap, contains, hash_map
 from manyarms.core.jit import kernel, rare
-from manyarms.core.memory import Ints, Memory, Record, Records, place_of_arm, wipe
+from manyarms.core.memory import Ints, Memory, Record, Records, place_of_arm, places, wipe
 from manyarms.core.rng import Stream, stream
 from manyarms.core.sampler import Sampler, sampler
 from manyarms.policies.parts.randomness import draw_fresh
@@ -52,6 +52,7 @@ class GuardClock(Record):
     arms: int  # the number of arms that have or may get a slot
     opened: int
     made: int  # pulls made
+    known: int  # known rewards that were credited without a pull
     notes: int  # places of `pending` used so far
     free: int  # how many of them are free again
     log: float  # L
@@ -136,6 +137,12 @@ def has_fresh(guard: Guard) -> bool:
 
 
 @kernel
+def can_open(guard: Guard) -> bool:
+    """Whether there are an arm without a slot and memory for it."""
+    return has_fresh(guard) and guard.clock[0].opened < places(guard.slot)
+
+
+@kernel
 def open_next(guard: Guard) -> int:
     """Give the next arm of the order a slot; there must be one."""
     arm = draw_fresh(guard.sampler, guard.words)
@@ -169,7 +176,7 @@ def cannot_open(guard: Guard, arm: int) -> bool:
 
 @rare
 def has_slot(guard: Guard, arm: int) -> bool:
-    return place_of_arm(guard.slot, arm, guard.clock[0].opened) >= 0
+    return place_of_arm(guard.slot, arm, guard.clock[0].opened, 0) >= 0
 
 
 @kernel

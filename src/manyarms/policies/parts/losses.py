@@ -35,10 +35,18 @@ def count_loss(losses: Records[Losses], slot: int, loss: float, factor: float) -
 
     .. math:: L = \max\Big(\frac{\bar x}{b},\; \bar x - \frac{c\,\hat\sigma}{\sqrt N}\Big)
     """
+    return count_losses(losses, slot, 1, loss, loss * loss, factor)
+
+
+@kernel
+def count_losses(
+    losses: Records[Losses], slot: int, count: int, total: float, squares: float, factor: float
+) -> float:
+    """Count losses; store and return the new bound."""
     own = losses[slot]
-    own.pulls += 1
-    own.total += loss
-    own.squares += loss * loss
+    own.pulls += count
+    own.total += total
+    own.squares += squares
     mean = own.total / own.pulls
     variance = max(0.0, own.squares / own.pulls - mean * mean)
     own.bound = max(mean / factor, mean - factor * math.sqrt(variance / own.pulls))

@@ -6,25 +6,26 @@ steps for any size of the set. If the member is another mixture-arm, a member of
 
 MOSS++ and empMOSS++ run MOSS (`moss_run.py`) in iterations, and each iteration becomes a
 mixture-arm. New arms may be drawn when the next iteration begins. A retired arm loses its slots and
-its shares of mixture-arms, and the set and K shrink; a set without members gets a fresh arm.
+its shares of mixture-arms, and the set and K shrink; a set without members gets a fresh arm. This
+is done for all arms retired since the last pull together, when the next one is asked for.
 """
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from manyarms.core.hash_map import add_name
+from manyarms.core.hash_map import HashMap, add_name, contains
 from manyarms.core.jit import kernel, rare
 from manyarms.core.memory import Ints, Memory, Record, Records, wipe
 from manyarms.core.rng import Stream, below, draw, next_word, restart, stream
 from manyarms.policies.parts.moss_run import (
-    GONE,
     MossRun,
     close_slot,
     drawable,
     open_fresh,
     open_slot,
     reset_arms,
+    slot_of,
 )
 from manyarms.policies.parts.randomness import MIXTURES, ORDER
 
@@ -57,6 +58,7 @@ class IterationClock(Record):
     horizon: int  # T
     iteration: int  # i
     left: int  # pulls left in the iteration
+    retired: int  # 1 if an arm was retired since the last pull
 
 
 def mixtures(memory: Memory, *, shares: int, arms: int, most: int) -> Mixtures:
@@ -124,7 +126,7 @@ def ask_member(moss: MossRun, mixtures: Mixtures, number: int) -> tuple[int, int
     """Count a pull of the slot; return the slot and its arm, drawn if it is a mixture-arm."""
     slot = moss.slot[number]
     slot.asked += 1
-    return number, real_arm(mixtures, slot.member)
+    return number, real_arm(mixtures, slot.arm)
 
 
 @kernel
@@ -190,14 +192,24 @@ def arrive_later(state: Any, count: int) -> None:
     state.moss.pool[0] += count
 
 
+def retire_later(state: Any, arm: int) -> None:
+    """Retire an arm; `lose_retired` does the rest."""
+    add_name(state.moss.retired, arm)
+    slot = slot_of(state.moss, arm)
+    if slot >= 0:
+        close_slot(state.moss, slot)
+    state.clock[0].retired = 1
+
+
 @rare
-def lose_arm(state: Any, arm: int) -> None:
-    """Remove a retired arm from mixture-arms, slots and fresh arms, without changing K."""
+def lose_retired(state: Any) -> None:
+    """Remove retired arms from mixture-arms and fresh arms, without changing K."""
     moss, mixtures, run = state.moss, state.mixtures, state.moss.run[0]
-    add_name(moss.retired, arm)
-    leave_mixtures(mixtures, arm)
-    for slot in range(run.opened):
-        if is_empty_without(mixtures, moss.slot[slot].member, arm):
+    state.clock[0].retired = 0
+    leave_mixtures(mixtures, moss.retired)
+    for j in range(1, mixtures.counts[0].closed + 1):
+        slot = slot_of(moss, -j)
+        if slot >= 0 and mixture_pulls(mixtures, j) == 0:
             close_slot(moss, slot)
     waiting, run.waiting = run.waiting, 0
     for k in range(waiting):
@@ -210,19 +222,13 @@ def tried(moss: MossRun) -> int:
     """Return the number of real arms that have a slot."""
     count = 0
     for slot in range(moss.run[0].opened):
-        count += int(moss.slot[slot].member >= 0)
+        count += int(moss.slot[slot].arm >= 0)
     return count
 
 
 @rare
-def is_empty_without(mixtures: Mixtures, member: int, arm: int) -> bool:
-    """Whether the member is the retired arm or an empty mixture-arm."""
-    return member == arm or (GONE < member < 0 and mixture_pulls(mixtures, -member) == 0)
-
-
-@rare
-def leave_mixtures(mixtures: Mixtures, arm: int) -> None:
-    """Remove a retired arm, and mixture-arms that become empty, from all mixture-arms."""
+def leave_mixtures(mixtures: Mixtures, retired: HashMap) -> None:
+    """Remove retired arms, and mixture-arms that become empty, from all mixture-arms."""
     for j in range(1, mixtures.counts[0].closed + 1):
         before, until = 0, 0
         for at in range(mixtures.end[j - 1], mixtures.end[j]):
@@ -230,7 +236,10 @@ def leave_mixtures(mixtures: Mixtures, arm: int) -> None:
             pulls = share.until - before
             before = share.until
             inner = share.member
-            if inner == arm or (-j < inner < 0 and mixture_pulls(mixtures, -inner) == 0):
+            if inner >= 0:
+                if pulls > 0 and contains(retired, inner):
+                    pulls = 0
+            elif -j < inner and mixture_pulls(mixtures, -inner) == 0:
                 pulls = 0
             until += pulls
             share.until = until

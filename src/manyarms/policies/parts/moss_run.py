@@ -10,7 +10,10 @@ Fresh and waiting members have index +inf: they come first, in random order. K i
 all three kinds.
 
 Fresh arms are also drawn from arms added later. A retired arm loses its slot; a fresh arm replaces
-it if there is one.
+it if there is one. Such changes of K change every index, so the indices are computed when the next
+member is chosen, at most 512 for each pull.
+
+Known rewards are credited without a pull. Their arm gets a slot; if the set has no room, it grows.
 """
 
 from __future__ import annotations
@@ -20,23 +23,33 @@ from typing import NamedTuple
 
 from manyarms.core.hash_map import HashMap, add_name, contains, hash_map
 from manyarms.core.jit import kernel, rare
-from manyarms.core.memory import Floats, Ints, Memory, Record, Records, places, wipe
+from manyarms.core.memory import (
+    Floats,
+    Ints,
+    Memory,
+    Record,
+    Records,
+    place_of_arm,
+    places,
+    wipe,
+)
 from manyarms.core.rng import Stream, draw, next_word, restart, stream
 from manyarms.core.sampler import Sampler, clear_sampler, pick, sampler
 from manyarms.core.tournament import Tournament, clear, disband, leader, rekey, tournament
 from manyarms.policies.parts.kl import kl_upper, switch_at
 from manyarms.policies.parts.randomness import FRESH, TIES
 
-GONE = -(1 << 62)  # the member of a slot whose arm was retired
+GONE = -(1 << 62)  # the arm of a slot whose arm was retired
 _UNSEEN = 1e300  # above every index
 _ALWAYS = 1 << 62  # more than any number of pulls
+_PIECE = 512  # indices that are computed with one pull, about 2 ms in CPython
 _MOST_LATE = (1 << 31) - 1  # the maximum of pending pulls of a slot
 
 
 class Slot(Record):
     """A member that was pulled."""
 
-    member: int  # the real arm (>= 0), or -j for mixture-arm j
+    arm: int  # the real arm (>= 0), or -j for mixture-arm j
     pulls: int  # N
     total: float  # of rewards; the mean is one division, so equal ratios compare equal
     asked: int  # its pulls in this iteration, for policies with mixture-arms
@@ -47,6 +60,8 @@ class Run(Record):
 
     opened: int  # slots in use
     gone: int  # slots freed by retired arms
+    search: int  # the first slot that may be one of them, counted from `base`
+    due: int  # the first slots of this number have an index of an earlier K
     fresh: int  # members not drawn yet
     waiting: int  # mixture-arms without a pull
     members: int  # K
@@ -110,7 +125,7 @@ def moss_run(
         sampler=sampler(memory, n_arms, draws=slots if draws is None else draws, shuffles=runs),
         words=stream(memory),
         pool=pool,
-        retired=hash_map(memory, names=n_arms, entries=0),  # a simulation retires no arm
+        retired=hash_map(memory, names=n_arms, entries=memory.changes),
     )
 
 
@@ -140,16 +155,21 @@ def begin(moss: MossRun, arms: int, horizon: int) -> None:
 
 @kernel
 def set_scale(moss: MossRun, members: int, horizon: int) -> None:
-    """Set K and H; the caller must then `refresh` all slots that have an index."""
+    """Forget the leaders, and set K and H."""
     disband(moss.rank)
-    run = moss.run[moss.rank.number]
+    take_scale(moss.run[moss.rank.number], moss.rule, members, horizon)
+
+
+@kernel
+def take_scale(run: Run, rule: MossIndex, members: int, horizon: int) -> None:
+    """Set K and H. The caller must then `refresh` all slots that have an index."""
     run.members = members
     run.horizon = horizon
     run.scale = horizon / members
     run.log_scale = math.log(run.scale)
     run.kl_until = 0
-    if moss.rule.kl != 0.0:
-        run.kl_until = switch_at(members, horizon) if moss.rule.switch else _ALWAYS
+    if rule.kl != 0.0:
+        run.kl_until = switch_at(members, horizon) if rule.switch else _ALWAYS
 
 
 # Choosing a member
@@ -159,14 +179,17 @@ def set_scale(moss: MossRun, members: int, horizon: int) -> None:
 def ask_arms(moss: MossRun) -> tuple[int, int]:
     """Return the slot to pull, and its arm."""
     slot = choose(moss)
-    return slot, moss.slot[slot].member
+    return slot, moss.slot[slot].arm
 
 
 @kernel
 def choose(moss: MossRun) -> int:
     """Return the slot to pull: that of a fresh arm if there is one, else one of largest index."""
-    if moss.run[moss.rank.number].fresh > 0:
+    run = moss.run[moss.rank.number]
+    if run.fresh > 0:
         return open_fresh(moss)
+    if run.due > 0:
+        refresh_some(moss)
     return leader(moss.rank, moss.ties)
 
 
@@ -191,19 +214,20 @@ def open_slot(moss: MossRun, member: int) -> int:
     else:
         number = _free_slot(moss)
     wipe(moss.slot, number)
-    moss.slot[number].member = member
+    moss.slot[number].arm = member
     moss.late[number] = 0
     return number
 
 
 @rare
 def _free_slot(moss: MossRun) -> int:
-    """Return a slot that was closed; there must be one."""
-    moss.run[moss.rank.number].gone -= 1
-    number = moss.rank.base
-    while moss.slot[number].member != GONE:
-        number += 1
-    return number
+    """Return the first slot that was closed; there must be one."""
+    run = moss.run[moss.rank.number]
+    run.gone -= 1
+    while moss.slot[moss.rank.base + run.search].arm != GONE:
+        run.search += 1
+    run.search += 1
+    return moss.rank.base + run.search - 1
 
 
 # Rewards and the index
@@ -222,6 +246,56 @@ def learn(moss: MossRun, slot: int, reward: float) -> None:
     """Count a pull of `slot` and its reward."""
     moss.slot[slot].pulls += 1
     moss.slot[slot].total += reward
+
+
+@kernel
+def slot_of(moss: MossRun, arm: int) -> int:
+    """Return the slot of an arm, or -1."""
+    return place_of_arm(moss.slot, arm, moss.run[moss.rank.number].opened, moss.rank.base)
+
+
+@kernel
+def has_room(moss: MossRun) -> bool:
+    """Whether there is memory for another slot."""
+    run = moss.run[moss.rank.number]
+    return run.gone > 0 or moss.rank.base + run.opened < places(moss.slot)
+
+
+@rare
+def slot_for_known(moss: MossRun, arm: int) -> int:
+    """Return the slot of `arm`, or that of a fresh arm if it is -1; -1 if there is none.
+
+    If no fresh arm is left in the set, but others are outside, the set grows.
+    """
+    if arm >= 0:
+        return slot_of(moss, arm)
+    run = moss.run[moss.rank.number]
+    if not has_room(moss):
+        return -1
+    if run.fresh == 0:
+        if run.opened - run.gone >= drawable(moss):
+            return -1
+        hold(moss, run.members + 1)
+    return open_fresh(moss)
+
+
+@kernel
+def learn_known(moss: MossRun, slot: int, count: int, total: float) -> int:
+    """Count known rewards of `slot`, and return its arm."""
+    moss.slot[slot].pulls += count
+    moss.slot[slot].total += total
+    return moss.slot[slot].arm
+
+
+@rare
+def credit_arm(moss: MossRun, arm: int, count: int, total: float) -> int:
+    """Credit known rewards (see `credit_known`); return their arm, or -1."""
+    slot = slot_for_known(moss, arm)
+    if slot < 0:
+        return -1
+    learn_known(moss, slot, count, total)
+    refresh(moss, slot)
+    return moss.slot[slot].arm
 
 
 @kernel
@@ -245,7 +319,7 @@ def moss_index(moss: MossRun, slot: int, late: int) -> float:
         if rule.plus:
             log_ratio += math.log1p(log_ratio * log_ratio)
         return kl_upper(mean, rule.kl * log_ratio / pulls)
-    spread = rule.spread if moss.slot[slot].member >= 0 else rule.mixture_spread
+    spread = rule.spread if moss.slot[slot].arm >= 0 else rule.mixture_spread
     return mean + math.sqrt(spread * log_ratio / pulls)
 
 
@@ -269,7 +343,7 @@ def refresh(moss: MossRun, slot: int) -> None:
         index = moss_index(moss, slot, late if moss.rule.late_counts else 0)
     else:  # no reward yet: above all others, those with fewest pending pulls first
         index = math.inf if late == 0 else _UNSEEN / late
-    if moss.slot[slot].member != GONE:
+    if moss.slot[slot].arm != GONE:
         rekey(moss.rank, slot, index)
 
 
@@ -291,10 +365,15 @@ def count_late_pulls(moss: MossRun, slot: int, change: int) -> None:
 
 @rare
 def resize(moss: MossRun, members: int, horizon: int) -> None:
-    """Set the size of the set to `members`, and recompute all indices."""
+    """Set the size of the set to `members`, and recompute all indices.
+
+    The set has more members if more arms have slots, because of known rewards.
+    """
     run = moss.run[moss.rank.number]
-    run.fresh = members - run.waiting - (run.opened - run.gone)
-    set_scale(moss, members, horizon)
+    taken = run.waiting + run.opened - run.gone
+    run.fresh = max(0, members - taken)
+    run.due = 0
+    set_scale(moss, run.fresh + taken, horizon)
     for slot in range(moss.rank.base, moss.rank.base + run.opened):
         refresh(moss, slot)
 
@@ -304,9 +383,20 @@ def hold(moss: MossRun, members: int) -> None:
     """Grow or shrink the set to `members` members if the run has begun."""
     run = moss.run[moss.rank.number]
     if run.horizon > 0:
-        if members != run.members:
-            resize(moss, members, run.horizon)
-        run.fresh = members - run.waiting - (run.opened - run.gone)
+        taken = run.waiting + run.opened - run.gone
+        run.fresh = max(0, members - taken)
+        if run.fresh + taken != run.members:
+            take_scale(run, moss.rule, run.fresh + taken, run.horizon)
+            run.due = run.opened
+
+
+@rare
+def refresh_some(moss: MossRun) -> None:
+    """Compute some of the indices that have an earlier K."""
+    run = moss.run[moss.rank.number]
+    last, run.due = run.due, max(0, run.due - _PIECE)
+    for slot in range(moss.rank.base + run.due, moss.rank.base + last):
+        refresh(moss, slot)
 
 
 @kernel
@@ -343,17 +433,18 @@ def retire_arm(moss: MossRun, arm: int) -> None:
 @rare
 def replace_arm(moss: MossRun, arm: int) -> None:
     """Remove a retired arm from the set; a fresh arm replaces it if there is one."""
-    run = moss.run[moss.rank.number]
-    for slot in range(moss.rank.base, moss.rank.base + run.opened):
-        if moss.slot[slot].member == arm:
-            close_slot(moss, slot)
-    hold(moss, min(run.members, present(moss)))
+    slot = slot_of(moss, arm)
+    if slot >= 0:
+        close_slot(moss, slot)
+    hold(moss, min(moss.run[moss.rank.number].members, present(moss)))
 
 
 @rare
 def close_slot(moss: MossRun, slot: int) -> None:
     """Remove the slot of a retired arm from the ranking and from future mixture-arms."""
-    moss.run[moss.rank.number].gone += 1
-    moss.slot[slot].member = GONE
+    run = moss.run[moss.rank.number]
+    run.search = slot - moss.rank.base if run.gone == 0 else min(run.search, slot - moss.rank.base)
+    run.gone += 1
+    moss.slot[slot].arm = GONE
     moss.slot[slot].asked = 0
     rekey(moss.rank, slot, -math.inf)

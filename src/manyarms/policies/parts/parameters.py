@@ -12,7 +12,7 @@ from manyarms.policies.parts.moss_run import MossIndex, MossRun, moss_run
 from manyarms.protocol import Policy
 from manyarms.protocol.parameters import Flag, Number, Positive, choice, number
 from manyarms.protocol.policy import is_unit
-from manyarms.protocol.recommend import half_width
+from manyarms.protocol.scales import half_width
 
 B = TypeVar("B", bound="KnowsBestMean")
 S = TypeVar("S", bound="SigmaPolicy")
@@ -68,6 +68,7 @@ class RankingPolicy(Policy):
             plus=self.plus,
             late_counts=getattr(self, "count_late", False),
         )
+        slots += memory.changes if runs == 1 else 0  # arms with known rewards have slots, too
         return moss_run(memory, n_arms, slots=slots, index=index, draws=draws, runs=runs, room=room)
 
 

@@ -48,6 +48,7 @@ class ProspectClock(Record):
     looks: int  # fresh arms that may still get a trial after the best arm was retired
     on_trial: int  # arms on trial
     turn: int  # the one whose turn is next
+    credited: int  # 1 if known rewards were credited since the last pull
     paid: float  # pulls charged for trials: 1 / `trials` for each trial pull used or lapsed
 
 

@@ -1,7 +1,12 @@
-"""Pass an experiment to `inference`: columns of its arms, and facts."""
+"""Make answers: pass the ledger and the settings of an experiment to `inference`.
+
+Two values come from the search, for display and for the choice of the recommended arm: the arm that
+a finder recommends, and what the policy is doing. No bound depends on them.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import islice
@@ -10,37 +15,40 @@ from typing import Any
 
 from manyarms.core.gc_pause import gc_paused
 from manyarms.errors import ParameterError, UnknownArmError
+from manyarms.inference.estimates import count
 from manyarms.inference.facts import CONTROL, NO_CONTROL, ControlFacts, Facts
 from manyarms.inference.question import Question, asked, is_percentage
 from manyarms.inference.tried_arms import TriedArms
 from manyarms.live.arms import ArmNames
 from manyarms.live.calls import Context
+from manyarms.live.checks import exchangeable
 from manyarms.live.experiment import Experiment
+from manyarms.live.ledger import Ledger
 from manyarms.live.settings import Settings
-from manyarms.protocol.policy import recommend
-from manyarms.protocol.recommend import scale_of
+
+_INTEGER = re.compile(r"-?[0-9]{1,640}")  # as long as the name of an arm may be
 
 
 def tried_arms_of(experiment: Experiment, name_of: Callable[[int], Any]) -> TriedArms:
     """Return the tried arms of an experiment, after an update."""
-    facts = facts_of(experiment, name_of)
+    facts, ledger = facts_of(experiment, name_of), experiment.ledger
     tried: TriedArms | None = experiment.columns
     if tried is None:
         tried = experiment.columns = TriedArms(facts)
-        experiment.changed = set()
+        ledger.changed = set()
         with gc_paused():
-            _update(tried, facts, experiment)
+            _update(tried, facts, ledger, ledger.changed)
     else:
-        _update(tried, facts, experiment)
+        _update(tried, facts, ledger, ledger.changed or set())
     return tried
 
 
-def _update(tried: TriedArms, facts: Facts, experiment: Experiment) -> None:
+def _update(tried: TriedArms, facts: Facts, ledger: Ledger, changed: set[int]) -> None:
     """Update the arms that have changed, and add new ones."""
-    arms = [arm for arm in experiment.changed if tried.place(arm) is not None]
-    arms += islice(experiment.counts, tried.size, None)
-    experiment.changed.clear()
-    seen, retired = [experiment.counts[arm] for arm in arms], experiment.retired
+    arms = [arm for arm in changed if tried.place(arm) is not None]
+    arms += islice(ledger.counts, tried.size, None)
+    changed.clear()
+    seen, retired = [ledger.counts[arm] for arm in arms], ledger.retired
     columns = {
         "asked": map(attrgetter("asked"), seen),
         "told": [one.told + one.observed for one in seen],
@@ -52,57 +60,79 @@ def _update(tried: TriedArms, facts: Facts, experiment: Experiment) -> None:
 
 
 def facts_of(experiment: Experiment, name_of: Callable[[int], Any]) -> Facts:
-    """Return the facts of an experiment that do not concern single arms."""
-    settings, control = experiment.settings, experiment.control
-    seat = -1 if experiment.state is None else recommend(experiment.state)
-    if seat != -1 and not 0 <= seat < experiment.seats.count:
-        raise ParameterError(
-            f"{experiment.policy} recommended arm {seat}, but there are {experiment.n_all} arms, "
-            f"numbered from 0. Its `recommend` must return the number of an arm with a reward, or "
-            f"-1 to leave the choice to the common rule."
-        )
-    pending, abandoned = len(experiment.pending), len(experiment.abandoned)
-    compared = None
-    if control is not None and settings.control is not None:
-        missing = control.asked - control.told
-        pending -= missing - control.abandoned
-        abandoned -= control.abandoned
-        compared = ControlFacts(
-            name=settings.control,
-            asked=control.asked,
-            told=control.told,
-            total=control.total,
-            missing=missing,
-        )
-    left = experiment.left
+    """Return the facts of an experiment: what its ledger, its settings and its search say."""
+    ledger, settings, search = experiment.ledger, experiment.settings, experiment.search
     return Facts(
         policy=str(experiment.policy),
-        scale=scale_of(settings.scaled(experiment.policy), settings.reward_range),
-        reward_range=settings.reward_range,
-        n_arms=experiment.n_arms,
-        all_arms=experiment.n_all,
-        first_arms=experiment.first_arms,
-        retired=experiment.retired,
-        by_chance=experiment.by_chance,
-        named=experiment.named,
-        skipped=experiment.skipped,
-        finder=seat >= 0,
-        chosen=None if seat < 0 or experiment.unused else experiment.seats.arm(seat),
-        pulls=experiment.pulls,
-        told=experiment.told,
-        earned=experiment.earned,
-        pending=pending,
-        abandoned=abandoned,
-        horizon=None if left is None else experiment.pulls + left,
-        recent=experiment.recent,
-        observed=experiment.unused,
-        reward=settings.reward,
-        epsilon=settings.epsilon,
-        control=compared,
-        delays=experiment.delays,
-        hold=settings.hold,
+        finder=search is not None and search.is_finder,
+        chosen=None if search is None else search.recommended,
+        **_settled(settings),
+        **_counted(ledger),
+        control=_control(ledger, settings.control),
+        retired=ledger.retired,
+        named=ledger.named,
+        missed=len(ledger.missed),
+        recent=ledger.recent,
+        delays=ledger.delays,
         name_of=name_of,
     )
+
+
+def _settled(settings: Settings) -> dict[str, Any]:
+    """Return the facts that follow from the settings."""
+    return {
+        "scale": settings.scale,
+        "reward_range": settings.reward_range,
+        "by_chance": exchangeable(settings.policy),
+        "reward": settings.reward,
+        "epsilon": settings.epsilon,
+        "hold": settings.hold,
+    }
+
+
+def _counted(ledger: Ledger) -> dict[str, Any]:
+    """Return numbers from the ledger. Those of pulls are without the control."""
+    control, left = ledger.control, ledger.left
+    pending, abandoned = len(ledger.pending), ledger.n_abandoned
+    if control is not None:
+        pending -= control.asked - control.told - control.abandoned
+        abandoned -= control.abandoned
+    return {
+        "n_arms": ledger.n_arms,
+        "all_arms": ledger.n_all,
+        "first_arms": ledger.first_arms,
+        "pulls": ledger.pulls,
+        "told": ledger.told,
+        "earned": ledger.earned,
+        "observed": ledger.observed,
+        "zero_or_one": ledger.fractional == 0.0,
+        "pending": pending,
+        "abandoned": abandoned,
+        "horizon": None if left is None else ledger.pulls + left,
+    }
+
+
+def _control(ledger: Ledger, name: str | int | None) -> ControlFacts | None:
+    control = ledger.control
+    if control is None or name is None:
+        return None
+    return ControlFacts(
+        name=name,
+        asked=control.asked,
+        told=control.told,
+        total=control.total,
+        missing=control.asked - control.told,
+    )
+
+
+def stage_of(experiment: Experiment) -> str:
+    """Return what the search does now, as text; empty before there are arms."""
+    search, ledger = experiment.search, experiment.ledger
+    if search is None:
+        return ""
+    unused = 0 if search.credits else ledger.known - (ledger.told if ledger.season == 1 else 0)
+    without = f"{count(unused, 'earlier reward')} not used" if unused else ""
+    return ", ".join(filter(None, (search.stage, without)))
 
 
 def default_target(settings: Settings, status: dict[str, Any]) -> float | str | None:
@@ -160,4 +190,4 @@ def _rival_of(context: Context, target: str) -> int:
 
 
 def _is_int(text: str) -> bool:
-    return text.isdecimal() and len(text) < 20
+    return _INTEGER.fullmatch(text) is not None

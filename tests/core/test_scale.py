@@ -7,9 +7,9 @@ import math
 import pytest
 
 import manyarms as ma
+from manyarms.core.scale import Scale, lower_confidence_bound
 from manyarms.inference.confidence_sequences import uniform_half_width, uniform_interval
 from manyarms.instances import from_means
-from manyarms.protocol.recommend import Scale, lower_confidence_bound
 from tests.helpers import play_live
 from tests.reference.rewards import bernoulli, counted
 
