@@ -8,8 +8,6 @@ from manyarms.serve.errors import RefusedError, refuse
 from manyarms.serve.requests import Request, Response, answered
 from manyarms.serve.service import Service
 
-_LONGEST_KEY = 200  # characters
-
 
 async def ask(service: Service, request: Request) -> Response:
     """Answer with pulls; the same idempotency key gets the same pulls."""
@@ -33,8 +31,8 @@ def _key_in(headers: Headers) -> str | None:
     if not given:
         return None
     key = given.decode("latin-1")
-    if len(key) > _LONGEST_KEY:
-        raise refuse(422, "key", f"An Idempotency-Key has at most {_LONGEST_KEY} characters.")
+    if len(key) > m.LONGEST_KEY:
+        raise refuse(422, "key", f"An Idempotency-Key has at most {m.LONGEST_KEY} characters.")
     return key
 
 

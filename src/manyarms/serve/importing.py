@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -30,8 +30,12 @@ _line = msgspec.json.Decoder(str | int).decode
 class NewArms(msgspec.Struct, forbid_unknown_fields=True):
     """Arms to add: how many, or their names."""
 
-    count: int = 0
+    count: Annotated[int, msgspec.Meta(ge=0)] = 0
     names: list[str | int] = []
+
+    def __post_init__(self) -> None:
+        if self.count and self.names:
+            raise ValueError("send `count` or `names`, not both")
 
 
 async def add_arms(service: Service, request: Request) -> Response:
