@@ -13,7 +13,7 @@ from msgspec import UNSET
 from manyarms.errors import DuplicateNameError, ParameterError, StoreDamagedError
 from manyarms.inference.facts import CONTROL
 from manyarms.inference.question import check_setting, check_target
-from manyarms.live import calls
+from manyarms.live import arm_calls, calls
 from manyarms.live.arms import ArmNumbers
 from manyarms.live.settings import Settings, check_settings, differences, settings_from
 from manyarms.protocol.registry import policy
@@ -214,12 +214,12 @@ async def events(service: Service, request: Request) -> Response:
 
 async def retire(service: Service, request: Request) -> Response:
     """Retire an arm."""
-    return await _retire_or_restore(service, request, calls.retire, "retired")
+    return await _retire_or_restore(service, request, arm_calls.retire, "retired")
 
 
 async def restore(service: Service, request: Request) -> Response:
     """Restore a retired arm."""
-    return await _retire_or_restore(service, request, calls.restore, "not_retired")
+    return await _retire_or_restore(service, request, arm_calls.restore, "not_retired")
 
 
 async def _retire_or_restore(
