@@ -9,39 +9,27 @@ from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from manyarms.live.checks import MOST_HORIZON, MOST_OF_A_NAME, MOST_REWARD
-from manyarms.live.settings import MOST_SHARE, SHARE, SHORTEST_WINDOW
+from manyarms.live.settings import SHARE
 from manyarms.protocol.policy import MOST_ARMS
-from manyarms.store import LONGEST_ARM_NAME
-
-MOST_PULLS = 10_000  # in one request
-NO_NUL = r"^[^\u0000]*$"  # PostgreSQL cannot hold NUL in a text
-LONGEST_KEY = 200  # characters of an Idempotency-Key
+from manyarms.serve.fields import (
+    MOST_PULLS,
+    ArmField,
+    Confidence,
+    ControlShare,
+    EpsilonField,
+    HorizonField,
+    MarginField,
+    PolicyField,
+    QuantileField,
+    RewardField,
+    RewardName,
+    SeedField,
+    TargetField,
+    WindowField,
+    described,
+)
 
 State = Literal["empty", "running", "paused", "finished", "stopped"]
-
-
-def described(**schema: Any) -> Meta:
-    """Return a rule for the description of the API; another function checks it, with the value."""
-    return Meta(extra_json_schema=schema)
-
-
-Confidence = Annotated[float, described(exclusiveMinimum=0, exclusiveMaximum=1)]
-_Percent = Annotated[str, described(pattern=r"^ *[0-9]+(\.[0-9]*)? *%$", maxLength=99)]
-_UnderHundred = Annotated[str, described(pattern=r"^ *(0\.[0-9]*)?[1-9][0-9]?(\.[0-9]*)? *%$")]
-_Epsilon = Annotated[float, described(exclusiveMinimum=0)] | _UnderHundred
-_Policy = Annotated[str, described(pattern=r"^[a-z0-9+-]+(\(.*\))?$", examples=["moss"])]
-_Horizon = Annotated[int, Meta(ge=1), described(maximum=MOST_HORIZON)]
-_Seed = Annotated[int, Meta(ge=0), described(maximum=2**64 - 1)]
-_Reward = Annotated[float, described(minimum=-MOST_REWARD, maximum=MOST_REWARD)]
-_Text = Annotated[str, described(minLength=1, maxLength=LONGEST_ARM_NAME, pattern=NO_NUL)]
-_Arm = _Text | int
-_Target = float | Literal["control"]
-_Window = Annotated[float, described(minimum=SHORTEST_WINDOW)]
-_ControlShare = Annotated[float, described(exclusiveMinimum=0, maximum=MOST_SHARE)]
-_RewardName = Annotated[str, described(maxLength=MOST_OF_A_NAME)]
-_Quantile = Annotated[float, described(minimum=0, exclusiveMaximum=1)]
-_Margin = Annotated[float, described(minimum=0)] | _Percent
 
 
 # Requests
@@ -50,9 +38,9 @@ _Margin = Annotated[float, described(minimum=0)] | _Percent
 class NewSeason(Struct, forbid_unknown_fields=True):
     """A season: more pulls or another policy; all rewards are kept."""
 
-    policy: _Policy | None = None  # its name (default: the present one)
-    horizon: _Horizon | None = None  # pulls to come
-    seed: _Seed | None = None  # default: the present one
+    policy: PolicyField | None = None  # its name (default: the present one)
+    horizon: HorizonField | None = None  # pulls to come
+    seed: SeedField | None = None  # default: the present one
 
 
 class Spec(Struct, forbid_unknown_fields=True):
@@ -61,28 +49,28 @@ class Spec(Struct, forbid_unknown_fields=True):
     Without `n_arms`, arms have names, which are added before the first ask.
     """
 
-    policy: _Policy = "prospector"  # its name, such as "moss++" or "moss++(beta=0.6)"
-    horizon: _Horizon | None = None
+    policy: PolicyField = "prospector"  # its name, such as "moss++" or "moss++(beta=0.6)"
+    horizon: HorizonField | None = None
     n_arms: Annotated[int, Meta(ge=1), described(maximum=MOST_ARMS)] | None = None
-    seed: _Seed | None = None  # drawn if it is not given
-    reward_range: tuple[_Reward, _Reward] | None = (0.0, 1.0)
-    window: _Window | None = None  # seconds that a reward may take
+    seed: SeedField | None = None  # drawn if it is not given
+    reward_range: tuple[RewardField, RewardField] | None = (0.0, 1.0)
+    window: WindowField | None = None  # seconds that a reward may take
     # the reward if none is told by then; null: the pull is abandoned
-    missing: _Reward | None = None
+    missing: RewardField | None = None
     hold: bool = False  # whether rewards count only when their windows end
-    control: _Arm | None = None  # the name of what you have today, to compare with
-    share: _ControlShare = SHARE  # of the pulls, for the control
-    reward: _RewardName | None = None  # what rewards are, such as clicks
-    epsilon: _Epsilon | None = None  # how much worse than the best an arm may be, such as "10%"
+    control: ArmField | None = None  # the name of what you have today, to compare with
+    share: ControlShare = SHARE  # of the pulls, for the control
+    reward: RewardName | None = None  # what rewards are, such as clicks
+    epsilon: EpsilonField | None = None  # how much worse than the best an arm may be, such as "10%"
     # instead of `epsilon`: the mean that an arm must exceed; "control": that of the control
-    target: _Target | None = None
+    target: TargetField | None = None
 
 
 class Changes(Struct, forbid_unknown_fields=True):
     """Settings that can be changed while the experiment runs; omitted ones stay the same."""
 
-    epsilon: _Epsilon | UnsetType | None = UNSET
-    target: _Target | UnsetType | None = UNSET
+    epsilon: EpsilonField | UnsetType | None = UNSET
+    target: TargetField | UnsetType | None = UNSET
 
 
 class Ask(Struct, forbid_unknown_fields=True):
@@ -113,7 +101,7 @@ class Abandons(Struct, forbid_unknown_fields=True):
 class ArmName(Struct, forbid_unknown_fields=True):
     """An arm to retire or to restore."""
 
-    arm: _Arm
+    arm: ArmField
 
 
 # how many rewards, their sum, and the sum of their squares if they are not all 0 or 1
@@ -123,19 +111,19 @@ Counts = Annotated[list[int | float], Meta(min_length=2, max_length=3)]
 class Observe(Struct, forbid_unknown_fields=True):
     """Rewards from elsewhere: those of an arm, or `counts` for several arms."""
 
-    arm: _Arm | None = None
-    rewards: Annotated[list[_Reward], Meta(min_length=1, max_length=MOST_PULLS)] | None = None
+    arm: ArmField | None = None
+    rewards: Annotated[list[RewardField], Meta(min_length=1, max_length=MOST_PULLS)] | None = None
     counts: Annotated[dict[str, Counts], Meta(min_length=1, max_length=MOST_PULLS)] | None = None
 
 
 class Question(Struct, forbid_unknown_fields=True):
     """The question that a verdict answers. Omitted fields are taken from the experiment."""
 
-    epsilon: _Epsilon | None = None  # a number, or a share such as "10%"
-    quantile: _Quantile | None = None  # the share of the arms that may be better
+    epsilon: EpsilonField | None = None  # a number, or a share such as "10%"
+    quantile: QuantileField | None = None  # the share of the arms that may be better
     confidence: Confidence | None = None
     target: float | str | None = None  # a mean, the name of an arm, or "control"
-    margin: _Margin | None = None  # how much better than the target, written as `epsilon`
+    margin: MarginField | None = None  # how much better than the target, written as `epsilon`
 
 
 # Answers

@@ -10,6 +10,7 @@ import msgspec
 
 from manyarms import __version__
 from manyarms.serve import messages as m
+from manyarms.serve.fields import LONGEST_KEY, NO_NUL
 from manyarms.store import LONGEST_ARM_NAME, LONGEST_EXPERIMENT_NAME
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 # a stream, or JSON; `Route.request` is None because the handlers read them
 _LONGEST_IN_A_PATH = 5000  # characters of up to 12 bytes; a URL may have 65,535 bytes
-_TEXT: dict[str, Any] = {"type": "string", "minLength": 1, "pattern": m.NO_NUL}
+_TEXT: dict[str, Any] = {"type": "string", "minLength": 1, "pattern": NO_NUL}
 _NAME = _TEXT | {"maxLength": LONGEST_ARM_NAME}
 _NAMES = {"type": "array", "items": {"anyOf": [_NAME, {"type": "integer"}]}}
 _ARMS: dict[str, Any] = {
@@ -102,7 +103,7 @@ def _parameters(route: Route) -> list[dict[str, Any]]:
     (query,) = msgspec.json.schema_components([route.query])[1].values()
     found += [("query", name, schema) for name, schema in query["properties"].items()]
     if route.name == "ask":
-        found.append(("header", "Idempotency-Key", {"type": "string", "maxLength": m.LONGEST_KEY}))
+        found.append(("header", "Idempotency-Key", {"type": "string", "maxLength": LONGEST_KEY}))
     return [
         {"in": where, "name": name, "required": where == "path", "schema": schema}
         for where, name, schema in found

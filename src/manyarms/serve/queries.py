@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from manyarms.inference.question import CONFIDENCE
-from manyarms.serve.messages import MOST_PULLS, NO_NUL, Confidence, described
+from manyarms.serve.fields import MOST_PULLS, NO_NUL, Confidence, described
 from manyarms.store import LONGEST_EXPERIMENT_NAME
 
 _Text = Annotated[str, described(pattern=NO_NUL)]

@@ -12,7 +12,8 @@ import msgspec
 
 from manyarms.serve.access import Caller
 from manyarms.serve.errors import RefusedError, failure_of_body, refuse
-from manyarms.serve.messages import MOST_PULLS, Failure
+from manyarms.serve.fields import MOST_PULLS
+from manyarms.serve.messages import Failure
 
 MOST_BYTES = 2 << 20  # of a body that is not a stream
 _MOST_VALUES = 2 * MOST_PULLS  # in a body; a longer one is not searched for 119.0
