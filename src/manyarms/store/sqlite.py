@@ -135,7 +135,7 @@ class SQLiteConnection(Connection):
     def _check_schema(self) -> None:
         """Raise unless the file has exactly our tables: a view may run forever, a trigger writes.
 
-        SQLite's own objects have no SQL, or begin with "sqlite_", which nobody else may use.
+        SQLite's own objects have no SQL, or begin with "sqlite_", a prefix that SQLite reserves.
         """
         rows = self._link.execute("SELECT type, name, sql FROM sqlite_master").fetchall()
         expected = {" ".join(statement.split()) for statement in TABLES}
@@ -144,7 +144,7 @@ class SQLiteConnection(Connection):
                 statement = " ".join(str(sql).split())
                 if statement not in expected:
                     raise StoreDamagedError(
-                        f"{self} has a {kind} {name!r} that manyarms did not make. Somebody has "
+                        f"{self} has a {kind} {name!r} that manyarms did not make. Another program "
                         f"changed the file: restore a backup. Nothing was changed."
                     )
                 expected.remove(statement)
