@@ -174,6 +174,12 @@ class Search:
             abandon_pull(self.state, self.pending, number)
             del self.pending[number]
 
+    def begin_with(self, known: Iterable[tuple[int, list[Any]]]) -> None:
+        """Note all that is known when a season begins: rows as in `due`, by arm."""
+        if self.credits:
+            self.due = dict(known)
+            self.has_news = True
+
     def hear(self, arm: int, place: int, count: int, total: float, squares: float) -> None:
         """Note known rewards of an arm. `place` is its place in the order of first pulls."""
         if not self.credits or (arm in self.gone and arm not in self.returning):
