@@ -99,9 +99,11 @@ class Experiment:
         search = Search(policy, state, n_arms=ledger.n_all, horizon=horizon, seed=seed)
         for arm in sorted(ledger.retired):
             search.leave(arm)
-        for arm, counts in ledger.counts.items():
-            if counts.known:
-                search.hear(arm, counts.place, counts.known, counts.total, counts.squares)
+        search.begin_with(
+            (arm, [c.place, c.told + c.observed, c.total, c.squares])
+            for arm, c in ledger.counts.items()
+            if c.told or c.observed
+        )
         if waiting and can_change(policy, state):
             search.wait(waiting)
         self.search, self.searching = search, True
