@@ -67,7 +67,7 @@ def test_the_given_fallback_arm(outcome: Answer | NoAnswer) -> None:
 
 def test_fewer_pulls_than_requested() -> None:
     """The service gives fewer pulls if it used known rewards; the client asks for the rest."""
-    script = Script([GIVEN, GIVEN, GIVEN, PAUSED, GIVEN, Answer(200, {"pulls": []})])
+    script = Script([GIVEN, GIVEN, GIVEN, PAUSED, Answer(200, {"pulls": []})])
     remote = script.remote()
     red = ma.Pull("red", 4)
     assert remote.ask(2) == [red, red]
@@ -78,6 +78,23 @@ def test_fewer_pulls_than_requested() -> None:
     assert remote.ask(3, fallback="current") == [red, *[ma.Pull("current", NO_PULL)] * 2]
     with pytest.raises(ma.ServiceError, match="not a manyarms service"):
         remote.ask(2)
+    script.check_done()
+
+
+@pytest.mark.parametrize(
+    ("outcome", "fallback"),
+    [*((outcome, None) for outcome in (PAUSED, STOPPED, FINISHED, SILENT, FOREIGN, DENIED)),
+     (PAUSED, True), (SILENT, True), (FOREIGN, True)],
+)  # fmt: skip
+def test_pulls_are_not_lost_if_the_rest_is_refused(
+    outcome: Answer | NoAnswer, fallback: bool | None
+) -> None:
+    script = Script([GIVEN, outcome, outcome, outcome])
+    remote = script.remote(retry_for=0)
+    assert remote.ask(3, fallback=fallback) == [ma.Pull("red", 4)]
+    for k in (3, None):
+        with pytest.raises(ma.ManyarmsError):
+            remote.ask(k)  # type: ignore[arg-type]  # None is a single pull
     script.check_done()
 
 

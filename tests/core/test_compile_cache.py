@@ -286,6 +286,17 @@ def test_folders_that_others_can_write_to_are_not_used(root: Path, mode: int, le
 
 
 @posix
+def test_a_cache_that_others_can_replace_is_not_used(root: Path) -> None:
+    """In a folder like /tmp, they cannot: its mode has the sticky bit."""
+    for mode in (0o755, 0o775, 0o1777):
+        root.parent.mkdir(exist_ok=True)
+        root.parent.chmod(mode)
+        assert folder_for("d") is not None
+    root.parent.chmod(0o777)
+    _refused(f"all users can rename files in '.*/{root.parent.name}' .mode 777")
+
+
+@posix
 @pytest.mark.parametrize("level", ["", "compiled", "compiled/d"])
 def test_links_are_not_followed_below_the_caches_root(root: Path, level: str) -> None:
     assert folder_for("d") is not None

@@ -376,19 +376,13 @@ def _wrong_after_a_season(seed: int) -> set[str]:
 STOPPED = 22  # of 200; at 5 % each, more have probability 0.0002
 
 
-def _times_wrong(runs: int = 200) -> Counter[str]:
-    return Counter(what for seed in range(runs) for what in _wrong_after_a_season(seed))
+def _times_wrong() -> Counter[str]:
+    return Counter(what for seed in range(200) for what in _wrong_after_a_season(seed))
 
 
 @pytest.mark.slow
 def test_arms_keep_their_share_of_the_error_in_a_new_season() -> None:
     assert max(_times_wrong().values(), default=0) <= STOPPED
-
-
-@pytest.mark.long
-def test_no_stop_is_wrong_after_a_season() -> None:
-    """The proof allows 20 of 400. It leaves so much room that none is wrong with these seeds."""
-    assert _times_wrong(400) == Counter()
 
 
 @pytest.mark.slow

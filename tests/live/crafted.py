@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 import manyarms as ma
 from manyarms.core.gc_pause import gc_paused
 from manyarms.live import kinds
-from manyarms.live.calls import check_can
+from manyarms.live.arm_calls import check_can
 from manyarms.live.packing import pack, unpack
 from manyarms.live.replaying import replay
 from manyarms.live.snapshots import join_parts, restored, split_parts

@@ -103,6 +103,17 @@ def test_the_newest_group_keeps_its_trials_if_there_is_no_room() -> None:
     assert sum(str(arm).startswith("first") for arm in asked) < 250
 
 
+def test_the_newest_group_is_tried_first() -> None:
+    """Arms of yesterday that still wait take no trial from those of today."""
+    live, chance = played(3000)
+    for day in range(3):
+        live.sync_arms([*SHOP, *(f"day {k}, {j}" for k in range(day + 1) for j in range(60))])
+        asked = play(live, chance, 1500)
+        assert sum(str(arm).startswith(f"day {day}") for arm in asked) >= 29  # 30 trials
+    again = copied(live)
+    assert {again.ask().arm for _ in range(500)} == {live.ask().arm for _ in range(500)}
+
+
 def test_a_group_in_parts_is_one_group_after_its_last_part(groups: list[int]) -> None:
     live = ma.Prospector().live(n_arms=10, seed=1)
     live.tell(live.ask(), 1.0)

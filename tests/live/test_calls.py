@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import manyarms as ma
-from manyarms.live import calls
+from manyarms.live import arm_calls, calls
 from manyarms.live.calls import Context
 from manyarms.live.snapshots import snapshot
 
@@ -31,9 +31,9 @@ CHANGES: dict[str, Callable[[Context], Any]] = {
     "tell_many": lambda context: calls.tell_many(context, [(2, 1.0)]),
     "abandon": lambda context: calls.abandon(context, 2),
     "observe": lambda context: calls.observe(context, "a", [1.0, 0.0]),
-    "add_arms": lambda context: calls.add_arms(context, ["f"]),
-    "retire": lambda context: calls.retire(context, ["a", "b"]),
-    "restore": lambda context: calls.restore(context, "e"),
+    "add_arms": lambda context: arm_calls.add_arms(context, ["f"]),
+    "retire": lambda context: arm_calls.retire(context, ["a", "b"]),
+    "restore": lambda context: arm_calls.restore(context, "e"),
 }
 
 
@@ -65,9 +65,12 @@ def test_a_command_changes_nothing_before_its_change_is_applied(command: str) ->
             lambda context: calls.tell_many(context, [(2, 1.0), (2, 0.0)]),
             {"reason": "twice", "pull": 2},
         ),
-        (lambda context: calls.retire(context, ["a", "e"]), {"reason": "retired", "arm": "e"}),
-        (lambda context: calls.retire(context, list("abcd")), {"reason": "last arm"}),
-        (lambda context: calls.restore(context, ["e", "a"]), {"reason": "not retired", "arm": "a"}),
+        (lambda context: arm_calls.retire(context, ["a", "e"]), {"reason": "retired", "arm": "e"}),
+        (lambda context: arm_calls.retire(context, list("abcd")), {"reason": "last arm"}),
+        (
+            lambda context: arm_calls.restore(context, ["e", "a"]),
+            {"reason": "not retired", "arm": "a"},
+        ),
     ],
 )
 def test_a_refusal_carries_its_facts(refused: Any, facts: dict[str, Any]) -> None:

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 import uvicorn.server
 
-from manyarms.serve import leader, service
+from manyarms.serve import access, leader, service
 from manyarms.store import postgres
 from tests.serve.machines import InThread, in_thread, shared_postgres
 
@@ -32,6 +32,7 @@ def _patiently() -> Iterator[None]:
         patch.setattr(service, "_SETTLING", 60.0)
         patch.setattr(leader, "_ENDING", 60.0)
         patch.setattr(leader, "_LONGEST_PAUSE", 0.1)
+        patch.setattr(access, "_PAUSE", 0.0)
         yield
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import http.client
 import itertools
 import os
@@ -10,6 +11,10 @@ import re
 import socket
 import subprocess
 import sys
+import threading
+import time
+from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +23,15 @@ import uvicorn
 
 import manyarms as ma
 from manyarms.cli.main import main
-from manyarms.serve import clock
-from manyarms.serve.access import ROLES, digest_of, may
+from manyarms.errors import StoreUnavailableError
+from manyarms.serve import access, clock
+from manyarms.serve.access import ROLES, Access, digest_of, may
+from manyarms.serve.errors import RefusedError
 from manyarms.serve.routes import ROUTES, Route
 from manyarms.serve.server import loop_factory, serve
 from manyarms.serve.service import ServerSettings
-from tests.serve.machines import InThread, call, drop_token, made_token, node, request
+from manyarms.store import EventStore, Token
+from tests.serve.machines import InThread, call, drop_token, made_token, node, request, wait
 
 pytestmark = pytest.mark.interpreted
 _names = (f"t{k}" for k in itertools.count())
@@ -70,7 +78,7 @@ def later(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
 
 
 def test_tokens_expire_and_are_revoked(served: InThread, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("manyarms.serve.access._REMEMBERED", -1.0)
+    monkeypatch.setattr("manyarms.serve.access._REMEMBERED", 0.0)
     revoked = next(_names)
     given = made_token(served.store, revoked, "viewer")
     assert call(served.port, "GET", ALL, token=given)[0] == 200
@@ -86,6 +94,114 @@ def test_tokens_expire_and_are_revoked(served: InThread, monkeypatch: pytest.Mon
     answer, cookie_header = login(served, short)
     assert "wrong=token" in answer.headers["location"]
     assert not cookie_header
+
+
+class Reads:
+    """Stands for a store's tokens; counts how often they are read, and when."""
+
+    def __init__(self, *tokens: str) -> None:
+        self.tokens, self.at, self.broken = [*tokens], list[float](), False
+
+    def __call__(self) -> list[Token]:
+        self.at.append(time.monotonic())
+        if self.broken:
+            raise StoreUnavailableError("the disk is on fire")
+        return [Token(one, "viewer", digest_of(one), 0.0) for one in self.tokens]
+
+
+@contextlib.asynccontextmanager
+async def cache_of(reads: Reads) -> AsyncIterator[Access]:
+    cache = Access(reads)
+    yield cache
+    cache.close()
+
+
+def test_many_requests_share_one_renewal() -> None:
+    async def play(reads: Reads) -> None:
+        async with cache_of(reads) as cache:
+            for _ in range(2):
+                owners = await asyncio.gather(*(cache.owner("known") for _ in range(200)))
+                assert all(owner is not None and owner.name == "known" for owner in owners)
+            assert len(reads.at) == 1
+            cache._began -= 1.5  # it expires soon
+            for _ in range(9):  # one renewal, which no request waits for
+                assert await cache.owner("known") is not None
+            await cache._renew()
+            assert len(reads.at) == 2
+            reads.tokens = ["new"]
+            cache._began -= 3  # it has expired
+            assert await asyncio.gather(*map(cache.owner, 99 * ["known"])) == 99 * [None]
+
+    asyncio.run(play(Reads("known")))
+
+
+def test_unknown_tokens_cause_few_renewals(monkeypatch: pytest.MonkeyPatch) -> None:
+    """But a token that was just added is known at once."""
+    monkeypatch.setattr(access, "_PAUSE", 0.05)
+
+    async def play(reads: Reads) -> None:
+        async with cache_of(reads) as cache:
+            begun = time.monotonic()
+            wrong = [cache.owner(f"wrong {k}") for k in range(500)]
+            assert await asyncio.gather(*wrong) == 500 * [None]
+            assert len(reads.at) <= 2
+            for k in range(5):
+                assert await cache.owner(f"wrong {k}") is None
+                reads.tokens.append(f"new {k}")
+                assert await cache.owner(f"new {k}") is not None
+            assert time.monotonic() - begun >= 0.05 * (len(reads.at) - 2)
+
+    asyncio.run(play(Reads()))
+
+
+def test_tokens_that_cannot_be_read() -> None:
+    async def play(reads: Reads) -> None:
+        async with cache_of(reads) as cache:
+            assert await cache.owner("known") is not None
+            reads.broken = True
+            cache._began -= 1.5
+            assert await cache.owner("known") is not None  # still valid
+            with pytest.raises(RefusedError, match="on fire"):
+                await cache.owner("wrong")
+            cache._began -= 1.5
+            with pytest.raises(RefusedError, match="on fire"):
+                await cache.owner("known")
+            reads.broken = False
+            assert await cache.owner("known") is not None
+
+    asyncio.run(play(Reads("known")))
+
+
+def test_long_reads_do_not_delay_tokens(served: InThread, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pages of events are read two at a time, while tokens have their own connection."""
+    history, go, now = EventStore.history, threading.Event(), list[int]()
+    most = 0
+
+    def slowly(self: EventStore, *given: Any) -> Any:
+        nonlocal most
+        with self.reading():
+            now.append(1)
+            most = max(most, len(now))
+            assert go.wait(60)
+            now.pop()
+        return history(self, *given)
+
+    assert call(served.port, "POST", f"{ALL}/shop/asks", {})[0] == 200
+    monkeypatch.setattr(EventStore, "history", slowly)
+    with ThreadPoolExecutor(9) as pool:
+        path = f"{ALL}/shop/events"
+        pages = [pool.submit(call, served.port, "GET", path) for _ in range(9)]
+        try:
+            wait(lambda: now)
+            for _ in range(3):  # each is new, so tokens are read
+                assert call(served.port, "GET", f"{ALL}/shop", token="ma_wrong")[0] == 401
+            fresh = token(served, "client")
+            assert call(served.port, "POST", f"{ALL}/shop/asks", {}, token=fresh)[0] == 200
+            assert not any(page.done() for page in pages)
+        finally:
+            go.set()
+        assert [page.result()[0] for page in pages] == 9 * [200]
+    assert most <= 2
 
 
 def test_tokens_are_stored_as_hashes(served: InThread) -> None:

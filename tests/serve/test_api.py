@@ -15,7 +15,7 @@ from manyarms.client.calls import spec_of
 from manyarms.serve import clock
 from manyarms.serve.routes import ROUTES
 from tests.helpers import ALL_POLICIES, label
-from tests.serve.machines import TOKEN, InThread, call, wait
+from tests.serve.machines import TOKEN, InThread, call, request, wait
 
 pytestmark = pytest.mark.interpreted
 _names = (f"x{k}" for k in itertools.count())
@@ -321,11 +321,41 @@ def test_impossible_bodies(served: InThread, body: bytes, status: int) -> None:
         ("GET", "/v1/experiments/a/asks", 405),
         ("GET", "/v1/experiments/..%2f..%2fetc", 404),
         ("GET", f"/v1/experiments/{'a' * 201}", 422),
+        ("PUT", "/v1/experiments/%2e%2E", 422),
+        ("PUT", "/v1/experiments/.", 422),
+        ("PUT", "/v1/experiments/%FF", 400),
+        ("GET", "/v1/experiments/a/arms/%c3", 400),
+        ("GET", "/v1/experiments/a/arms?search=%ff", 400),
+        ("GET", "/new?like=%ff", 400),
+        ("GET", "/v1/experiments/a/leaders?k=", 422),
+        ("GET", "/v1/experiments/a/arms?search=&cursor=&limit=5", 404),
         ("GET", "/v1/experiments/a/arms?sort=name", 422),
     ],
 )
 def test_impossible_paths(served: InThread, method: str, path: str, status: int) -> None:
     assert call(served.port, method, path)[0] == status
+
+
+def test_names_are_not_replaced(served: InThread) -> None:
+    """Bytes that are not UTF-8 must not become the name of another experiment."""
+    body = {"n_arms": 9}
+    assert call(served.port, "PUT", "/v1/experiments/%EF%BF%BD", body)[0] == 201
+    for name in ("%FF", "%FE"):
+        status, answer = call(served.port, "PUT", f"/v1/experiments/{name}", body)
+        assert (status, answer["code"]) == (400, "malformed")
+        assert call(served.port, "GET", f"/experiments/{name}")[0] == 400
+
+
+def test_a_wrong_method_is_told_the_right_ones(served: InThread) -> None:
+    for path, allowed in (
+        ("/v1/experiments/a", "DELETE, GET, HEAD, PATCH, PUT"),
+        ("/v1/experiments/a/asks", "POST"),
+        ("/experiments/a", "GET, HEAD"),
+        ("/login", "GET, HEAD, POST"),
+    ):
+        answer, body = request(served.port, "TRACE", path)
+        assert (answer.status, answer.headers["allow"]) == (405, allowed)
+        assert f"{path} accepts {allowed}, not TRACE." in body.decode()
 
 
 def test_clients_that_disconnect_or_are_slow_do_not_block_others(served: InThread) -> None:

@@ -40,7 +40,7 @@ def test_a_missing_body_times_out(
 ) -> None:
     """Also without a token, so silent clients use no resources for long."""
     monkeypatch.setattr(requests, "DEADLINE", 0.3)
-    with sent(served, f"{head}Content-Length: 9999\r\n") as link:
+    with sent(served, f"{head}Content-Length: 1999\r\n") as link:
         assert all_of(link).startswith(b"HTTP/1.1 408")
 
 
@@ -49,10 +49,10 @@ def test_a_slow_body_times_out(
     served: InThread, monkeypatch: pytest.MonkeyPatch, head: str
 ) -> None:
     monkeypatch.setattr(requests, "DEADLINE", 0.3)
-    with sent(served, f"{head}Content-Length: 9999\r\n") as link:
+    with sent(served, f"{head}Content-Length: 1999\r\n") as link:
         link.settimeout(0.1)
         said = b""
-        for _ in range(9000):
+        for _ in range(1900):
             if said:
                 break
             link.sendall(b" ")
@@ -77,9 +77,18 @@ def test_a_body_lost_by_an_upgrade_is_refused(served: InThread, chunked: bool) -
     assert call(served.port, "GET", path_of("upgraded"))[1]["pulls"] == 0
 
 
-@pytest.mark.parametrize("where", ["/v1/experiments/x/asks", "/login"])
-def test_large_bodies(served: InThread, where: str) -> None:
-    assert call(served.port, "POST", where, b" " * 3_000_000)[0] == 413
+@pytest.mark.parametrize(
+    ("where", "size"), [("/v1/experiments/x/asks", 3_000_000), ("/login", 2049)]
+)
+@pytest.mark.parametrize("chunked", [False, True], ids=["whole", "chunked"])
+def test_large_bodies(served: InThread, where: str, size: int, chunked: bool) -> None:
+    if not chunked:
+        assert call(served.port, "POST", where, b" " * size)[0] == 413
+        return
+    body = b"%x\r\n%b\r\n0\r\n\r\n" % (size, b" " * size)
+    head = f"POST {where} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {TOKEN}\r\n"
+    with sent(served, f"{head}Transfer-Encoding: chunked\r\n", body) as link:
+        assert link.recv(65536).startswith(b"HTTP/1.1 413")
 
 
 def test_a_chunked_body_may_be_empty(served: InThread) -> None:
@@ -146,7 +155,7 @@ def test_requests_of_one_connection_are_answered_in_order(served: InThread) -> N
 def test_an_interrupted_stream(served: InThread, monkeypatch: pytest.MonkeyPatch) -> None:
     assert call(served.port, "PUT", path_of("x"), {})[0] in (200, 201)
     monkeypatch.setattr(requests, "DEADLINE", 0.3)
-    with sent(served, f"{ARMS}Content-Length: 9999\r\n", b'"red"\n') as link:
+    with sent(served, f"{ARMS}Content-Length: 1999\r\n", b'"red"\n') as link:
         assert all_of(link).startswith(b"HTTP/1.1 408")
     assert call(served.port, "GET", path_of("x"))[1]["n_arms"] == 0
 

@@ -6,7 +6,9 @@ import asyncio
 import re
 import urllib.parse
 from collections.abc import Iterator
+from functools import partial
 from html.parser import HTMLParser
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,9 +17,10 @@ from manyarms.client import Remote
 from manyarms.serve import messages as m
 from manyarms.serve.dashboard import panels
 from manyarms.serve.dashboard.judgement import verdict
-from manyarms.serve.dashboard.pages import PagePanels
+from manyarms.serve.dashboard.pages import PagePanels, _panels_of
+from manyarms.serve.view_data import ViewData
 from tests.serve.gallery import fill
-from tests.serve.machines import TOKEN, InThread, call, in_thread, made_token, request
+from tests.serve.machines import TOKEN, InThread, call, in_thread, made_token, path_of, request
 
 pytestmark = pytest.mark.interpreted
 
@@ -87,6 +90,61 @@ def test_the_list_has_pages(gallery: InThread, monkeypatch: pytest.MonkeyPatch) 
         following = re.search('<a href="([^"]*)">Next page', page)
         path = following[1] if following else ""
     assert seen == names
+
+
+def test_panels_of_many_pages_do_not_fill_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every text is a cursor, so each request could leave a page behind."""
+    monkeypatch.setattr("manyarms.serve.dashboard.pages._MOST_PAGES", 3)
+    service: Any = SimpleNamespace(panels={})
+
+    async def draw(kept: dict[str, Any]) -> dict[str, str]:
+        return {}
+
+    async def play() -> None:
+        first = _panels_of(service, "first", draw)
+        await first.now()
+        for k in range(99):
+            await _panels_of(service, f"list after {k}", draw).now()
+            assert _panels_of(service, "first", draw) is first  # it is in use
+        assert [*service.panels] == ["list after 97", "list after 98", "first"]
+        for shown in service.panels.values():
+            shown.at -= 61
+        _panels_of(service, "another", draw)
+        assert [*service.panels] == ["another"]
+
+    asyncio.run(play())
+
+
+def test_results_for_many_questions_do_not_fill_the_memory() -> None:
+    experiment = SimpleNamespace(seq=1)
+    data = ViewData(SimpleNamespace(experiment=experiment))  # type: ignore[arg-type]
+    for k in range(1000):
+        assert data._once(f"uplift {k}", partial(int, k)) == k
+        assert data._once(f"uplift {k}", int) == k  # it was computed before
+    assert len(data._cache) <= 30
+    experiment.seq = 2
+    assert data._once("uplift 999", int) == 0
+    assert len(data._cache) == 1
+
+
+def test_an_open_page_follows_an_experiment_that_is_created_again(served: InThread) -> None:
+    """Also if it has as many events, and within the second that panels are reused."""
+    for winner, loser in (("red", "blue"), ("blue", "red")):
+        path = path_of("again")
+        assert call(served.port, "PUT", path, {"seed": 1})[0] == 201
+        names = {"names": [winner, loser]}
+        assert call(served.port, "POST", f"{path}/arms", names)[0] == 200
+        observed = {"arm": winner, "rewards": [1, 1, 1]}
+        assert call(served.port, "POST", f"{path}/observations", observed)[0] == 200
+        pulls = call(served.port, "POST", f"{path}/asks", {"k": 2})[1]["pulls"]
+        tells = [{"pull": one["pull"], "reward": float(one["arm"] == winner)} for one in pulls]
+        assert call(served.port, "POST", f"{path}/tells", {"tells": tells})[0] == 200
+        best = call(served.port, "GET", f"{path}/leaders")[1]["arms"][0]["arm"]
+        assert best == winner
+        shown = call(served.port, "GET", "/experiments/again/panels")[1]["leaders"]
+        assert (shown + winner).index(winner) < (shown + loser).index(loser)
+        assert call(served.port, "POST", f"{path}/stop", {})[0] == 200
+        assert call(served.port, "DELETE", path)[0] == 200
 
 
 def test_pages_need_a_token(gallery: InThread) -> None:

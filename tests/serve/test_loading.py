@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import sqlite3
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -111,8 +113,13 @@ def test_an_experiment_that_cannot_be_replayed_is_not_continued(store: str, dama
         assert call(one.port, "POST", f"{path_of(name)}/asks", {})[0] == 404
 
 
-def test_another_process_writes_snapshots(store: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_process_writes_snapshots(
+    store: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setattr(recorder, "SNAPSHOT_EVERY", 500)
+    for module in ("manyarms", "numpy", "sqlite3", "signal"):  # it must not import these
+        (tmp_path / f"{module}.py").write_text("raise SystemExit('imported from the folder')\n")
+    monkeypatch.chdir(tmp_path)
     name = new_name()
     live = ma.Prospector().live(n_arms=300, seed=1)
     with in_thread(store) as one, opened(store) as other:
@@ -181,3 +188,34 @@ def test_a_service_that_ends_kills_its_snapshot_process(
         assert call(one.port, "POST", f"{path_of('x')}/asks", {"k": 30})[0] == 200
         wait(begun.exists)
     assert [one for one in caplog.records if one.levelname in ("WARNING", "ERROR")] == []
+
+
+@pytest.mark.parametrize("change", ["spec = '{'", "state = CAST(x'ff' AS TEXT)"])
+def test_a_damaged_experiment_stops_no_other(tmp_path: Path, change: str) -> None:
+    """Its windows, the list and the pages go on; the damaged experiment can be deleted."""
+    store, spec = f"sqlite:///{tmp_path}/x.db", {"n_arms": 9, "window": 3600, "missing": 0}
+    with in_thread(store) as one:
+        for name in ("a", "b", "c"):
+            assert call(one.port, "PUT", path_of(name), spec)[0] == 201
+    with contextlib.closing(sqlite3.connect(tmp_path / "x.db")) as link, link:
+        link.execute(f"UPDATE experiments SET {change} WHERE name = 'b'")
+    with in_thread(store) as one:
+        wait(lambda: b"manyarms_loaded 2.0" in call(one.port, "GET", "/metrics")[1])  # windows
+        listed = call(one.port, "GET", "/v1/experiments")[1]["experiments"]
+        alarms = {row["name"]: row["alarm"] for row in listed}
+        assert (alarms["a"], alarms["c"]) == ("", "")
+        assert "damaged" in alarms["b"]
+        page = call(one.port, "GET", "/")[1].decode()
+        assert all(f"/experiments/{name}" in page for name in "abc")
+        for method, path, body in (
+            ("POST", f"{path_of('b')}/asks", {}),
+            ("PUT", path_of("b"), spec),
+            ("GET", path_of("b"), None),
+        ):
+            status, answer = call(one.port, method, path, body)
+            assert (status, answer["code"]) == (503, "replay"), answer
+            assert "damaged" in answer["message"]
+        assert call(one.port, "POST", f"{path_of('a')}/asks", {})[0] == 200  # it still leads
+        assert call(one.port, "DELETE", path_of("b"))[0] == 200
+        assert call(one.port, "PUT", path_of("b"), spec)[0] == 201
+        assert b"manyarms_terms_total 1.0" in call(one.port, "GET", "/metrics")[1]

@@ -180,7 +180,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InThread]:
             "names": {}, "empty": {}, "numbers": {"policy": "moss", "n_arms": 9, "horizon": 3},
             "almost": {"policy": "moss", "n_arms": 9, "horizon": 2}, "still": {"n_arms": 9},
             "stopped": {"n_arms": 9}, "windowed": {"n_arms": 9, "window": 0.1},
-            "wide": {"policy": "uniform", "n_arms": 9, "reward_range": None, "horizon": 9},
+            "wide": {"policy": "ucb(sigma=1.0)", "n_arms": 9, "reward_range": None, "horizon": 9},
             "own": {"policy": "ss-greedy", "n_arms": 9, "horizon": 9},
         }.items():  # fmt: skip
             assert call(one.port, "PUT", path_of(name), spec)[0] == 201

@@ -19,7 +19,8 @@ from manyarms.errors import (
     StoreError,
     StoreUnavailableError,
 )
-from manyarms.store import Append, Event, EventStore, check, open_store
+from manyarms.store import Append, Event, EventStore, check, copy, open_store
+from manyarms.store.records import first_checksum, next_checksum, to_json
 from manyarms.store.sqlite import SQLiteConnection
 
 
@@ -63,6 +64,61 @@ def test_another_format_is_refused(path: Path) -> None:
         link.execute("PRAGMA user_version = 2")
     with pytest.raises(StoreDamagedError, match="has format 2, and this version .* format 1"):
         open_store(path)
+
+
+_ENDLESS = "WITH RECURSIVE n(k) AS (SELECT 1 UNION ALL SELECT k + 1 FROM n) SELECT k"
+CRAFTED = {
+    "a view": ["CREATE VIEW more AS SELECT 1"],
+    "a view that never ends": [
+        "DROP TABLE tokens",
+        f"CREATE VIEW tokens AS {_ENDLESS} AS name, 1 AS role, 1 AS hash, 1 AS created, 1 AS "
+        "expires FROM n",
+    ],
+    "a trigger": [
+        "CREATE TRIGGER t AFTER INSERT ON events BEGIN DELETE FROM experiments; END",
+    ],
+    "a column": ["ALTER TABLE arms ADD COLUMN more"],
+    "an index": ["CREATE INDEX i ON events (abs(reward))"],
+    "a table": ["CREATE TABLE more (x)"],
+    "no index": ["DROP INDEX requests_by_time"],
+}
+
+
+@pytest.mark.parametrize("name", CRAFTED)
+def test_a_crafted_schema_is_refused(path: Path, name: str) -> None:
+    open_store(path).close()
+    with raw(path) as link:
+        for statement in CRAFTED[name]:
+            link.execute(statement)
+    content = path.read_bytes()
+    for read_only in (True, False):
+        with pytest.raises(StoreDamagedError, match="manyarms did not make|lacks a table"):
+            open_store(path, read_only=read_only)
+    assert path.read_bytes() == content
+
+
+def test_statistics_of_sqlite_are_no_damage(store: EventStore, path: Path) -> None:
+    store.create("shop", {})
+    with raw(path) as link:
+        link.execute("ANALYZE")
+        link.execute("VACUUM")
+    open_store(path).close()
+
+
+@pytest.mark.parametrize("detail", ["{", "[1]", "NaN", "[" * 100_000, b"\xff\xfe"])
+def test_a_detail_that_is_not_an_object_is_damage(path: Path, detail: str | bytes) -> None:
+    """Also with a checksum that fits, which whoever can write the file can compute."""
+    with open_store(path) as store:
+        record = store.create("shop", {})
+        spec = to_json({})
+        text = detail if isinstance(detail, str) else ""
+        columns: tuple[int, float, str, int, int, None] = (1, 0.5, "asked", 0, 0, None)
+        checksum = next_checksum(first_checksum(spec), *columns, text)
+        with raw(path) as link:
+            row = (record.id, *columns, detail, checksum)
+            link.execute("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+        with pytest.raises(StoreDamagedError, match="event 1 was changed"):
+            list(store.events(record.id))
 
 
 def test_an_empty_file_becomes_a_store(path: Path) -> None:
@@ -254,8 +310,33 @@ def test_unreadable_settings(store: EventStore, path: Path) -> None:
     store.create("shop", {})
     with raw(path) as link:
         link.execute("UPDATE experiments SET spec = '{'")
-    with pytest.raises(StoreDamagedError, match="The settings of an experiment in .* are damaged"):
+    with pytest.raises(StoreDamagedError, match="The settings of experiment 1 in .* are damaged"):
         store.find("shop")
+
+
+@pytest.mark.parametrize(
+    "change",
+    ["spec = '{'", "spec = '[]'", "state = 7", "spec = CAST(x'ff' AS TEXT)",
+     "spec = '" + 9999 * "[" + "'", "name = x'ff'", "name = CAST(x'ff' AS TEXT)"],
+)  # fmt: skip
+def test_a_damaged_row_hides_no_other(
+    store: EventStore, path: Path, change: str, tmp_path: Path
+) -> None:
+    for name in ("a", "shop", "z"):
+        store.create(name, {"window": 1})
+    with raw(path) as link:
+        link.execute(f"UPDATE experiments SET {change} WHERE name = 'shop'")
+    rows = {record.name: record for record in store.experiments()}
+    assert len(rows) == 3
+    assert [rows[name].spec for name in ("a", "z")] == [{"window": 1}] * 2
+    (damaged,) = rows.keys() - {"a", "z"}
+    assert "damaged" in rows[damaged].damage
+    assert [one.name for one in check(store) if one.trouble] == [damaged]
+    with open_store(tmp_path / "copy.db") as target:
+        assert copy(store, target, ["a"]) == ["a"]
+        with pytest.raises(StoreDamagedError, match="Nothing was copied"):
+            copy(store, target)
+        assert [record.name for record in target.experiments()] == ["a"]
 
 
 def test_an_interrupt_leaves_no_transaction(

@@ -268,7 +268,9 @@ class Remote(Client):
         Parameters
         ----------
         k
-            The number of pulls, at most 10,000 (default: a single `Pull`, not in a list).
+            The number of pulls, at most 10,000 (default: a single `Pull`, not in a list). The list
+            is shorter if the service makes only some of the pulls; the next call then raises the
+            error.
         fallback
             The arm to return if the service returns no pull, for example because it cannot be
             reached or the experiment is paused (default: None, raise an error). Pass the name of an
@@ -300,10 +302,15 @@ class Remote(Client):
                 given = pulls_in((yield call).body["pulls"])
                 pulls += given or [given[0]]
         except (ManyarmsError, LookupError, TypeError) as error:
-            if instead is None:
-                raise
-            known = error if isinstance(error, ManyarmsError) else not_a_service()
-            pulls += [self._fallback.pull(instead, known)] * (number - len(pulls))
+            try:
+                if instead is None:
+                    raise
+                failure = error if isinstance(error, ManyarmsError) else not_a_service()
+                pulls += [self._fallback.pull(instead, failure)] * (number - len(pulls))
+            except (ManyarmsError, LookupError, TypeError):
+                if not pulls:
+                    raise
+                return pulls  # those that the service made; the next ask raises the error
             return pulls[0] if k is None else pulls
         self._fallback.answered()
         if instead is True and self._fallback.stale:

@@ -30,7 +30,8 @@ def folder_for(name: str, *, make: bool = True) -> Path | None:
     folder = root / "compiled" / name
     if make:
         try:
-            root.parent.mkdir(parents=True, exist_ok=True)
+            root.parent.mkdir(0o700, parents=True, exist_ok=True)
+            _check_parent(root.parent)
             for place in (root, root / "compiled", folder):
                 place.mkdir(0o700, exist_ok=True)
                 _check_private(place)
@@ -38,6 +39,18 @@ def folder_for(name: str, *, make: bool = True) -> Path | None:
             warn_uncached(error)
             return None
     return folder
+
+
+def _check_parent(place: Path) -> None:
+    """Raise if others can put another folder in the place of the cache, after it was checked."""
+    found = place.stat()
+    if os.name != "posix":
+        return
+    if found.st_uid not in (os.geteuid(), 0):
+        raise PermissionError(f"'{place}' belongs to another user (number {found.st_uid})")
+    if found.st_mode & stat.S_IWOTH and not found.st_mode & stat.S_ISVTX:
+        mode = stat.S_IMODE(found.st_mode)
+        raise PermissionError(f"all users can rename files in '{place}' (mode {mode:o})")
 
 
 def _check_private(place: Path) -> None:

@@ -16,6 +16,8 @@ class Course:
     points
         By the number of the interval since 1970: the number of pulls, the number of rewards and
         their sum, and the number of arms that were pulled for the first time.
+    begin, end, point
+        The last interval that `at` returned, and its counts.
 
     Examples
     --------
@@ -26,23 +28,25 @@ class Course:
     (120, 350, [2, 0, 0.0, 0])
     """
 
-    __slots__ = ("_at", "_point", "points", "step")
+    __slots__ = ("begin", "end", "point", "points", "step")
 
     def __init__(
         self, step: int = _FIRST_STEP, points: dict[int, list[float]] | None = None
     ) -> None:
         self.step, self.points = step, points or {}
-        self._at = -1.0
-        self._point: list[float] = []
+        self.begin = self.end = 0.0
+        self.point: list[float] = []
 
     def at(self, time: float) -> list[float]:
         """Return the counts of the interval that contains a time."""
-        if time // self.step != self._at:
-            while time // self.step not in self.points and len(self.points) >= MOST_POINTS:
-                self._double()
-            self._at = time // self.step
-            self._point = self.points.setdefault(int(self._at), [0, 0, 0.0, 0])
-        return self._point
+        if self.begin <= time < self.end:
+            return self.point
+        while time // self.step not in self.points and len(self.points) >= MOST_POINTS:
+            self._double()
+        number = int(time // self.step)
+        self.begin, self.end = float(number * self.step), float((number + 1) * self.step)
+        self.point = self.points.setdefault(number, [0, 0, 0.0, 0])
+        return self.point
 
     def _double(self) -> None:
         """Merge pairs of intervals."""

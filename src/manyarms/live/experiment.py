@@ -99,9 +99,11 @@ class Experiment:
         search = Search(policy, state, n_arms=ledger.n_all, horizon=horizon, seed=seed)
         for arm in sorted(ledger.retired):
             search.leave(arm)
-        for arm, counts in ledger.counts.items():
-            if counts.known:
-                search.hear(arm, counts.place, counts.known, counts.total, counts.squares)
+        search.begin_with(
+            (arm, [c.place, c.told + c.observed, c.total, c.squares])
+            for arm, c in ledger.counts.items()
+            if c.told or c.observed
+        )
         if waiting and can_change(policy, state):
             search.wait(waiting)
         self.search, self.searching = search, True
@@ -144,15 +146,14 @@ class Experiment:
             self.log.append(event)
         return event
 
-    def _learn_reward(self, event: Event) -> None:
+    def _learn_reward(self, event: Any) -> None:
         _, _, _, number, arm, reward, _ = event
-        if arm == CONTROL or self.search is None:
+        search = self.search
+        if arm == CONTROL or search is None:
             return
-        assert number is not None
-        assert arm is not None
         if reward is None:
-            self.search.end(number)
-        elif not self.search.tell(number, reward):
+            search.end(number)
+        elif not search.tell(number, reward):
             self._hear(arm, 1, reward, reward * reward)
 
     def _hear(self, arm: int, count: int, total: float, squares: float) -> None:
@@ -171,14 +172,12 @@ class Experiment:
             settings = self.settings
             self._begin(settings.policy, settings.horizon, settings.seed)
 
-    def _learn_retired(self, event: Event) -> None:
-        assert event.arm is not None
+    def _learn_retired(self, event: Any) -> None:
         if self.search is not None:
             self.search.leave(event.arm)
 
-    def _learn_restored(self, event: Event) -> None:
+    def _learn_restored(self, event: Any) -> None:
         arm, search = event.arm, self.search
-        assert arm is not None
         if search is None or not search.come_back(arm, more=bool(event.detail)):
             return
         counts = self.ledger.counts.get(arm)
@@ -196,7 +195,11 @@ class Experiment:
         if self.turns is not None and self.turns.is_control(number):
             arm = CONTROL
         else:
-            arm, why = self.propose(number)
+            search = self.search
+            assert search is not None
+            if search.has_news:
+                self.prepare()
+            arm, why = search.choose(number)
             if why is not kinds.AT_RANDOM:
                 detail = {"why": why}
         self.seq += 1
@@ -205,14 +208,6 @@ class Experiment:
         if self.log is not None:
             self.log.append(event)
         return event
-
-    def propose(self, number: int) -> tuple[int, str]:
-        """Return the arm that the search chooses, and why it was chosen if it is fresh."""
-        search = self.search
-        assert search is not None
-        if search.has_news:
-            self.prepare()
-        return search.choose(number)
 
     def prepare(self, most: int | None = None) -> bool:
         """Tell the search's policy the news, or `most` items of it; return whether it knows all."""
@@ -224,8 +219,17 @@ class Experiment:
 
     def take(self, number: int, reward: float) -> None:
         """Accept the reward of a pending pull: credit it, or hold it until the window ends."""
-        kind = kinds.HELD if self.settings.hold else kinds.TOLD
-        self._note(kind, number, self.ledger.pending[number].arm, reward)
+        kind, at = kinds.HELD if self.settings.hold else kinds.TOLD, self.now()
+        if at - at != 0.0:
+            check_time(at)
+        self.seq += 1
+        arm = self.ledger.pending[number][0]
+        event: Event = _new(Event, (self.seq, at, kind, number, arm, reward, None))
+        self.ledger.apply(event)  # what `apply` does, without its lookup
+        if kind is kinds.TOLD:
+            self._learn_reward(event)
+        if self.log is not None:
+            self.log.append(event)
 
     def abandon(self, number: int) -> None:
         """End a pending pull without a reward."""
@@ -298,7 +302,7 @@ class Experiment:
 
 
 # what the search learns from an event; it proposes the arm of a pull, and hears nothing of holds
-_LESSONS: dict[str, Callable[[Experiment, Event], None]] = {
+_LESSONS: dict[str, Callable[[Experiment, Any], None]] = {
     kinds.TOLD: Experiment._learn_reward,
     kinds.EXPIRED: Experiment._learn_reward,
     kinds.ABANDONED: Experiment._learn_reward,

@@ -23,19 +23,13 @@ from manyarms.inference.reported import only_best_reported
 from manyarms.inference.tried_arms import TriedArms
 from manyarms.inference.uplift import Uplift, check_confidence, uplift_of
 from manyarms.inference.verdict import StopVerdict, give_verdict
-from manyarms.live import calls
+from manyarms.live import arm_calls, calls
 from manyarms.live.answers import question_of, stage_of, tried_arms_of
 from manyarms.live.arms import ArmNames, arms_of
 from manyarms.live.calls import Context
 from manyarms.live.experiment import Experiment, check_time
 from manyarms.live.html import MOST_ARMS_SHOWN, handle_html
-from manyarms.live.opening import (
-    NAME,
-    begin_or_continue,
-    continue_experiment,
-    opened,
-    save,
-)
+from manyarms.live.opening import NAME, begin_or_continue, continue_experiment, opened, save
 from manyarms.live.pulls import Pull
 from manyarms.live.recorder import Recorder, Recording
 from manyarms.live.settings import SHARE, check_settings
@@ -338,7 +332,7 @@ class Live:
         arms
             The number of new arms if arms have numbers, or their names if they have names.
         """
-        added: Sequence[Any] = self._recorder.do(calls.add_arms, arms)
+        added: Sequence[Any] = self._recorder.do(arm_calls.add_arms, arms)
         return added
 
     def retire(self, arm: str | int | Iterable[str | int]) -> None:
@@ -354,7 +348,7 @@ class Live:
         arm
             The arm's number or name, or a list of them.
         """
-        self._recorder.do(calls.retire, arm)
+        self._recorder.do(arm_calls.retire, arm)
 
     def restore(self, arm: str | int | Iterable[str | int]) -> None:
         """Make one or several retired arms available again.
@@ -367,7 +361,7 @@ class Live:
         arm
             As for `retire`.
         """
-        self._recorder.do(calls.restore, arm)
+        self._recorder.do(arm_calls.restore, arm)
 
     def sync_arms(self, names: Iterable[str | int]) -> SyncedArms:
         """Make exactly these arms available: add new ones, restore retired ones, retire the rest.
@@ -381,7 +375,7 @@ class Live:
         names
             The names of all arms, strings or integers.
         """
-        done: SyncedArms = self._recorder.do(calls.sync_arms, names)
+        done: SyncedArms = self._recorder.do(arm_calls.sync_arms, names)
         return done
 
     # Queries

@@ -91,12 +91,10 @@ class Ledger:
         """Record an event."""
         _RULES[event[2]](self, event)
 
-    # Pulls
+    # Pulls. The numbers of events that a kind has are not None.
 
-    def _asked(self, event: Event) -> None:
+    def _asked(self, event: Any) -> None:
         _, at, _, number, arm, _, detail = event
-        assert number is not None
-        assert arm is not None
         self.next = number + 1
         if at > self.latest:
             self.latest = at
@@ -112,7 +110,8 @@ class Ledger:
             return
         self.pulls += 1
         self.recent.append(arm)
-        point = self.course.at(at)
+        course = self.course
+        point = course.point if course.begin <= at < course.end else course.at(at)
         point[0] += 1
         counts = self.counts.get(arm)
         if counts is None:
@@ -180,19 +179,14 @@ class Ledger:
 
     # Rewards
 
-    def _told(self, event: Event) -> None:
-        _, at, _, number, arm, reward, _ = event
-        assert number is not None
-        assert arm is not None
-        assert reward is not None
-        pull = self.pending.pop(number)
-        if not (self.held and self.held.pop(number, None) is not None):
+    def _told(self, event: Any) -> None:
+        _, at, kind, number, arm, reward, _ = event
+        _, asked, _ = self.pending.pop(number)
+        was_held = self.held and self.held.pop(number, None) is not None
+        if kind == kinds.TOLD and not was_held:
             seen = self.control if arm == CONTROL else self.counts[arm]
             assert seen is not None
-            self.delays.count(arm, at - pull.asked, reward, seen.told)
-        self._credit(arm, reward, at)
-
-    def _credit(self, arm: int, reward: float, at: float) -> None:
+            self.delays.count(arm, at - asked, reward, seen.told)
         squared = reward * reward
         self.fractional += reward - squared
         if arm == CONTROL:
@@ -206,17 +200,15 @@ class Ledger:
         counts.squares += squared
         self.told += 1
         self.earned += reward
-        point = self.course.at(at)
+        course = self.course
+        point = course.point if course.begin <= at < course.end else course.at(at)
         point[1] += 1
         point[2] += reward
         if self.changed is not None:
             self.changed.add(arm)
 
-    def _held(self, event: Event) -> None:
+    def _held(self, event: Any) -> None:
         _, at, _, number, arm, reward, _ = event
-        assert number is not None
-        assert arm is not None
-        assert reward is not None
         self.held[number] = reward
         self.delays.count(arm, at - self.pending[number].asked, reward, 0)
 
@@ -225,13 +217,9 @@ class Ledger:
         if event.reward is None:
             self._abandoned(event)
         else:
-            assert event.pull is not None
-            del self.pending[event.pull]
-            assert event.arm is not None
-            self._credit(event.arm, event.reward, event.at)
+            self._told(event)
 
-    def _abandoned(self, event: Event) -> None:
-        assert event.pull is not None
+    def _abandoned(self, event: Any) -> None:
         del self.pending[event.pull]
         self.held.pop(event.pull, None)
         self.n_abandoned += 1
@@ -255,15 +243,13 @@ class Ledger:
 
     # Arms and seasons
 
-    def _added(self, event: Event) -> None:
-        assert event.detail is not None
+    def _added(self, event: Any) -> None:
         if self.n_all == 0:
             self.first_arms = event.detail["count"]
         self.n_all += event.detail["count"]
 
-    def _retired(self, event: Event) -> None:
+    def _retired(self, event: Any) -> None:
         arm = event.arm
-        assert arm is not None
         self.retired.add(arm)
         counts = self.counts.get(arm)
         if arm < self.first_arms and (counts is None or counts.known == 0):
@@ -271,14 +257,12 @@ class Ledger:
         if self.changed is not None:
             self.changed.add(arm)
 
-    def _restored(self, event: Event) -> None:
-        assert event.arm is not None
+    def _restored(self, event: Any) -> None:
         self.retired.remove(event.arm)
         if self.changed is not None:
             self.changed.add(event.arm)
 
-    def _season(self, event: Event) -> None:
-        assert event.detail is not None
+    def _season(self, event: Any) -> None:
         self.season += 1
         self.began, self.promised = event.seq, event.detail["horizon"]
         self.season_pulls = self.pulls
@@ -317,7 +301,7 @@ def observed_counts(event: Event) -> list[tuple[int, int, float, float]]:
 
 
 # by kind of event; the kinds are listed nowhere else
-_RULES: dict[str, Callable[[Ledger, Event], None]] = {
+_RULES: dict[str, Callable[[Ledger, Any], None]] = {
     kinds.ASKED: Ledger._asked,
     kinds.TOLD: Ledger._told,
     kinds.HELD: Ledger._held,

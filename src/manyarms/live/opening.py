@@ -124,7 +124,7 @@ def replayed(store: EventStore, name: str) -> str:
 def _only(store: EventStore) -> ExperimentRecord:
     found = store.experiments()
     if len(found) == 1:
-        return found[0]
+        return find_experiment(store, found[0].name)  # raises if it is damaged
     names = ", ".join(repr(one.name) for one in found[:10])
     raise ParameterError(
         f"`name` must be given: {store} has {len(found)} experiments{': ' if found else ''}{names}."

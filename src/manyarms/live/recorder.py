@@ -85,10 +85,13 @@ class Recorder:
     call, all later calls are refused.
     """
 
-    __slots__ = ("_context", "_process", "_recording", "_refusal", "doing", "lock")
+    __slots__ = (
+        *("_context", "_has_windows", "_process", "_recording", "_refusal", "doing", "lock"),
+    )
 
     def __init__(self, context: Context, recording: Recording | None = None) -> None:
         self._context, self._recording = context, recording
+        self._has_windows = context.experiment.settings.window is not None
         self.lock = threading.RLock()
         self.doing: str | None = None
         self._refusal = ""  # why calls are refused; empty if they are not
@@ -110,7 +113,7 @@ class Recorder:
         with self.lock:
             if self.doing is not None:
                 self._refuse()
-            if self._context.experiment.settings.window is not None:
+            if self._has_windows:
                 self._expire()
             try:
                 self.doing = _READING
@@ -169,7 +172,7 @@ class Recorder:
         The experiment can also be read if the handle is closed, or if its store has failed.
         """
         with self.lock:
-            if self.doing is None and self._context.experiment.settings.window is not None:
+            if self._has_windows and self.doing is None:
                 self._expire()
             before = self.doing
             if before not in (None, _CLOSED, _NOT_RECORDED):

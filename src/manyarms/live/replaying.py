@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from manyarms.core.checks import check_int
 from manyarms.errors import ParameterError, SavedFileError, TurnError, UnknownArmError
 from manyarms.inference.facts import CONTROL
-from manyarms.live import calls
+from manyarms.live import arm_calls, calls
 from manyarms.live.arms import ArmNumbers, Arms
 from manyarms.live.calls import Context
 from manyarms.live.checks import check_observed, check_reward
@@ -82,7 +82,8 @@ class _Checked:
             rule = self._rules.get(event.kind)
             if rule is None:
                 raise ParameterError(f"Events of the kind {event.kind[:40]!r} are unknown.")
-            check_time(event.at)
+            if event[1] - event[1] != 0.0:
+                check_time(event.at)
             rule(event)
         except (TurnError, ParameterError, UnknownArmError, TypeError, KeyError) as error:
             raise SavedFileError(
@@ -100,11 +101,10 @@ class _Checked:
         if event.arm != CONTROL:
             if ledger.left is not None and ledger.left < 1:
                 raise TurnError(f"All {ledger.promised} pulls of the season were made before.")
-            self._arm(event)
             if experiment.search is not None:
                 self._compare(event)
-            elif experiment.searching:
-                raise TurnError("There are no arms yet.")
+            else:
+                self._arm(event)
         experiment.apply(event)
 
     def _compare(self, event: Event) -> None:
@@ -174,15 +174,15 @@ class _Checked:
         if self._ledger.n_all + count > self._context.arms.count:
             raise ParameterError(f"{count} arms were added, but fewer have names.")
         if self._ledger.n_all:
-            calls.check_can(self._experiment, arrive)
+            arm_calls.check_can(self._experiment, arrive)
         self._experiment.apply(event)
 
     def _retire(self, event: Event) -> None:
-        calls.check_retire(self._numbered, self._arm(event))
+        arm_calls.check_retire(self._numbered, self._arm(event))
         self._experiment.apply(event)
 
     def _restore(self, event: Event) -> None:
-        calls.check_restore(self._numbered, self._arm(event))
+        arm_calls.check_restore(self._numbered, self._arm(event))
         self._experiment.apply(event)
 
     @property

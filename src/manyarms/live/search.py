@@ -64,6 +64,9 @@ class Search:
         arms, as a list of place, count, sum and sum of squares. `due` is credited by place.
     returned
         The arms that were seated again, until the policy opens them.
+    group_first, group_back
+        The newest group: the first of the arms that were added last, and the arms that were seated
+        again with them or later. It is tried before other newcomers.
     has_news
         Whether something waits for the next proposal.
     more
@@ -89,6 +92,7 @@ class Search:
         self.returning: dict[int, None] = {}
         self.due: dict[int, list[Any]] = {}
         self.returned: dict[int, None] = {}
+        self.group_first, self.group_back = n_arms, set[int]()
         self.has_news = self.more = False
         self._at_random = exchangeable(policy)
         self._newest = n_arms - 1  # all newer arms are opened, gone or returned
@@ -100,20 +104,20 @@ class Search:
         """Let the policy choose the arm of a pull; return the arm, and why if it was fresh."""
         if self.has_news:
             self.prepare()
-        pending, last = self.pending, self.last
+        pending, seats, last = self.pending, self.seats, self.last
         self.last = number
         seat = ask_pull(self.state, pending, number, last if last in pending else -1)
-        if not 0 <= seat < self.seats.count:
+        if not 0 <= seat < seats.count:
             raise ParameterError(
                 f"{self.policy} chose arm {seat!r}, but there are {self.n_seated} arms, numbered "
                 f"from 0. Its `ask` must return (slot, arm), in this order."
             )
-        arm = self.seats.arm(seat) if self.seats.arm_at else seat
-        why = AT_RANDOM
+        arm, why = seats.arm(seat) if seats.arm_at else seat, AT_RANDOM
         if arm not in self.opened:
             arm, why = self._open(seat, arm)
             self.opened.add(arm)
-        pending[number].arm = arm
+        if arm != seat:
+            pending[number].arm = arm
         return arm, why
 
     def _open(self, seat: int, arm: int) -> tuple[int, str]:
@@ -121,20 +125,25 @@ class Search:
 
         Arms of known rewards have got seats before (`_credit`), and moved other arms to theirs. So
         an old arm may sit where a newcomer did. The seats of newcomers are for newcomers first,
-        because the policy may try them at once; an old arm that moves is one drawn at random.
+        because the policy may try them at once, and the newest come first; an old arm that moves is
+        one drawn at random.
         """
         if not self._at_random:
             self.returned.pop(arm, None)
             return arm, BY_NUMBER
-        if seat >= self.first_arms and not self._is_newcomer(arm):
+        if seat >= self.first_arms and not self._is_newest(arm):
             newcomer = self._waiting_newcomer()
-            if newcomer is not None:
+            better = newcomer is not None and self._is_newest(newcomer)
+            if newcomer is not None and (better or not self._is_newcomer(arm)):
                 self.seats.swap(arm, newcomer)
                 arm = newcomer
         if arm in self.returned:
             del self.returned[arm]
             return arm, RETURNED
         return arm, NEW if arm >= self.first_arms else AT_RANDOM
+
+    def _is_newest(self, arm: int) -> bool:
+        return arm >= self.group_first or arm in self.group_back
 
     def _is_newcomer(self, arm: int) -> bool:
         return arm >= self.first_arms or arm in self.returned
@@ -164,6 +173,12 @@ class Search:
         if number in self.pending:
             abandon_pull(self.state, self.pending, number)
             del self.pending[number]
+
+    def begin_with(self, known: Iterable[tuple[int, list[Any]]]) -> None:
+        """Note all that is known when a season begins: rows as in `due`, by arm."""
+        if self.credits:
+            self.due = dict(known)
+            self.has_news = True
 
     def hear(self, arm: int, place: int, count: int, total: float, squares: float) -> None:
         """Note known rewards of an arm. `place` is its place in the order of first pulls."""
@@ -285,6 +300,7 @@ class Search:
         if not new and not back:
             return
         if new:
+            self.group_first, self.group_back = self.n_seated, set()
             self.seats.add(self.n_seated, new)
             self.n_seated, self._newest = self.n_arms, self.n_arms - 1
         left = [self.seats.seat(arm) for arm in back if arm in self.leaving]
@@ -293,6 +309,7 @@ class Search:
             self.gone.discard(arm)
             self.leaving.pop(arm, None)
             self.returned[arm] = None
+            self.group_back.add(arm)
         arrive(self.state, new + len(back))
         for seat in left:
             retire(self.state, seat)

@@ -24,7 +24,7 @@ from manyarms.protocol.registry import described_policy, restored_policy
 from manyarms.protocol.scales import given_sigma, scale_of
 
 SHARE = 0.05  # default share of the control
-_MOST_SHARE = 0.5
+MOST_SHARE = 0.5
 SHORTEST_WINDOW = 0.1  # seconds
 NAME_KINDS = (None, "text", "integers")
 
@@ -136,7 +136,7 @@ def _check_control(control: Any, share: Any) -> tuple[str | int, float] | None:
             )
         return None
     name = check_name(control, "control", "a string or an integer")
-    return name, check_number("share", share, above=0.0, at_most=_MOST_SHARE)
+    return name, check_number("share", share, above=0.0, at_most=MOST_SHARE)
 
 
 def settings_from(spec: dict[str, Any], policy: Policy | None, what: str) -> Settings:

@@ -56,7 +56,7 @@ _COUNTS = (
     *("season", "season_pulls"),
 )
 _CONTROL = ("asked", "told", "abandoned")
-_SEATED = ("n_seated", "n_arms", "first_arms")
+_SEATED = ("n_seated", "n_arms", "first_arms", "group_first")
 
 
 def snapshot(experiment: Experiment) -> bytes:
@@ -151,6 +151,8 @@ def _read_ledger(ledger: Ledger, data: bytes, what: str) -> None:
     for name in _COUNTS:
         setattr(ledger, name, check_int(name, about[name]))
     check_int("n_all", ledger.n_all, at_most=MOST_ARMS)
+    if (ledger.began > 0) != (ledger.season > 1):
+        raise ValueError("its season cannot have begun with that event")
     promised = about["promised"]
     ledger.promised = None if promised is None else check_int("promised", promised)
     ledger.earned, ledger.fractional = float(about["earned"]), float(about["fractional"])
@@ -243,6 +245,7 @@ def _dump_search(search: Search) -> bytes:
     columns = {
         "opened": _whole(sorted(search.opened)),
         "gone": _whole(sorted(search.gone)),
+        "group back": _whole(sorted(search.group_back)),
         "leaving": _whole(search.leaving),
         "returning": _whole(search.returning),
         "returned": _whole(search.returned),
@@ -267,7 +270,7 @@ def _read_search(
             raise ValueError("it has arms but no policy state")
         return None
     about, columns = unpack(part, what)
-    n_seated, n_arms, first_arms = (
+    n_seated, n_arms, first_arms, group_first = (
         check_int(name, about[name], at_least=1, at_most=ledger.n_all) for name in _SEATED
     )
     if n_arms != ledger.n_all or not first_arms <= n_seated:
@@ -287,6 +290,7 @@ def _read_search(
     search.last = check_int("last", about["last"], at_least=-1)
     search.has_news, search.more = map(bool, about["news"])
     search.gone = set(taken(columns, "gone"))
+    search.group_first, search.group_back = group_first, set(taken(columns, "group back"))
     for name in ("leaving", "returning", "returned"):
         setattr(search, name, dict.fromkeys(taken(columns, name)))
     search.opened = set(taken(columns, "opened"))

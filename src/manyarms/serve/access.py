@@ -6,15 +6,19 @@ Programs send the token in the header `Authorization`; the dashboard keeps it in
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
+import math
 import secrets
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 from urllib.parse import quote, unquote
 
+from manyarms.errors import StoreError
 from manyarms.serve import clock
-from manyarms.serve.errors import RefusedError, refuse
+from manyarms.serve.errors import RefusedError, refuse, unreachable
 from manyarms.serve.messages import Failure
 from manyarms.store import Token
 
@@ -23,6 +27,7 @@ COOKIE = "manyarms_token"
 LONGEST_TOKEN = 200  # characters
 _COOKIE_AGE = 7 * 24 * 3600  # seconds
 _REMEMBERED = 2.0  # seconds that tokens are cached
+_PAUSE = 0.1  # seconds between two renewals of the cache
 
 Headers = dict[bytes, bytes]
 
@@ -51,20 +56,55 @@ class Caller(NamedTuple):
 
 
 class Access:
-    """A cache of the store's tokens, valid for two seconds."""
+    """A cache of the store's tokens, valid for two seconds.
 
-    def __init__(self) -> None:
-        self._until, self._known = 0.0, dict[str, Caller]()
+    It is renewed before it expires, in the background, so that requests do not wait. A request with
+    an unknown token waits for a renewal that begins after it, because the token may be new. So
+    wrong tokens cause few renewals.
+    """
 
-    def tokens(self) -> dict[str, Caller] | None:
-        """Return the owners of tokens by digest; None if the cache has expired."""
-        return self._known if time.monotonic() < self._until else None
+    def __init__(self, read: Callable[[], Iterable[Token]]) -> None:
+        self._read, self._callers = read, dict[str, Caller]()
+        self._began = -math.inf  # when the last renewal began
+        self._renewal: asyncio.Task[None] | None = None
+        self._thread = ThreadPoolExecutor(1, "tokens")  # others may be busy with long reads
 
-    def remember(self, tokens: Iterable[Token]) -> dict[str, Caller]:
-        """Cache the tokens of the store; return their owners by digest."""
-        self._until = time.monotonic() + _REMEMBERED
-        self._known = {one.hash: Caller(one.name, one.role, one.expires) for one in tokens}
-        return self._known
+    async def owner(self, token: str | None) -> Caller | None:
+        """Return the owner of a token; None if it is unknown."""
+        if token is None or len(token) > LONGEST_TOKEN:
+            return None
+        digest, now = digest_of(token), time.monotonic()
+        is_known = digest in self._callers
+        age = now - self._began
+        if is_known and age < _REMEMBERED:
+            if age > _REMEMBERED / 2:
+                self._renew()
+            return self._callers[digest]
+        needed = now - _REMEMBERED if is_known else now
+        try:
+            while self._began < needed:
+                await asyncio.shield(self._renew())
+        except StoreError as error:
+            raise unreachable(error) from error
+        return self._callers.get(digest)
+
+    def _renew(self) -> asyncio.Task[None]:
+        """Return the renewal that is under way, or begin one."""
+        if self._renewal is None or self._renewal.done():
+            self._renewal = asyncio.create_task(self._read_all())
+            self._renewal.add_done_callback(lambda task: task.cancelled() or task.exception())
+        return self._renewal
+
+    async def _read_all(self) -> None:
+        await asyncio.sleep(max(0.0, self._began + _PAUSE - time.monotonic()))
+        began = time.monotonic()
+        tokens = await asyncio.get_running_loop().run_in_executor(self._thread, self._read)
+        self._callers = {one.hash: Caller(one.name, one.role, one.expires) for one in tokens}
+        self._began = began
+
+    def close(self) -> None:
+        """Shut down the thread."""
+        self._thread.shutdown(wait=False, cancel_futures=True)
 
 
 def new_token() -> str:

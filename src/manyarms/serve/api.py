@@ -10,10 +10,10 @@ from typing import Any
 import msgspec
 from msgspec import UNSET
 
-from manyarms.errors import DuplicateNameError, ParameterError
+from manyarms.errors import DuplicateNameError, ParameterError, StoreDamagedError
 from manyarms.inference.facts import CONTROL
 from manyarms.inference.question import check_setting, check_target
-from manyarms.live import calls
+from manyarms.live import arm_calls, calls
 from manyarms.live.arms import ArmNumbers
 from manyarms.live.settings import Settings, check_settings, differences, settings_from
 from manyarms.protocol.registry import policy
@@ -69,7 +69,10 @@ def _create(service: Service, name: str, settings: Settings, spec: m.Spec) -> bo
         service.store.create(name, settings.to_spec(), state=status)
         return True
     except DuplicateNameError:
-        found = service.store.find(name)
+        try:
+            found = service.store.find(name)
+        except StoreDamagedError as error:
+            raise refuse(503, "replay", f"{name} cannot be loaded: {error}") from error
     if found is not None:
         _check_same(found, settings, ignore_seed=spec.seed is None)
     return False
@@ -137,7 +140,8 @@ async def delete(service: Service, request: Request) -> Response:
         if one is not None:
             await _settle(one)
             leader.drop(one, "the experiment was deleted")
-        found = await leader.read(service.store.find, name)
+        records = await leader.read(service.store.experiments)  # `find` refuses damaged ones
+        found = next((record for record in records if record.name == name), None)
         if found is None:
             raise unknown_experiment(name)
         await leader.write(service.store.delete, found.id)
@@ -200,7 +204,8 @@ async def events(service: Service, request: Request) -> Response:
             for seq, at, kind, pull, arm, reward, detail in rows
         ]
 
-    found = await service.leader.read(page)
+    async with service.event_pages:
+        found = await service.leader.read(page)
     return answered(m.EventPage(found, found[-1].seq if len(found) == query.limit else None))
 
 
@@ -209,12 +214,12 @@ async def events(service: Service, request: Request) -> Response:
 
 async def retire(service: Service, request: Request) -> Response:
     """Retire an arm."""
-    return await _retire_or_restore(service, request, calls.retire, "retired")
+    return await _retire_or_restore(service, request, arm_calls.retire, "retired")
 
 
 async def restore(service: Service, request: Request) -> Response:
     """Restore a retired arm."""
-    return await _retire_or_restore(service, request, calls.restore, "not_retired")
+    return await _retire_or_restore(service, request, arm_calls.restore, "not_retired")
 
 
 async def _retire_or_restore(

@@ -5,10 +5,9 @@ from __future__ import annotations
 from manyarms.serve import messages as m
 from manyarms.serve.access import Headers
 from manyarms.serve.errors import RefusedError, refuse
+from manyarms.serve.fields import LONGEST_KEY
 from manyarms.serve.requests import Request, Response, answered
 from manyarms.serve.service import Service
-
-_LONGEST_KEY = 200  # characters
 
 
 async def ask(service: Service, request: Request) -> Response:
@@ -33,8 +32,8 @@ def _key_in(headers: Headers) -> str | None:
     if not given:
         return None
     key = given.decode("latin-1")
-    if len(key) > _LONGEST_KEY:
-        raise refuse(422, "key", f"An Idempotency-Key has at most {_LONGEST_KEY} characters.")
+    if len(key) > LONGEST_KEY:
+        raise refuse(422, "key", f"An Idempotency-Key has at most {LONGEST_KEY} characters.")
     return key
 
 

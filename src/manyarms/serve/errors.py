@@ -55,6 +55,12 @@ def refuse(status: int, code: str, message: str, *, parameter: str | None = None
     return RefusedError(Failure(code, _in_json(message), status, parameter))
 
 
+def refuse_method(method: str, path: str, allowed: str) -> RefusedError:
+    """Return the error for a method that a path does not have."""
+    message = f"{path[:200]} accepts {allowed}, not {method[:100]}."
+    return RefusedError(Failure("method", message, 405), {"allow": allowed})
+
+
 def invalid(message: str) -> RefusedError:
     """Return the error for an invalid value."""
     return refuse(422, "invalid", message)

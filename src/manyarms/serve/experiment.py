@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from manyarms.errors import ManyarmsError, TurnError
-from manyarms.live import calls
+from manyarms.live import arm_calls, calls
 from manyarms.live.arms import ArmNames
 from manyarms.live.calls import Context
 from manyarms.live.kinds import ABANDONED, EXPIRED, TOLD
@@ -347,7 +347,7 @@ class ServedExperiment:
         `more` says that other arms of the same sync follow.
         """
         before = self.experiment.ledger.n_all
-        added: Any = self.do(partial(calls.add_arms, more=more), arms)
+        added: Any = self.do(partial(arm_calls.add_arms, more=more), arms)
         if self.named:
             self._names += [(before + place, str(name)) for place, name in enumerate(added)]
         return self.experiment.ledger.n_all

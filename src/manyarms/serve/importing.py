@@ -6,13 +6,13 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
 from manyarms.errors import ParameterError
 from manyarms.inference.estimates import count
-from manyarms.live import calls
+from manyarms.live import arm_calls
 from manyarms.live.arms import ArmNames
 from manyarms.serve import messages as m
 from manyarms.serve.errors import as_refusals, invalid, refuse
@@ -30,8 +30,12 @@ _line = msgspec.json.Decoder(str | int).decode
 class NewArms(msgspec.Struct, forbid_unknown_fields=True):
     """Arms to add: how many, or their names."""
 
-    count: int = 0
+    count: Annotated[int, msgspec.Meta(ge=0)] = 0
     names: list[str | int] = []
+
+    def __post_init__(self) -> None:
+        if self.count and self.names:
+            raise ValueError("send `count` or `names`, not both")
 
 
 async def add_arms(service: Service, request: Request) -> Response:
@@ -76,14 +80,14 @@ async def sync_arms(service: Service, request: Request) -> Response:
     async with _importing(service, request.experiment) as one:
         names = _checked(wanted.names, _names_of(one).kind)
         with as_refusals():
-            plan = calls.plan_sync(one.context, names)
+            plan = arm_calls.plan_sync(one.context, names)
         if request.query is not None and request.query.preview:
             return answered(m.SyncPreview(len(plan.new), len(plan.back), len(plan.gone)))
         if plan.new:
             more = len(plan.back) > 0
             await service.apply(one.name, partial(_add, one, plan.new, more=more))
-        await _in_pieces(service, one, calls.restore, plan.back, marked=True)
-        await _in_pieces(service, one, calls.retire, plan.gone)
+        await _in_pieces(service, one, arm_calls.restore, plan.back, marked=True)
+        await _in_pieces(service, one, arm_calls.retire, plan.gone)
     called = one.context.name
     done = m.SyncedArms(
         plan.new, [*map(called, plan.back)], [*map(called, plan.gone)], one.experiment.ledger.n_arms

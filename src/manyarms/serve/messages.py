@@ -9,7 +9,25 @@ from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-MOST_PULLS = 10_000  # in one request
+from manyarms.live.settings import SHARE
+from manyarms.protocol.policy import MOST_ARMS
+from manyarms.serve.fields import (
+    MOST_PULLS,
+    ArmField,
+    Confidence,
+    ControlShare,
+    EpsilonField,
+    HorizonField,
+    MarginField,
+    PolicyField,
+    QuantileField,
+    RewardField,
+    RewardName,
+    SeedField,
+    TargetField,
+    WindowField,
+    described,
+)
 
 State = Literal["empty", "running", "paused", "finished", "stopped"]
 
@@ -20,9 +38,9 @@ State = Literal["empty", "running", "paused", "finished", "stopped"]
 class NewSeason(Struct, forbid_unknown_fields=True):
     """A season: more pulls or another policy; all rewards are kept."""
 
-    policy: str | None = None  # its name (default: the present one)
-    horizon: Annotated[int, Meta(ge=1)] | None = None  # pulls to come
-    seed: Annotated[int, Meta(ge=0)] | None = None  # default: the present one
+    policy: PolicyField | None = None  # its name (default: the present one)
+    horizon: HorizonField | None = None  # pulls to come
+    seed: SeedField | None = None  # default: the present one
 
 
 class Spec(Struct, forbid_unknown_fields=True):
@@ -31,27 +49,28 @@ class Spec(Struct, forbid_unknown_fields=True):
     Without `n_arms`, arms have names, which are added before the first ask.
     """
 
-    policy: str = "prospector"  # its name, such as "moss++" or "moss++(beta=0.6)"
-    horizon: Annotated[int, Meta(ge=1)] | None = None
-    n_arms: Annotated[int, Meta(ge=1)] | None = None
-    seed: Annotated[int, Meta(ge=0)] | None = None  # drawn if it is not given
-    reward_range: tuple[float, float] | None = (0.0, 1.0)
-    window: float | None = None  # seconds that a reward may take
-    missing: float | None = None  # the reward if none is told by then; null: the pull is abandoned
+    policy: PolicyField = "prospector"  # its name, such as "moss++" or "moss++(beta=0.6)"
+    horizon: HorizonField | None = None
+    n_arms: Annotated[int, Meta(ge=1), described(maximum=MOST_ARMS)] | None = None
+    seed: SeedField | None = None  # drawn if it is not given
+    reward_range: tuple[RewardField, RewardField] | None = (0.0, 1.0)
+    window: WindowField | None = None  # seconds that a reward may take
+    # the reward if none is told by then; null: the pull is abandoned
+    missing: RewardField | None = None
     hold: bool = False  # whether rewards count only when their windows end
-    control: str | int | None = None  # the name of what you have today, to compare with
-    share: float = 0.05  # of the pulls, for the control
-    reward: str | None = None  # what rewards are, such as clicks
-    epsilon: float | str | None = None  # how much worse than the best an arm may be, such as "10%"
+    control: ArmField | None = None  # the name of what you have today, to compare with
+    share: ControlShare = SHARE  # of the pulls, for the control
+    reward: RewardName | None = None  # what rewards are, such as clicks
+    epsilon: EpsilonField | None = None  # how much worse than the best an arm may be, such as "10%"
     # instead of `epsilon`: the mean that an arm must exceed; "control": that of the control
-    target: float | Literal["control"] | None = None
+    target: TargetField | None = None
 
 
 class Changes(Struct, forbid_unknown_fields=True):
     """Settings that can be changed while the experiment runs; omitted ones stay the same."""
 
-    epsilon: float | str | UnsetType | None = UNSET
-    target: float | Literal["control"] | UnsetType | None = UNSET
+    epsilon: EpsilonField | UnsetType | None = UNSET
+    target: TargetField | UnsetType | None = UNSET
 
 
 class Ask(Struct, forbid_unknown_fields=True):
@@ -82,7 +101,7 @@ class Abandons(Struct, forbid_unknown_fields=True):
 class ArmName(Struct, forbid_unknown_fields=True):
     """An arm to retire or to restore."""
 
-    arm: str | int
+    arm: ArmField
 
 
 # how many rewards, their sum, and the sum of their squares if they are not all 0 or 1
@@ -92,19 +111,19 @@ Counts = Annotated[list[int | float], Meta(min_length=2, max_length=3)]
 class Observe(Struct, forbid_unknown_fields=True):
     """Rewards from elsewhere: those of an arm, or `counts` for several arms."""
 
-    arm: str | int | None = None
-    rewards: Annotated[list[float], Meta(min_length=1, max_length=MOST_PULLS)] | None = None
+    arm: ArmField | None = None
+    rewards: Annotated[list[RewardField], Meta(min_length=1, max_length=MOST_PULLS)] | None = None
     counts: Annotated[dict[str, Counts], Meta(min_length=1, max_length=MOST_PULLS)] | None = None
 
 
 class Question(Struct, forbid_unknown_fields=True):
     """The question that a verdict answers. Omitted fields are taken from the experiment."""
 
-    epsilon: float | str | None = None  # a number, or a share such as "10%"
-    quantile: float | None = None  # the share of the arms that may be better
-    confidence: float | None = None
+    epsilon: EpsilonField | None = None  # a number, or a share such as "10%"
+    quantile: QuantileField | None = None  # the share of the arms that may be better
+    confidence: Confidence | None = None
     target: float | str | None = None  # a mean, the name of an arm, or "control"
-    margin: float | str | None = None  # how much better than the target, written as `epsilon`
+    margin: MarginField | None = None  # how much better than the target, written as `epsilon`
 
 
 # Answers

@@ -6,7 +6,11 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from manyarms.serve.messages import MOST_PULLS
+from manyarms.inference.question import CONFIDENCE
+from manyarms.serve.fields import MOST_PULLS, NO_NUL, Confidence, described
+from manyarms.store import LONGEST_EXPERIMENT_NAME
+
+_Text = Annotated[str, described(pattern=NO_NUL)]
 
 
 class NoQuery(Struct, forbid_unknown_fields=True):
@@ -20,7 +24,7 @@ class AnyQuery(Struct):
 class ListQuery(Struct, forbid_unknown_fields=True):
     """Where a page of the list begins."""
 
-    cursor: str = ""
+    cursor: Annotated[_Text, Meta(max_length=LONGEST_EXPERIMENT_NAME)] = ""
 
 
 class EventsQuery(Struct, forbid_unknown_fields=True):
@@ -33,9 +37,9 @@ class EventsQuery(Struct, forbid_unknown_fields=True):
 class ArmsQuery(Struct, forbid_unknown_fields=True):
     """Which arms to return."""
 
-    search: str = ""
+    search: Annotated[_Text, Meta(max_length=1000)] = ""
     sort: Literal["low", "estimate", "pulls", "told", "arm"] = "low"
-    cursor: str = ""
+    cursor: Annotated[str, described(pattern="^[0-9]{0,18}$")] = ""
     limit: Annotated[int, Meta(ge=1, le=1000)] = 50
 
 
@@ -54,7 +58,7 @@ class LeadersQuery(Struct, forbid_unknown_fields=True):
 class UpliftQuery(Struct, forbid_unknown_fields=True):
     """The confidence of the interval."""
 
-    confidence: float = 0.95
+    confidence: Confidence = CONFIDENCE
 
 
 class PendingQuery(Struct, forbid_unknown_fields=True):

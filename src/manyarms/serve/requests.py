@@ -12,9 +12,11 @@ import msgspec
 
 from manyarms.serve.access import Caller
 from manyarms.serve.errors import RefusedError, failure_of_body, refuse
+from manyarms.serve.fields import MOST_PULLS
 from manyarms.serve.messages import Failure
 
 MOST_BYTES = 2 << 20  # of a body that is not a stream
+_MOST_VALUES = 2 * MOST_PULLS  # in a body; a longer one is not searched for 119.0
 DEADLINE = 30.0  # seconds for a body, or for the next part of a stream
 
 
@@ -123,30 +125,30 @@ class Request:
             fix = "Send it without the header `Upgrade`, as HTTP/1.1."
             raise _last(400, "short", f"{said} Nothing was done. {fix}")
 
-    async def whole_body(self) -> bytes:
+    async def whole_body(self, max_bytes: int = MOST_BYTES) -> bytes:
         """Return the whole body; refuse it if it is too large or too slow."""
-        self._check_length(int(self.headers.get(b"content-length", b"0") or 0))
+        _check_length(int(self.headers.get(b"content-length", b"0") or 0), max_bytes)
         try:
             async with asyncio.timeout(DEADLINE):
-                body, more = await self._next()
+                body, more = b"", True
                 while more:
                     piece, more = await self._next()
                     body += piece
-                    self._check_length(len(body))
+                    _check_length(len(body), max_bytes)
         except TimeoutError:
             raise _slow() from None
         return body
 
-    def _check_length(self, length: int) -> None:
-        if length > MOST_BYTES:
-            raise refuse(
-                413, "too_large", f"A body may have at most {MOST_BYTES} bytes; this one has more."
-            )
-
     async def read(self, kind: Any) -> Any:
         """Return the body as a type in `messages`; an empty body reads as {}."""
+        body = await self.whole_body() or b"{}"
         try:
-            return _decoder(kind).decode(await self.whole_body() or b"{}")
+            try:
+                return _decoder(kind).decode(body)
+            except msgspec.ValidationError as error:
+                if "got `float`" not in str(error) or body.count(b",") > _MOST_VALUES:
+                    raise
+                return msgspec.convert(_with_integers(msgspec.json.decode(body)), kind)
         except msgspec.ValidationError as error:
             raise RefusedError(failure_of_body(error, kind)) from error
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -154,11 +156,33 @@ class Request:
 
     def read_query(self, kind: Any) -> Any:
         """Return the query as a type in `queries`."""
-        given = dict(parse_qsl(self.scope["query_string"].decode("latin-1")))
+        try:
+            query = self.scope["query_string"].decode()
+            given = dict(parse_qsl(query, keep_blank_values=True, errors="strict"))
+        except UnicodeDecodeError as error:
+            raise refuse(400, "malformed", "A query must be UTF-8, percent-encoded.") from error
         try:
             return msgspec.convert(given, kind, strict=False)
         except msgspec.ValidationError as error:
             raise RefusedError(failure_of_body(error, kind, "parameter")) from error
+
+
+def _with_integers(value: Any) -> Any:
+    """Replace numbers such as 119.0, which are integers in JSON Schema."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, list):
+        return [_with_integers(part) for part in value]
+    if isinstance(value, dict):
+        return {name: _with_integers(part) for name, part in value.items()}
+    return value
+
+
+def _check_length(length: int, max_bytes: int) -> None:
+    if length > max_bytes:
+        raise refuse(
+            413, "too_large", f"A body may have at most {max_bytes} bytes; this one has more."
+        )
 
 
 def _slow() -> RefusedError:

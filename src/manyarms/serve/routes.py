@@ -6,14 +6,14 @@ import functools
 import re
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, NamedTuple
-from urllib.parse import unquote
+from urllib.parse import unquote_to_bytes
 
 from manyarms.protocol.registry import policy_names
 from manyarms.serve import api
 from manyarms.serve import messages as m
 from manyarms.serve import queries as q
 from manyarms.serve.asks import abandon, ask, tell
-from manyarms.serve.errors import as_refusals, refuse
+from manyarms.serve.errors import as_refusals, refuse, refuse_method
 from manyarms.serve.importing import add_arms, sync_arms
 from manyarms.serve.openapi import described
 from manyarms.serve.requests import Request, Response
@@ -63,12 +63,19 @@ class Finder:
             raise refuse(404, "no_route", f"There is no path {path[:200]}. See /openapi.json.")
         chosen = found.get("GET" if method == "HEAD" else method)
         if chosen is None:
-            known = ", ".join(sorted(found))
-            raise refuse(405, "method", f"{path[:200]} accepts {known}, not {method}.")
-        named = {what: unquote(text) for what, text in chosen[1].items()}
+            allowed = sorted(found | ({"HEAD": None} if "GET" in found else {}))
+            raise refuse_method(method, path, ", ".join(allowed))
+        try:
+            named = {what: _decoded(text) for what, text in chosen[1].items()}
+        except UnicodeDecodeError as error:
+            raise refuse(400, "malformed", "A path must be UTF-8, percent-encoded.") from error
         with as_refusals():
             check_name(named.get("experiment", "-"), LONGEST_EXPERIMENT_NAME, "experiment")
         return chosen[0], named
+
+
+def _decoded(text: str) -> str:
+    return unquote_to_bytes(text.encode("latin-1")).decode()
 
 
 def _pattern(path: str) -> re.Pattern[str]:

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from manyarms.errors import ManyarmsError
 from manyarms.serve import messages as m
-from manyarms.serve.access import LONGEST_TOKEN, Access, Caller, Headers, digest_of, token_in
+from manyarms.serve.access import Access, Caller, Headers, token_in
 from manyarms.serve.errors import (
     BrokenError,
     LostError,
@@ -31,6 +31,7 @@ from manyarms.store import EventStore
 
 R = TypeVar("R")
 _LISTED = 50  # experiments on one page of the list
+_EVENT_PAGES = 2  # pages of events that are read at once
 _LOADING = 1.0  # seconds that the list waits for experiments to load
 _SETTLING = 5.0  # seconds that a start waits until it is known which process leads
 _logger = logging.getLogger("manyarms.serve")
@@ -100,7 +101,8 @@ class Service:
         self.store = store
         self.leader = Leader(store, settings.store)
         self.metrics = Metrics(self)
-        self.access = Access()
+        self.access = Access(store.tokens)
+        self.event_pages = asyncio.Semaphore(_EVENT_PAGES)
         self.ending = False
         self.panels: dict[str, Any] = {}  # of open pages
 
@@ -113,6 +115,7 @@ class Service:
     async def close(self) -> None:
         """Commit all changes, and give up the lead."""
         await self.leader.close()
+        self.access.close()
 
     def not_ready(self) -> str:
         """Return why this process does not answer requests; empty if it does."""
@@ -125,18 +128,8 @@ class Service:
     async def caller(self, headers: Headers) -> Caller | None:
         """Return the owner of a request's token; None if it has none, or an unknown one."""
         token, in_cookie = token_in(headers)
-        caller = await self.owner(token)
+        caller = await self.access.owner(token)
         return caller._replace(cookie=True) if caller is not None and in_cookie else caller
-
-    async def owner(self, token: str | None) -> Caller | None:
-        """Return the owner of a token; None if it is unknown."""
-        if token is None or len(token) > LONGEST_TOKEN:
-            return None
-        digest = digest_of(token)
-        tokens = self.access.tokens()
-        if tokens is None or digest not in tokens:  # it may be new
-            tokens = self.access.remember(await self.leader.read(self.store.tokens))
-        return tokens.get(digest)
 
     # Experiments
 

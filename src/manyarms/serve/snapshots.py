@@ -44,8 +44,10 @@ class Snapshots:
 
     async def _save(self, name: str) -> None:
         try:
+            # -P: `-m` alone would also import from the current folder, where files of other
+            # users may have the names of modules
             process = self._process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-m", "manyarms.serve.snapshots", name),
+                *(sys.executable, "-P", "-m", "manyarms.serve.snapshots", name),
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.DEVNULL,
                 stderr=asyncio.subprocess.PIPE,

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from manyarms.serve.experiment import ServedExperiment
 
 T = TypeVar("T")
+_MOST_CACHED = 30  # results of one event
 _REUSE = 20  # a slow result is reused for this many times its computing time
 
 
@@ -29,14 +30,19 @@ class ViewData:
 
     def __init__(self, one: ServedExperiment) -> None:
         self.one, self.experiment = one, one.experiment
-        self._cache: dict[str, tuple[int, Any]] = {}
+        self._cache: dict[str, Any] = {}
+        self._cached_at = -1  # the last event when they were computed
         self._slow: dict[str, tuple[float, Any, Any]] = {}
 
     def _once(self, what: str, compute: Callable[[], T]) -> T:
-        seq = self.experiment.seq
-        if what not in self._cache or self._cache[what][0] != seq:
-            self._cache[what] = seq, compute()
-        result: T = self._cache[what][1]
+        if self._cached_at != self.experiment.seq:
+            self._cache, self._cached_at = {}, self.experiment.seq
+        if what not in self._cache:
+            computed = compute()  # may use the cache, too
+            if len(self._cache) >= _MOST_CACHED:  # such as the uplift with many confidences
+                self._cache.clear()
+            self._cache[what] = computed
+        result: T = self._cache[what]
         return result
 
     def _rarely(self, what: str, about: Any, compute: Callable[[], T]) -> T:

@@ -13,7 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from manyarms.errors import ManyarmsError, ParameterError, TurnError, UnknownArmError
+from manyarms.errors import (
+    ManyarmsError,
+    ParameterError,
+    StoreDamagedError,
+    TurnError,
+    UnknownArmError,
+)
 from manyarms.inference.delays import DELAYS
 from manyarms.inference.estimates import ArmEstimate
 from manyarms.inference.question import CONFIDENCE
@@ -49,6 +55,8 @@ def unloaded(record: ExperimentRecord, trouble: str) -> m.ExperimentSummary:
     """Return the summary of an experiment that is not loaded."""
     state = record.state.get("state", "running")
     try:
+        if record.damage:
+            raise StoreDamagedError(record.damage)
         settings = settings_from(record.spec, None, record.name)
     except ManyarmsError as error:
         return m.ExperimentSummary(

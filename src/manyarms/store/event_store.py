@@ -11,6 +11,7 @@ from typing import Any
 from manyarms.errors import (
     DuplicateNameError,
     ParameterError,
+    StoreDamagedError,
     StoreError,
     WriteConflictError,
 )
@@ -78,12 +79,15 @@ class EventStore(Sessions):
         return ExperimentRecord(number, name, json.loads(text), dict(state or {}), created)
 
     def find(self, name: str) -> ExperimentRecord | None:
-        """Return the experiment of this name; None if there is none."""
+        """Return the experiment of this name, or raise if it is damaged; None if there is none."""
         with self.reading() as link:
-            return next(iter(reading.experiments(link, "name = ?", name)), None)
+            record = next(iter(reading.experiments(link, "name = ?", name)), None)
+        if record is not None and record.damage:
+            raise StoreDamagedError(record.damage)
+        return record
 
     def experiments(self) -> list[ExperimentRecord]:
-        """Return all experiments, sorted by name."""
+        """Return all experiments, sorted by name; damaged ones say so in `damage`."""
         with self.reading() as link:
             return sorted(reading.experiments(link), key=lambda one: one.name)
 
@@ -338,7 +342,7 @@ class EventStore(Sessions):
 
     def tokens(self) -> list[Token]:
         """Return all tokens, sorted by name."""
-        with self.reading() as link:
+        with self.reading("tokens") as link:
             rows = link.run("SELECT name, role, hash, created, expires FROM tokens")
         return sorted(Token(*row) for row in rows)
 

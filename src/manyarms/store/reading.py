@@ -8,7 +8,7 @@ import zlib
 from collections.abc import Iterator
 from typing import Any
 
-from manyarms.errors import StoreDamagedError
+from manyarms.errors import StoreDamagedError, StoreError, StoreUnavailableError
 from manyarms.store.connection import Connection
 from manyarms.store.records import (
     Event,
@@ -21,20 +21,53 @@ from manyarms.store.records import (
 PAGE = 5000  # events that one query reads
 
 
-def experiments(link: Connection, where: str = "name IS NOT NULL", *values: Any) -> Any:
-    """Return experiments that are not being deleted."""
-    rows = link.run(
-        f"SELECT id, name, spec, state, created FROM experiments WHERE {where}", *values
-    )
+_COLUMNS = "SELECT id, name, spec, state, created FROM experiments WHERE"
+
+
+def experiments(
+    link: Connection, where: str = "name IS NOT NULL", *values: Any
+) -> list[ExperimentRecord]:
+    """Return experiments that are not being deleted, damaged ones included."""
     try:
-        return [
-            ExperimentRecord(number, name, json.loads(spec), json.loads(state), created)
-            for number, name, spec, state, created in rows
-        ]
-    except ValueError as error:
-        raise StoreDamagedError(
-            f"The settings of an experiment in {link} are damaged: {error}. Restore a backup."
-        ) from error
+        return [_record(link, *row) for row in link.run(f"{_COLUMNS} {where}", *values)]
+    except StoreUnavailableError:
+        raise
+    except StoreError:  # a column that cannot be decoded; the other rows can be read
+        numbers = link.run(f"SELECT id FROM experiments WHERE {where}", *values)
+    records = []
+    for (number,) in numbers:
+        try:
+            records.append(_record(link, *link.first(f"{_COLUMNS} id = ?", number)))
+        except (StoreDamagedError, StoreUnavailableError):
+            raise  # this concerns the whole store
+        except StoreError as error:
+            damage = f"Experiment {number} in {link} is damaged: {error}"
+            records.append(ExperimentRecord(number, _name(link, number), {}, {}, 0.0, damage))
+    return records
+
+
+def _record(
+    link: Connection, number: int, name: Any, spec: Any, state: Any, created: float
+) -> ExperimentRecord:
+    try:
+        parsed = json.loads(spec), json.loads(state)
+        if not all(isinstance(part, dict) for part in parsed) or not isinstance(name, str):
+            raise TypeError("a column has another type")
+        return ExperimentRecord(number, name, *parsed, created)
+    except (TypeError, ValueError, RecursionError) as error:
+        damage = (
+            f"The settings of experiment {number} in {link} are damaged: {error}. Restore a backup."
+        )
+        shown = name if isinstance(name, str) else f"(experiment {number})"
+        return ExperimentRecord(number, shown, {}, {}, created, damage)
+
+
+def _name(link: Connection, number: int) -> str:
+    try:
+        (name,) = link.first("SELECT name FROM experiments WHERE id = ?", number)
+    except StoreError:
+        name = None
+    return name if isinstance(name, str) else f"(experiment {number})"
 
 
 def last_seq(link: Connection, experiment: int) -> int:
@@ -89,13 +122,13 @@ class Chain:
                 return
             try:
                 check = next_checksum(self._check, *columns)
-            except (struct.error, AttributeError):  # a column of another type
-                check = -1
-            if check != found:
+                more = None if detail is None else json.loads(detail)
+            except (struct.error, AttributeError, TypeError, ValueError, RecursionError):
+                check, more = -1, None  # a column of another type, or a detail that is not JSON
+            if check != found or not isinstance(more, dict | None):
                 self._damage = f"event {seq} was changed after it was written"
                 return
             self.seq, self._check = seq, check
-            more = None if detail is None else json.loads(detail)
             yield Event(seq, at, kind, pull, arm, reward, more)
 
     def raise_damage(self) -> None:

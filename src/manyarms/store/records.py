@@ -97,6 +97,7 @@ class ExperimentRecord(NamedTuple):
     spec: dict[str, Any]
     state: dict[str, Any]
     created: float
+    damage: str = ""  # why its settings or its state cannot be read; then both are empty
 
 
 class Snapshot(NamedTuple):
@@ -176,7 +177,12 @@ def digest_of(name: str) -> bytes:
 
 
 def check_name(name: object, longest: int = LONGEST_ARM_NAME, what: str = "arm") -> None:
-    """Raise unless every store can hold a name."""
+    """Raise unless every store can hold a name, and a URL that of an experiment."""
+    if what == "experiment" and name in (".", ".."):
+        raise ParameterError(
+            f"The name of an experiment must not be {name!r}, which browsers remove from "
+            f"addresses. Choose another name."
+        )
     if isinstance(name, str) and 0 < len(name) <= longest and "\0" not in name:
         try:
             name.encode()

@@ -13,10 +13,11 @@ from manyarms.store.connection import Connection
 
 
 class Sessions:
-    """Two connections to a store, each used by one thread at a time.
+    """Three connections to a store, each used by one thread at a time.
 
     Commits use the first one, which also holds the leader's lock. Operations that may take long use
-    the second one. A lost connection is replaced when it is needed.
+    the second one, and tokens, which every request of the service needs, the third. A lost
+    connection is replaced when it is needed.
 
     Attributes
     ----------
@@ -28,9 +29,10 @@ class Sessions:
         self.leads = False
         self._connect = connect
         self._process = os.getpid()
-        self._commits, self._reads = threading.RLock(), threading.RLock()
+        self._commits = threading.RLock()
         self._main: Connection | None = connect()
-        self._side: Connection | None = None
+        self._reads = {purpose: threading.RLock() for purpose in ("long", "tokens")}
+        self._sides: dict[str, Connection] = {}
         self._address = str(self._main)
 
     def __str__(self) -> str:
@@ -46,13 +48,15 @@ class Sessions:
         """Resign and disconnect. Closing twice is allowed."""
         if self._process != os.getpid():
             return
-        with self._commits, self._reads:
+        with self._commits, contextlib.ExitStack() as locks:
+            for lock in self._reads.values():
+                locks.enter_context(lock)
             with contextlib.suppress(StoreError):
                 self.resign()
-            for connection in (self._main, self._side):
+            for connection in (self._main, *self._sides.values()):
                 if connection is not None:
                     connection.close()
-            self._main = self._side = None
+            self._main, self._sides = None, {}
             self._process = 0
 
     def _check_process(self) -> None:
@@ -90,19 +94,19 @@ class Sessions:
             self._main = None
 
     @contextlib.contextmanager
-    def reading(self) -> Iterator[Connection]:
-        """Yield the connection for everything else, for use by this thread only."""
-        with self._reads:
+    def reading(self, purpose: str = "long") -> Iterator[Connection]:
+        """Yield the connection for a purpose, "long" or "tokens", for use by this thread only."""
+        with self._reads[purpose]:
             self._check_process()
-            if self._side is None:
-                self._side = self._connect()
-            side = self._side
+            if purpose not in self._sides:
+                self._sides[purpose] = self._connect()
+            side = self._sides[purpose]
             try:
                 yield side
             finally:
                 if side.lost:
                     side.close()
-                    self._side = None
+                    self._sides.pop(purpose, None)
 
     def lead(self) -> bool:
         """Try to become the leader; return False if another process leads.

@@ -88,6 +88,7 @@ class SQLiteConnection(Connection):
 
     def _prepare(self, options: Options) -> None:
         """Set up the file; the file of another program is not changed."""
+        self._link.execute("PRAGMA trusted_schema = OFF")  # a crafted file must not call functions
         with self.unchanging():
             has_store = self._has_store()
         if not has_store:
@@ -122,6 +123,7 @@ class SQLiteConnection(Connection):
         number = self._link.execute("PRAGMA application_id").fetchone()[0]
         if number == _APPLICATION:
             self._check_format(self._link.execute("PRAGMA user_version").fetchone()[0])
+            self._check_schema()
             return True
         if number or self._link.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
             raise StoreDamagedError(
@@ -129,6 +131,25 @@ class SQLiteConnection(Connection):
                 f"was changed."
             )
         return False
+
+    def _check_schema(self) -> None:
+        """Raise unless the file has exactly our tables: a view may run forever, a trigger writes.
+
+        SQLite's own objects have no SQL, or begin with "sqlite_", a prefix that SQLite reserves.
+        """
+        rows = self._link.execute("SELECT type, name, sql FROM sqlite_master").fetchall()
+        expected = {" ".join(statement.split()) for statement in TABLES}
+        for kind, name, sql in rows:
+            if sql is not None and not str(name).startswith("sqlite_"):
+                statement = " ".join(str(sql).split())
+                if statement not in expected:
+                    raise StoreDamagedError(
+                        f"{self} has a {kind} {name!r} that manyarms did not make. Another program "
+                        f"changed the file: restore a backup. Nothing was changed."
+                    )
+                expected.remove(statement)
+        if expected:
+            raise StoreDamagedError(f"{self} lacks a table or an index. Restore a backup.")
 
     def _create_tables(self) -> None:
         with self.transaction():

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from manyarms.errors import (
     DuplicateNameError,
     ParameterError,
+    StoreDamagedError,
     StoreError,
     StoreUnavailableError,
     UnknownNameError,
@@ -35,7 +36,10 @@ class Checked(NamedTuple):
 def check(store: EventStore) -> Iterator[Checked]:
     """Verify the checksums of every experiment's events, names and snapshots."""
     for record in store.experiments():
-        events, trouble = 0, ""
+        events, trouble = 0, record.damage
+        if trouble:
+            yield Checked(record.name, 0, trouble)
+            continue
         try:
             for _ in store.events(record.id):
                 events += 1
@@ -102,6 +106,9 @@ def copy(source: EventStore, target: EventStore, names: Sequence[str] | None = N
             if name not in found:
                 raise UnknownNameError("experiment", name, found)
         wanted = sorted(found) if names is None else list(dict.fromkeys(names))
+        for name in wanted:
+            if found[name].damage:
+                raise StoreDamagedError(f"{found[name].damage} Nothing was copied.")
         for name in wanted:
             if target.find(name) is not None:
                 raise DuplicateNameError(

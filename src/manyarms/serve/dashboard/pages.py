@@ -33,8 +33,10 @@ from manyarms.serve.routes import Route
 from manyarms.serve.service import Service
 
 _STYLES = Path(__file__).parent / "static" / "page.css"
+_MOST_LOGIN = 2048  # bytes of the form; anybody may send it, and parsing holds the event loop
 _FRESH = 1.0  # seconds that drawn panels are reused
 _UNUSED = 60.0  # seconds without requests after which panels are dropped
+_MOST_PAGES = 100  # whose panels are kept, about 50 kB for each
 _HTML = "text/html; charset=utf-8"
 
 Draw = Callable[[dict[str, Any]], Awaitable[dict[str, str]]]  # gets `kept`; returns HTML by panel
@@ -87,12 +89,16 @@ class PagePanels:
 
 
 def _panels_of(service: Service, page: str, draw: Draw) -> PagePanels:
-    if page not in service.panels:
-        since = time.monotonic() - _UNUSED
-        service.panels = {name: one for name, one in service.panels.items() if one.at > since}
-        service.panels[page] = PagePanels(draw)
-    found: PagePanels = service.panels[page]
-    return found
+    """Return the panels of a page; drop those of pages that were not requested lately."""
+    pages: dict[str, PagePanels] = service.panels  # in the order of their last requests
+    shown = pages.pop(page, None) or PagePanels(draw)
+    pages[page] = shown
+    since = time.monotonic() - _UNUSED
+    for name in [*pages][: max(0, len(pages) - _MOST_PAGES)]:
+        del pages[name]
+    while (oldest := next(iter(pages))) != page and pages[oldest].at < since:
+        del pages[oldest]
+    return shown
 
 
 def _page(service: Service, name: str, caller: Caller | None, **content: Any) -> Response:
@@ -160,16 +166,18 @@ async def list_panels(service: Service, request: Request) -> Response:
 # An experiment
 
 
-def _experiment_panels(service: Service, name: str) -> PagePanels:
+async def _experiment_panels(service: Service, name: str) -> PagePanels:
     async def draw(kept: dict[str, Any]) -> dict[str, str]:
         return await panels.draw_experiment(service, name, kept)
 
-    return _panels_of(service, f"experiment {name}", draw)
+    # another experiment may have had this name, and a takeover may have lost events
+    number, term = (await service.leader.loader.find(name)).id, service.leader.terms
+    return _panels_of(service, f"experiment {number} in term {term}", draw)
 
 
 async def experiment_page(service: Service, request: Request) -> Response:
     """Show an experiment."""
-    drawn = _experiment_panels(service, request.experiment)
+    drawn = await _experiment_panels(service, request.experiment)
     shown = await drawn.now()
     summary: m.ExperimentSummary = drawn.kept["summary"]
     arms = await _arms(service, request)
@@ -178,7 +186,7 @@ async def experiment_page(service: Service, request: Request) -> Response:
 
 async def experiment_panels(service: Service, request: Request) -> Response:
     """Return the current panels of an experiment, for the page's script."""
-    return answered(await _experiment_panels(service, request.experiment).now())
+    return answered(await (await _experiment_panels(service, request.experiment)).now())
 
 
 async def _arms(service: Service, request: Request) -> str:
@@ -219,9 +227,9 @@ async def login(service: Service, request: Request) -> Response:
     """Put the token of the form into a cookie, if it is valid."""
     if b"origin" in request.headers:  # other sites must not sign users in with their own token
         check_same_origin(request.scope)
-    body = await request.whole_body()
+    body = await request.whole_body(_MOST_LOGIN)
     token = parse_qs(body.decode("utf-8", "replace")).get("token", [""])[0].strip()
-    caller = await service.owner(token)
+    caller = await service.access.owner(token)
     if caller is None or caller.expired:
         return _to(service, "/login?wrong=token")
     return _to(service, "/", cookie_of(token, service.root_path, request.scope))
