@@ -29,7 +29,6 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from itertools import accumulate
-from typing import NamedTuple
 
 from manyarms.inference.confidence_sequences import spent_error
 
@@ -43,13 +42,6 @@ _SUCCESSES = 5  # if these are counted as successes of the usual size, and as ma
 Bin = list[float]  # the number, the sum and the sum of squares of rewards
 
 
-class Compared(NamedTuple):
-    """An arm whose rewards are compared: its place in the order of all such arms, and its bins."""
-
-    place: int
-    bins: list[Bin]
-
-
 class Delays:
     """How many seconds after their pulls rewards were reported.
 
@@ -57,15 +49,17 @@ class Delays:
     ----------
     bins
         The rewards of all arms and of the control, by delay.
-    compared
-        The arms whose rewards are compared.
+    compared, places
+        The bins of each arm whose rewards are compared; and its place in the order in which these
+        comparisons began.
     begun
         How many comparisons have begun.
     """
 
     def __init__(self) -> None:
         self.bins = no_bins()
-        self.compared: dict[int, Compared] = {}
+        self.compared: dict[int, list[Bin]] = {}
+        self.places: dict[int, int] = {}
         self.begun = 0
 
     def count(self, arm: int, delay: float, reward: float, told: int) -> None:
@@ -73,26 +67,34 @@ class Delays:
 
         The arm has got `told` rewards before. With 0, the reward is not compared with others.
         """
-        place = bisect_right(DELAYS, delay)
-        _add(self.bins[place], reward)
+        place, squared = bisect_right(DELAYS, delay), reward * reward
+        bin_ = self.bins[place]
+        bin_[0] += 1
+        bin_[1] += reward
+        bin_[2] += squared
         if told == 0:
             return
-        seen = self.compared.get(arm)
-        if seen is None and told % _CHECKED == 0 and self._has_room(told):
+        bins = self.compared.get(arm)
+        if bins is None:
+            if told % _CHECKED or not self._has_room(told):
+                return
             self.begun += 1
-            seen = self.compared[arm] = Compared(self.begun, no_bins())
-        if seen is not None:
-            _add(seen.bins[place], reward)
+            bins = self.compared[arm] = no_bins()
+            self.places[arm] = self.begun
+        bin_ = bins[place]
+        bin_[0] += 1
+        bin_[1] += reward
+        bin_[2] += squared
 
     def _has_room(self, told: int) -> bool:
         """Whether an arm with so many rewards may join; remove another one if necessary."""
         if len(self.compared) < MOST_COMPARED:
             return True
-        sizes = {arm: sum(bin_[0] for bin_ in seen.bins) for arm, seen in self.compared.items()}
+        sizes = {arm: sum(bin_[0] for bin_ in bins) for arm, bins in self.compared.items()}
         least = min(sizes, key=sizes.__getitem__)
         if 2 * (sizes[least] + _CHECKED) > told:
             return False
-        del self.compared[least]
+        del self.compared[least], self.places[least]
         return True
 
 
@@ -101,18 +103,12 @@ def no_bins() -> list[Bin]:
     return [[0, 0.0, 0.0] for _ in range(len(DELAYS) + 1)]
 
 
-def _add(bin_: Bin, reward: float) -> None:
-    bin_[0] += 1
-    bin_[1] += reward
-    bin_[2] += reward * reward
-
-
 def depends_on_delay(delays: Delays, reward_range: tuple[float, float] | None) -> bool:
     """Whether the rewards of an arm depend on their delays by more than chance."""
-    for place, bins in delays.compared.values():
+    for arm, bins in delays.compared.items():
         if sum(bin_[0] > 0 for bin_ in bins) < 2:
             continue
-        least = -math.log(float(spent_error(ERROR, place)))
+        least = -math.log(float(spent_error(ERROR, delays.places[arm])))
         if _log_evidence(bins, reward_range) >= least:
             return True
     return False

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from manyarms.core.checks import check_int
 from manyarms.errors import SavedFileError
-from manyarms.inference.delays import Compared, Delays, no_bins
+from manyarms.inference.delays import Delays, no_bins
 from manyarms.inference.facts import CONTROL
 from manyarms.live.arms import Seats
 from manyarms.live.counts import ArmCounts, OpenPull
@@ -195,19 +195,17 @@ def _read_pending(ledger: Ledger, columns: Columns) -> None:
 
 
 def _delays(delays: Delays) -> list[Any]:
-    compared = [[arm, *seen] for arm, seen in delays.compared.items()]
+    compared = [[arm, delays.places[arm], bins] for arm, bins in delays.compared.items()]
     return [delays.begun, delays.bins, compared]
 
 
 def _read_delays(delays: Delays, about: Any) -> None:
     begun, bins, compared = about
     delays.begun, delays.bins = check_int("begun", begun), _bins(bins)
-    delays.compared = {
-        check_int("arm", arm, at_least=CONTROL): Compared(
-            check_int("place", place, at_least=1), _bins(bins)
-        )
-        for arm, place, bins in compared
-    }
+    for given, place, bins in compared:
+        arm = check_int("arm", given, at_least=CONTROL)
+        delays.compared[arm] = _bins(bins)
+        delays.places[arm] = check_int("place", place, at_least=1)
 
 
 def _bins(bins: Any) -> list[list[float]]:
