@@ -81,10 +81,11 @@ def follow(experiment: Experiment, said: Any) -> str:
     live, calls = experiment.live, _CALL.findall(said.advice)
     assert len(calls) <= 1, said.advice
     if said.advice.startswith("First report"):
-        assert len(live.pending) > len(live._experiment.ledger.held)
+        assert live.pending
     elif said.advice.startswith("First wait"):
-        experiment.time += 601.0
         assert live.pending == []
+        experiment.time += 601.0
+        assert live.progress().pending == 0
     if not calls:
         assert said.advice == ""
         return "none"
@@ -117,6 +118,71 @@ def followed(seeds: range) -> Counter[str]:
 def test_every_advice_can_be_followed_and_helps() -> None:
     kinds = followed(range(60))
     assert kinds.keys() == {"none", "verdict", "season", "uniform"}
+
+
+def test_history_of_many_initial_arms_asks_for_a_target() -> None:
+    """A sample of 2000 arms is impossible without 500 of them; the verdict says so at once."""
+    rng, means = np.random.default_rng(2), np.random.default_rng(1).beta(2, 5, 2000)
+    live = ma.EmpMOSSPlusPlus().live(n_arms=2000, horizon=3000, seed=1)
+    live.observe(counts={arm: (8, float(rng.binomial(8, means[arm]))) for arm in range(500)})
+    expected = "500 of the 2000 initial arms could not be drawn at random"
+    for pulls in (1, 1499, 1500):
+        for pull in live.ask(pulls):
+            live.tell(pull, float(rng.random() < means[pull.arm]))
+        said = live.verdict()
+        assert said.missing.startswith(expected)
+        assert said.missing.endswith("“stop” may never come: ask for one.")
+    assert (said.more, said.outcome) == (None, "out of pulls")
+    live.season(horizon=3000)
+    said = live.verdict()
+    assert said.more is None
+    (call,) = re.findall(r"live\.verdict\(.*?\)", said.advice)
+    assert eval(call, {"live": live}).stop
+
+
+def test_retired_arms_that_were_not_tried_lead_to_no_impossible_quantile() -> None:
+    live = ma.EmpMOSSPlusPlus().live(n_arms=1000, horizon=5000, seed=1)
+    live.retire(list(range(60)))
+    for _ in range(12):
+        for pull in live.ask(50):
+            live.tell(pull, float(pull.arm % 3 == 0))
+    said = live.verdict()
+    assert "60 of the 1000 initial arms could not be drawn" in said.missing
+    assert "quantile" not in said.advice
+    assert live.verdict(quantile=0.063).more is None  # it would take more arms than there are
+
+
+@pytest.mark.parametrize("reported", [True, False])
+def test_after_the_last_pull_only_unreported_rewards_are_asked_for(reported: bool) -> None:
+    time = 1000.0
+    live = ma.MOSS().live(
+        n_arms=3, horizon=400, seed=1, window=600, missing=0, hold=True, now=lambda: time
+    )
+    for _ in range(8):
+        for pull in live.ask(50):
+            if reported or live.pulls < 400 or pull.id % 2:
+                live.tell(pull, float(pull.id % 3 > 0))
+        time += 100.0
+    waiting = live.progress().pending
+    assert len(live.pending) == (0 if reported else 25) < waiting
+    advice = live.verdict().advice
+    if reported:
+        assert advice.startswith(f"First wait: {waiting} rewards will count when the windows end. ")
+    else:
+        assert advice.startswith("First report the 25 pending rewards. ")
+    time += 601.0
+    assert live.verdict().advice.startswith("To continue after the last pull")
+
+
+def test_a_season_with_uniform_skips_retired_arms_and_tries_new_ones() -> None:
+    live = ma.MOSS().live(n_arms=6, horizon=100, seed=1)
+    live.retire([1, 4])
+    live.season(policy=ma.policy("uniform"))
+    assert {pull.arm for pull in live.ask(100)} == {0, 2, 3, 5}
+    live.add_arms(1)
+    live.retire(0)
+    live.restore(4)
+    assert {pull.arm for pull in live.ask(100)} == {2, 3, 4, 5, 6}
 
 
 @pytest.mark.long
