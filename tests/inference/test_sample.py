@@ -362,12 +362,13 @@ def _wrong_after_a_season(seed: int) -> set[str]:
         live.tell(pull, rewards[0])
         live.observe(pull.arm, rewards[1:end].tolist())
         if len(above):
-            uplift = live.uplift()
+            uplift, before = live.uplift(), live.verdict(target=0.5).stop
             live.season(horizon=40)
             said = {
                 "verdict": live.verdict(target=0.5).stop,
                 "recommend": live.recommend().interval[0] > 0.5,
                 "uplift": live.uplift().interval != uplift.interval,
+                "season": live.verdict(target=0.5).stop != before,
             }
             wrong |= {what for what, better in said.items() if better}
     return wrong
@@ -376,13 +377,19 @@ def _wrong_after_a_season(seed: int) -> set[str]:
 STOPPED = 22  # of 200; at 5 % each, more have probability 0.0002
 
 
-def _times_wrong() -> Counter[str]:
-    return Counter(what for seed in range(200) for what in _wrong_after_a_season(seed))
+def _times_wrong(runs: int = 200) -> Counter[str]:
+    return Counter(what for seed in range(runs) for what in _wrong_after_a_season(seed))
 
 
 @pytest.mark.slow
 def test_arms_keep_their_share_of_the_error_in_a_new_season() -> None:
     assert max(_times_wrong().values(), default=0) <= STOPPED
+
+
+@pytest.mark.long
+def test_no_season_makes_a_verdict_stop() -> None:
+    """The new season gives no arm a new share of the error: 0 of 400."""
+    assert _times_wrong(400)["season"] == 0
 
 
 @pytest.mark.slow
@@ -392,7 +399,7 @@ def test_new_shares_of_the_error_in_a_season_would_be_wrong(
     """Show that the test above can fail."""
     _move_silent_arms_back(monkeypatch)
     times = _times_wrong()
-    assert min(times[what] for what in ("verdict", "recommend", "uplift")) > STOPPED
+    assert min(times[what] for what in ("verdict", "recommend", "uplift", "season")) > STOPPED
 
 
 @pytest.mark.parametrize(("few", "size"), [(0, 200), (1, 200), (7, 200), (40, 500), (150, 2000)])

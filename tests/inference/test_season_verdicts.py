@@ -109,5 +109,5 @@ def test_targets_are_seldom_reached_by_chance_through_a_season() -> None:
 
 @pytest.mark.long
 def test_targets_are_seldom_reached_by_chance_in_many_runs() -> None:
-    """The proof allows 20 of 400. It leaves so much room that none is wrong with these seeds."""
-    assert sum(_stops_wrongly(seed, 150) for seed in range(400)) == 0
+    """At 5 % each, more than 35 of 400 have probability 0.0005."""
+    assert sum(_stops_wrongly(seed, 150) for seed in range(400)) <= 35
