@@ -18,6 +18,7 @@ from tests.reference.rewards import (
     eighths,
     floats,
     gaussian,
+    raised,
     signed_halves,
 )
 from tests.reference.words import draw, policy_key
@@ -70,7 +71,8 @@ def check_live(pair: Pair, n: int, horizon: int | None, problem: str, pulls: int
     if given_sigma(pair.policy.with_reward_range((0.0, 1.0))) is None:
         limits = (-100.0, 100.0)
     if unit_only(pair.policy):
-        limits, rewards = (0.0, 1.0), clipped(rewards)
+        limits = 0.0, 1.0
+        rewards = raised(rewards) if problem == "signed halves" else clipped(rewards)
     pull = counted(rewards)
     scaled = pair.policy.with_reward_range((0.0, 1.0))
     live = scaled.live(n_arms=n, horizon=horizon, seed=seed, reward_range=limits)
