@@ -112,7 +112,7 @@ def label_of(policy: str | Policy | type, played: Iterable[tuple[str, str]]) -> 
     """
     pairs = list(played)
     if not isinstance(policy, str):
-        return _label_of_policy(plain_policy(policy) if is_plain(policy) else policy, pairs)
+        return _label_of_policy(policy, pairs)
     labels = {label for label, _ in pairs}
     matches = {policy} & labels or {label for label in labels if _name(label) == policy}
     if len(matches) != 1:
@@ -121,7 +121,7 @@ def label_of(policy: str | Policy | type, played: Iterable[tuple[str, str]]) -> 
 
 
 def _label_of_policy(policy: Any, pairs: list[tuple[str, str]]) -> str:
-    text = specification(policy)
+    text = specification(plain_policy(policy) if is_plain(policy) else policy)
     matches = [label for label, played in dict.fromkeys(pairs) if played == text]
     if not matches:
         raise UnknownNameError("policy of this result:", text, {played for _, played in pairs})

@@ -135,7 +135,7 @@ class SweepResults(Tabular):
                 return f"{row.mean:.{digits}f} {POLICY_COLUMNS['interval'][1](row, digits)}"
 
         known = tuple(dict.fromkeys(name for keys, _ in every for name in keys))
-        names = list(rows) if isinstance(rows, list | tuple) else [rows]
+        names: list[Any] = [*rows] if isinstance(rows, list | tuple) else [rows]
         for name in names or [""]:
             check_choice("rows", name, choices=known)
         check_choice("columns", columns, choices=known)
