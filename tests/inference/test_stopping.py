@@ -236,16 +236,14 @@ def follow(live: ma.Live, advice: str) -> Any:
     return eval(call, {"live": live, "ma": ma})
 
 
-def test_the_advised_season_tries_the_missing_arms() -> None:
-    """If a policy has settled after few draws, the verdict advises a season."""
+def test_a_settled_policy_needs_a_target() -> None:
+    """If a policy has settled after few draws, no season tries more arms; a target can be shown."""
     means = np.where(np.arange(300) % 50 == 0, 0.9, 0.3)
     live = ma.Prospector().live(n_arms=300, seed=2)
     _played(live, 3000, means, seed=2)
     said = live.verdict(epsilon="20%")
     assert (said.outcome, said.met < 168) == ("settled", True)
-    follow(live, said.advice)
-    _played(live, 3000, means, seed=3)
-    assert live.verdict(epsilon="20%").stop
+    assert follow(live, said.advice).stop
 
 
 def test_a_control_is_a_target() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import manyarms as ma
+from manyarms.inference.delays import Delays
 from manyarms.inference.next_steps import HANDLE, SERVICE
 from manyarms.inference.question import asked
 from manyarms.inference.reported import late_rewards_warning
@@ -86,8 +87,8 @@ SAID: list[tuple[Callable[[], ma.Live], dict[str, Any], str]] = [
                "the best of the 2 arms.\n"),
     # the target itself
     (close, {"target": "a"}, "Go on: arm 'a' is the best so far, and it is itself the target.\nNo "
-                             "other arm is ahead of the target so far. To compare it with the best "
-                             "arm instead: live.verdict(quantile=0.05)."),
+                             "other arm is ahead of the target so far. Say which mean is good "
+                             "enough, for example live.verdict(target=0.47)."),
     (early, {"target": "a"}, "No other arm is ahead of the target so far."),
     # bounds that no mean can exceed
     (lambda: close(c=(1, 1)), {"target": "c", "margin": "5%"},
@@ -106,9 +107,10 @@ SAID: list[tuple[Callable[[], ma.Live], dict[str, Any], str]] = [
                   "tried say nothing about the others.)"),
     # advice
     (settled, {}, "To get a verdict, pull all arms equally often: "
-                  'live.season(policy=ma.policy("uniform"), horizon=1000).'),
-    (settled, {"target": 0.9}, "To search among more arms: "
-                               "live.season(policy=ma.EmpMOSSPlusPlus(), horizon=1000)."),
+                  'live.season(policy=ma.policy("uniform"), horizon=1000). '
+                  "What this costs is not known, because 8 arms were not tried."),
+    (settled, {"target": 0.9}, "enough, for example live.verdict(target=0.39)."),
+    (settled, {"target": 0.9, "confidence": 0.8}, "live.verdict(target=0.4, confidence=0.8)."),
     (over, {}, "To continue after the last pull: live.season(horizon=1000)."),
     (searched, {}, "To continue after the last pull: "
                    "live.season(policy=ma.EmpMOSSPlusPlus(), horizon=1000)."),
@@ -140,7 +142,9 @@ def test_it_is_too_early_while_the_mean_could_be_one_sigma_lower() -> None:
 
 def test_advice_of_a_handle_is_valid_code() -> None:
     for text in HANDLE[:-1]:
-        advice = text.format(pulls=1000, mean=0.5, epsilon="'10%'", quantile=0.05)
+        advice = text.format(
+            pulls=1000, mean=0.5, quantile=0.05, cost="", confidence=", confidence=0.9"
+        )
         live = settled()
         (call,) = re.findall(r"live\.\w+\(.*\)", advice)
         eval(call, {"live": live, "ma": ma})
@@ -152,7 +156,8 @@ def test_advice_of_the_service_names_its_pages() -> None:
     said = give_verdict(tried, asked(tried.facts), steps=SERVICE)
     assert said.advice == (
         "To get a verdict, pull all arms equally often: under Settings, begin a season with the "
-        "policy uniform and the horizon 1000."
+        "policy uniform and the horizon 1000. What this costs is not known, because 8 arms were "
+        "not tried."
     )
     stopped = give_verdict(tried, asked(tried.facts), steps=SERVICE, stopped=True)
     assert stopped.advice.startswith("A stopped experiment cannot be resumed.")
@@ -191,8 +196,11 @@ def test_an_epsilon_as_large_as_the_range_is_refused() -> None:
 
 
 def test_late_rewards_that_differ() -> None:
-    bins = [(1000, 900, 900), (1000, 100, 100)]
-    assert late_rewards_warning(bins, hold=False) == (
+    delays = Delays()
+    for k in range(2000):
+        delays.count(3, 100.0 * (k % 2), float(k % 2 == 0), k)
+    assert late_rewards_warning(delays, hold=True) == ""
+    assert late_rewards_warning(delays, hold=False) == (
         "The mean reward depends on the delay, so arms look better or worse than they are while "
         "their late rewards are missing. Start the next experiment with `window` and `hold`: then "
         "early and late rewards count at the same time."

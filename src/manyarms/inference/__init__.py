@@ -10,6 +10,7 @@
     uplift                 comparison of the recommended arm with the control
     lost_rewards           warning if missing rewards could make a verdict wrong
     uneven_losses          arms whose pulls are abandoned more often than those of others
+    delays                 whether rewards depend on how long they take
     reported               warnings if reported rewards look incomplete or biased
 
 Nothing here needs an experiment object: `live` and `serve` pass columns and facts.

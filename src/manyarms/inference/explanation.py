@@ -14,7 +14,6 @@ from manyarms.inference.judging import Judged, judge, lower_bound_of
 from manyarms.inference.lost_rewards import lost_rewards_warning
 from manyarms.inference.missing import (
     is_target,
-    least_quantile,
     margin_is_possible,
     missing_for_target,
     missing_in_sample,
@@ -25,12 +24,13 @@ from manyarms.inference.next_steps import NextSteps
 from manyarms.inference.outlook import (
     FORECAST,
     can_forecast,
+    equal_shares,
     fresh_rate,
     last_pulls,
     pulls_missing,
     settled_share,
 )
-from manyarms.inference.question import QUANTILE, Question
+from manyarms.inference.question import CONFIDENCE, QUANTILE, Question
 from manyarms.inference.reported import reward_warnings
 from manyarms.inference.tried_arms import TriedArms
 
@@ -39,6 +39,7 @@ TOO_EARLY, OUT_OF_PULLS, STOPPED = "too early to say", "out of pulls", "stopped"
 NOTHING_EARNED = "nothing earned"
 
 _FEW_ARMS = 100  # with more, pulling all arms equally often is not advised
+_SEASONS = ("extend", "after_search")  # steps after the last pull
 _LEAST_SEASON = 1000  # pulls; shorter seasons are not advised
 
 
@@ -86,13 +87,12 @@ def explain(
         said["known"] = nothing
     seen = int(tried.told[best])
     mean = float(tried.total[best]) / seen
-    pulls, extend = max(_LEAST_SEASON, facts.pulls), "after_search" if facts.finder else "extend"
     if stopped or facts.pulls == facts.horizon:
-        outcome, step = (STOPPED, "stopped") if stopped else (OUT_OF_PULLS, extend)
+        outcome, step = (STOPPED, "stopped") if stopped else (OUT_OF_PULLS, "extend")
     elif nothing:
         outcome, step, missing = NOTHING_EARNED, "", ""
     elif _too_early(tried, mean, lower):
-        outcome, step = TOO_EARLY, step if step == "wider" else ""
+        outcome, step = TOO_EARLY, ""
         so_far = f"{mean_text(mean, tried.rate)} so far, after {count(seen, 'reward')}"
         said["known"] = f"The mean of arm {called(best)} is {so_far}, and {at_least} ({sure})."
         if isinstance(question.target, float):
@@ -101,22 +101,11 @@ def explain(
         outlook = _outlook(tried, best, question, judged)
         outcome, said["outlook"] = outlook.outcome, outlook.text
         said["more"] = outlook.more
-        if outlook.more is not None and outlook.more > _left(facts):
-            step, pulls = extend, outlook.more
-        elif outlook.helps:
+        # if too few pulls are left, a season of the same policy may pull other arms than the last
+        if outlook.helps and (outlook.more is None or outlook.more <= _left(facts)):
             step = ""
-    advice = ""
-    if step:
-        quantile = least_quantile(tried) if step == "wider" else question.quantile or QUANTILE
-        advice = getattr(steps, step).format(
-            pulls=_rounded_up(pulls),
-            mean=_reachable(lower, facts.scale) if step == "easier" else "",
-            epsilon=repr(question.epsilon.given),
-            quantile=f"{quantile:g}",
-        )
-    if outcome == OUT_OF_PULLS and facts.pending:
-        advice = f"First report the {count(facts.pending, 'pending reward')}. {advice}"
-    return said | {"outcome": outcome, "missing": missing, "advice": advice}
+    said |= {"outcome": outcome, "missing": missing}
+    return said | {"advice": _advice(tried, best, question, lower, step, steps)}
 
 
 def _missing(
@@ -127,23 +116,89 @@ def _missing(
     called: Callable[[int], str],
 ) -> tuple[str, str]:
     """Return what is missing, and the field of `NextSteps` that helps."""
-    few = tried.facts.n_arms <= _FEW_ARMS
+    few = "few" if tried.facts.n_arms <= _FEW_ARMS else "easier"
     if question.target is not None:
         missing = missing_for_target(tried, best, question, judged.bar)
         if is_target(tried, best, question):
             return missing, "itself"
         if question.rival in (None, CONTROL):
-            return missing, "search" if tried.size < tried.facts.n_arms else "easier"
-        if not margin_is_possible(tried, question):
-            return missing, ""  # the text says what to do
-        return missing, "few" if few else "easier"
+            return missing, "easier"
+        # if no margin is possible, the text says what to do
+        return missing, few if margin_is_possible(tried, question) else ""
     if judged.samples and int(tried.present.sum()) < tried.facts.n_arms:
-        missing = missing_in_sample(tried, judged.met, judged.samples, question)
-        if judged.samples[0].top < 1:
-            return missing, "wider" if least_quantile(tried) < 1.0 else "easier"
-        draws = all(sample.draws_missing() for sample in judged.samples)
-        return missing, "search" if draws else "easier"
-    return missing_of_arms(tried, called, judged, question), "few" if few else "easier"
+        return missing_in_sample(tried, judged.met, judged.samples, question), "easier"
+    return missing_of_arms(tried, called, judged, question), few
+
+
+def _advice(
+    tried: TriedArms,
+    best: int,
+    question: Question,
+    lower: float,
+    step: str,
+    steps: NextSteps,
+) -> str:
+    """Return what to do next: something that can be done at once, and that changes the verdict."""
+    facts, cost = tried.facts, ""
+    pulls = float(max(_LEAST_SEASON, facts.pulls))
+    if step == "few":
+        enough = _equal_pulls(tried, best, question)
+        step, pulls = ("few", enough) if enough else ("easier", pulls)
+        cost = _cost(tried, best, _rounded_up(pulls)) if enough else ""
+    if step == "itself":
+        alone = question._replace(target=None, rival=None, quantile=QUANTILE)
+        step = step if judge(tried, best, alone).stop else "easier"
+    if step == "extend" and facts.finder and facts.reward_range is not None:
+        step = "after_search"
+    if not step:
+        return ""
+    sure = "" if question.confidence == CONFIDENCE else f", confidence={question.confidence:g}"
+    advice: str = getattr(steps, step).format(
+        pulls=_rounded_up(pulls),
+        mean=_reachable(lower, facts.scale) if step == "easier" else "",
+        quantile=f"{QUANTILE:g}",
+        confidence=sure,
+        cost=cost,
+    )
+    return f"{_first(facts) if step in _SEASONS else ''}{advice}".strip()
+
+
+def _first(facts: Facts) -> str:
+    """Return what to do before a season; empty if all rewards are known."""
+    if unreported := facts.pending - facts.held:
+        return f"First report the {count(unreported, 'pending reward')}. "
+    if facts.held:
+        return f"First wait: {count(facts.held, 'reward')} will count when the windows end. "
+    return ""
+
+
+def _equal_pulls(tried: TriedArms, best: int, question: Question) -> float | None:
+    """Return how many pulls a verdict takes if all arms are pulled equally often.
+
+    Return None if it would probably take more pulls than were made so far (or than `_LEAST_SEASON`,
+    if that is larger). Then it would cost more than it brings. If arms were not tried, there is no
+    forecast; trying them may bring a better arm.
+    """
+    if int(tried.present.sum()) < tried.facts.n_arms:
+        return _LEAST_SEASON
+    shares = equal_shares(tried)
+    pulls = pulls_missing(tried, lambda later: judge(later, best, question).stop, shares)
+    if pulls is None or pulls > max(_LEAST_SEASON, tried.facts.pulls):
+        return None
+    return max(pulls, _LEAST_SEASON / 10)
+
+
+def _cost(tried: TriedArms, best: int, pulls: int) -> str:
+    """Return what it costs to pull all arms equally often, compared with the arm `best`."""
+    present = tried.present
+    if untried := tried.facts.n_arms - int(present.sum()):
+        were = "arm was" if untried == 1 else "arms were"
+        return f"What this costs is not known, because {untried} {were} not tried."
+    means = tried.total[present] / tried.told[present]
+    cost = pulls * max(0.0, float(tried.total[best] / tried.told[best] - means.mean()))
+    much = f"{float(f'{cost:.1g}'):,.12g}"
+    what = f"{much} {tried.facts.reward}" if tried.facts.reward else f"a reward of {much} in all"
+    return f"This costs about {what}, because other arms earn less."
 
 
 def _too_early(tried: TriedArms, mean: float, lower: float) -> bool:
@@ -198,10 +253,10 @@ def _outlook(tried: TriedArms, best: int, question: Question, judged: Judged) ->
 def _pulls_missing(tried: TriedArms, best: int, question: Question, judged: Judged) -> float | None:
     """Return about how many more pulls are needed; infinity if too many, None if unknown."""
     draws = _draws_missing(judged)
-    if not draws:
+    if not draws or math.isinf(draws):  # all arms may be shown to be worse, without a sample
         return pulls_missing(tried, lambda later: judge(later, best, question).stop)
     rate = fresh_rate(tried)
-    return math.ceil(draws / rate) if rate and math.isfinite(draws) else None
+    return math.ceil(draws / rate) if rate else None
 
 
 def _draws_missing(judged: Judged) -> float:
@@ -222,7 +277,7 @@ def _reachable(lower: float, scale: Scale) -> str:
     """
     size = lower - scale.low if scale.width else scale.sigma
     factor = 10.0 ** (1 - math.floor(math.log10(size)))
-    return f"{math.floor(lower * factor) / factor:.12g}"
+    return f"{math.floor(math.nextafter(lower, -math.inf) * factor) / factor:.12g}"
 
 
 def _rounded_up(pulls: float) -> int:

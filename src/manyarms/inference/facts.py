@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from manyarms.core.scale import Scale
+from manyarms.inference.delays import Delays
 
 CONTROL = -1  # the number of the control, which is not an arm
 NO_CONTROL = "this experiment has no control. Set `control` in a new experiment."
@@ -63,8 +64,9 @@ class Facts:
     named, missed
         Initial arms that were not drawn at random; and the number of initial arms that were not, or
         that were retired before they had a reward.
-    pulls, told, earned, pending, abandoned, horizon
-        The number of pulls; the number and the sum of their rewards; the numbers of pending and of
+    pulls, told, earned, pending, held, abandoned, horizon
+        The number of pulls; the number and the sum of their rewards; the number of pending pulls,
+        and of those whose reward was reported and counts when its window ends; the number of
         abandoned pulls; and the planned number of pulls (None without a horizon).
     observed
         The number of observed rewards.
@@ -75,8 +77,7 @@ class Facts:
     control
         The control; None without one.
     delays
-        The number, sum and sum of squares of the rewards reported within each of
-        `reported.DELAYS`.
+        How long rewards took.
     name_of
         Returns an arm's name, given its number.
     """
@@ -100,11 +101,12 @@ class Facts:
     told: int
     earned: float
     pending: int
+    held: int
     abandoned: int
     horizon: int | None
     observed: int
     zero_or_one: bool
     recent: Sequence[int]
     control: ControlFacts | None
-    delays: Sequence[Sequence[float]]
+    delays: Delays
     name_of: Callable[[int], Any]

@@ -132,11 +132,17 @@ def missing_in_sample(
     """Return what the random sample lacks."""
     facts = tried.facts
     sample, top = samples[0], f"the top {100 * question.quantile:g} %"
-    if sample.top < 1:
+    if not any(each.possible() for each in samples):
+        need = "They could all belong to {top}."
+        if sample.top >= 1:
+            need = (
+                f"A statement about {{top}} then needs {count(sample.least(), 'arm')} drawn at "
+                f"random, which are not left."
+            )
         return (
             f"{facts.missed} of the {count(facts.first_arms, 'initial arm')} could not be drawn at "
-            f"random: they were retired without a reward, or observed before they were drawn. They "
-            f"could all belong to {top}."
+            f"random: they were retired without a reward, or observed before they were drawn. "
+            f"{need.format(top=top)} Without a target, “stop” may never come: ask for one."
         )
     looks = [(each, *look) for each in samples for look in each.sizes()]
     if not looks:
@@ -151,13 +157,6 @@ def missing_in_sample(
     first = f"first {count(size, 'arm')} tried at random"
     retired = f" Of these, {gone} are retired and will get no more rewards." if gone else ""
     return _could_be_worse(tried, question, opened, first, max(0, most)) + retired
-
-
-def least_quantile(tried: TriedArms) -> float:
-    """Return the smallest `quantile` for which the random sample can be large enough."""
-    lost = tried.facts.missed
-    least = ((1 << lost.bit_length()) - 1) / tried.facts.first_arms
-    return math.ceil(1000 * least) / 1000
 
 
 def _could_be_worse(tried: TriedArms, question: Question, left: int, of: str, most: int) -> str:

@@ -8,13 +8,12 @@ from typing import NamedTuple
 class NextSteps(NamedTuple):
     """One text for each situation. A handle's texts contain a call that can be pasted.
 
-    They are formatted with `pulls` (a horizon), `mean` (a target), `epsilon` and `quantile`.
+    They are formatted with `pulls` (a horizon), `mean` (a target), `confidence` (an argument, empty
+    for the default), `quantile` and `cost` (what the pulls cost).
     """
 
     few: str  # there are few arms, and some need more rewards
-    easier: str  # too many arms could still be better
-    search: str  # too few arms were tried, or none of them is good enough
-    wider: str  # too many arms were left out of the random sample
+    easier: str  # too many arms could still be better, or the target is too high
     itself: str  # the recommended arm is the target
     extend: str  # no pulls are left, or too few
     after_search: str  # the same, with a policy that only searches
@@ -23,11 +22,10 @@ class NextSteps(NamedTuple):
 
 HANDLE = NextSteps(
     few="To get a verdict, pull all arms equally often: "
-    'live.season(policy=ma.policy("uniform"), horizon={pulls}).',
-    easier="Say which mean is good enough, for example live.verdict(target={mean}).",
-    search="To search among more arms: live.season(policy=ma.EmpMOSSPlusPlus(), horizon={pulls}).",
-    wider="Leave aside more of the top arms: live.verdict(epsilon={epsilon}, quantile={quantile}).",
-    itself="To compare it with the best arm instead: live.verdict(quantile={quantile}).",
+    'live.season(policy=ma.policy("uniform"), horizon={pulls}). {cost}',
+    easier="Say which mean is good enough, for example live.verdict(target={mean}{confidence}).",
+    itself="To compare it with the best arm instead: "
+    "live.verdict(quantile={quantile}{confidence}).",
     extend="To continue after the last pull: live.season(horizon={pulls}).",
     after_search="To continue after the last pull: "
     "live.season(policy=ma.EmpMOSSPlusPlus(), horizon={pulls}).",
@@ -35,11 +33,9 @@ HANDLE = NextSteps(
 )
 SERVICE = NextSteps(
     few="To get a verdict, pull all arms equally often: under Settings, begin a season with the "
-    "policy uniform and the horizon {pulls}.",
-    easier="Under Settings, enter a mean that is good enough (“Its mean is above”).",
-    search="To search among more arms, begin a season under Settings, with the policy empmoss++ "
-    "and the horizon {pulls}.",
-    wider="Under Settings, enter a mean that is good enough (“Its mean is above”).",
+    "policy uniform and the horizon {pulls}. {cost}",
+    easier="Under Settings, enter a mean that is good enough (“Its mean is above”), for example "
+    "{mean}.",
     itself="To compare it with the best arm instead, ask without a target: under Settings, leave "
     "“Its mean is above” empty.",
     extend="To continue after the last pull, begin a season under Settings, with the horizon "

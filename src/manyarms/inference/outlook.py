@@ -51,16 +51,18 @@ def can_forecast(tried: TriedArms) -> bool:
     return last_pulls(tried)[0] >= _ENOUGH
 
 
-def pulls_missing(tried: TriedArms, stops: Callable[[TriedArms], bool]) -> float | None:
+def pulls_missing(
+    tried: TriedArms, stops: Callable[[TriedArms], bool], shares: NDArray[np.float64] | None = None
+) -> float | None:
     """Return how many more pulls are needed until `stops` returns True.
 
-    Infinity means more than the forecast reaches. None means that there are too few pulls or too
-    many arms for a forecast.
+    `shares` are the arms' shares of these pulls (default: those of the last pulls). Infinity means
+    more than the forecast reaches. None means that there are too few pulls or too many arms for a
+    forecast.
     """
-    _, shares = last_pulls(tried)
     if not can_forecast(tried) or tried.size > _MOST_ARMS:
         return None
-    shares = shares * _rewarded(tried)
+    shares = (last_pulls(tried)[1] if shares is None else shares) * _rewarded(tried)
     low, high = 0.0, float(FORECAST * tried.facts.pulls)
     if not stops(_after(tried, shares, high)):
         return math.inf
@@ -71,6 +73,11 @@ def pulls_missing(tried: TriedArms, stops: Callable[[TriedArms], bool]) -> float
         else:
             low = middle
     return math.ceil(high)
+
+
+def equal_shares(tried: TriedArms) -> NDArray[np.float64]:
+    """Return each arm's share of the pulls if all available arms are pulled equally often."""
+    return np.where(tried.retired, 0.0, 1.0 / max(1, tried.facts.n_arms))
 
 
 def _rewarded(tried: TriedArms) -> float:

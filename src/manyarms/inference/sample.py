@@ -97,6 +97,7 @@ class Sample:
         self.error = error / len(LEVELS) * _FIRST / 10**lost
         self.top = math.floor(quantile * facts.first_arms) + 1 - ((1 << lost) - 1)  # m - u
         self.arms = facts.first_arms
+        self._drawable = max(len(opened), facts.first_arms - facts.missed)
 
     def sizes(self) -> Iterator[tuple[int, float]]:
         """Yield the sample sizes that are tested, and the error spent on each."""
@@ -111,9 +112,13 @@ class Sample:
         """Return the smallest sample that can be enough."""
         return _least(self.level, self.top, self.arms, self.error)
 
+    def possible(self) -> bool:
+        """Whether so many arms can be drawn that the sample is enough."""
+        return self.top >= 1 and self.least() <= self._drawable
+
     def draws_missing(self) -> float:
         """Return how many arms must be drawn before the sample can be enough."""
-        return max(0, self.least() - len(self.open)) if self.top >= 1 else math.inf
+        return max(0, self.least() - len(self.open)) if self.possible() else math.inf
 
     def allowed(self, size: int, error: float) -> int:
         """Return the largest number of `size` arms that may be open; -1 if even 0 is too many."""

@@ -94,6 +94,7 @@ def _counted(ledger: Ledger) -> dict[str, Any]:
     """Return numbers from the ledger. Those of pulls are without the control."""
     control, left = ledger.control, ledger.left
     pending, abandoned = len(ledger.pending), ledger.n_abandoned
+    held = sum(ledger.pending[number].arm != CONTROL for number in ledger.held)
     if control is not None:
         pending -= control.asked - control.told - control.abandoned
         abandoned -= control.abandoned
@@ -107,6 +108,7 @@ def _counted(ledger: Ledger) -> dict[str, Any]:
         "observed": ledger.observed,
         "zero_or_one": ledger.fractional == 0.0,
         "pending": pending,
+        "held": held,
         "abandoned": abandoned,
         "horizon": None if left is None else ledger.pulls + left,
     }

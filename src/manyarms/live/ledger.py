@@ -13,8 +13,8 @@ from collections.abc import Callable
 from heapq import heapify, heappop, heappush
 from typing import Any
 
+from manyarms.inference.delays import Delays
 from manyarms.inference.facts import CONTROL, RECENT
-from manyarms.inference.reported import count_delay, no_delays
 from manyarms.live import kinds
 from manyarms.live.counts import ArmCounts, ControlCounts, OpenPull
 from manyarms.live.course import Course
@@ -56,7 +56,7 @@ class Ledger:
         The number of the present season, from 1; the number of the event with which it began; the
         number of pulls that it was given (None without a horizon); and `pulls` when it began.
     recent, delays, course
-        The arms of the last pulls, statistics of delays, and the time series for charts.
+        The arms of the last pulls, how long rewards took, and the time series for charts.
     latest
         The largest time of an ask since the clock last went back.
     changed
@@ -81,7 +81,7 @@ class Ledger:
         self.control = ControlCounts() if has_control else None
         self.season, self.began, self.promised, self.season_pulls = 1, 0, horizon, 0
         self.recent: deque[int] = deque(maxlen=RECENT)
-        self.delays = no_delays()
+        self.delays = Delays()
         self.course = Course()
         self.changed: set[int] | None = None
         self._ends: list[tuple[float, int]] = []  # a heap of ends of windows
@@ -184,7 +184,9 @@ class Ledger:
         _, asked, _ = self.pending.pop(number)
         was_held = self.held and self.held.pop(number, None) is not None
         if kind == kinds.TOLD and not was_held:
-            count_delay(self.delays, at - asked, reward)
+            seen = self.control if arm == CONTROL else self.counts[arm]
+            assert seen is not None
+            self.delays.count(arm, at - asked, reward, seen.told)
         squared = reward * reward
         self.fractional += reward - squared
         if arm == CONTROL:
@@ -206,9 +208,9 @@ class Ledger:
             self.changed.add(arm)
 
     def _held(self, event: Any) -> None:
-        _, at, _, number, _, reward, _ = event
+        _, at, _, number, arm, reward, _ = event
         self.held[number] = reward
-        count_delay(self.delays, at - self.pending[number].asked, reward)
+        self.delays.count(arm, at - self.pending[number].asked, reward, 0)
 
     def _expired(self, event: Event) -> None:
         self.expired += 1

@@ -20,6 +20,8 @@ from numpy.typing import NDArray
 
 from manyarms.core.checks import check_int
 from manyarms.errors import SavedFileError
+from manyarms.inference.delays import Compared, Delays, no_bins
+from manyarms.inference.facts import CONTROL
 from manyarms.live.arms import Seats
 from manyarms.live.counts import ArmCounts, OpenPull
 from manyarms.live.course import Course
@@ -124,7 +126,7 @@ def _dump_ledger(ledger: Ledger) -> bytes:
         "earned": ledger.earned,
         "fractional": ledger.fractional,
         "latest": ledger.latest,
-        "delays": ledger.delays,
+        "delays": _delays(ledger.delays),
         "course": [course.step, *([at, *counts] for at, counts in course.points.items())],
     }
     if control is not None:
@@ -154,7 +156,7 @@ def _read_ledger(ledger: Ledger, data: bytes, what: str) -> None:
     promised = about["promised"]
     ledger.promised = None if promised is None else check_int("promised", promised)
     ledger.earned, ledger.fractional = float(about["earned"]), float(about["fractional"])
-    _read_delays(ledger, about["delays"])
+    _read_delays(ledger.delays, about["delays"])
     step, *points = about["course"]
     ledger.course = Course(
         check_int("step", step, at_least=1), {check_int("at", at): of for at, *of in points}
@@ -192,11 +194,27 @@ def _read_pending(ledger: Ledger, columns: Columns) -> None:
         raise ValueError("rewards are held of pulls that are not pending")
 
 
-def _read_delays(ledger: Ledger, delays: Any) -> None:
-    known = [[int(count), float(total), float(squares)] for count, total, squares in delays]
-    if len(known) != len(ledger.delays):
+def _delays(delays: Delays) -> list[Any]:
+    compared = [[arm, *seen] for arm, seen in delays.compared.items()]
+    return [delays.begun, delays.bins, compared]
+
+
+def _read_delays(delays: Delays, about: Any) -> None:
+    begun, bins, compared = about
+    delays.begun, delays.bins = check_int("begun", begun), _bins(bins)
+    delays.compared = {
+        check_int("arm", arm, at_least=CONTROL): Compared(
+            check_int("place", place, at_least=1), _bins(bins)
+        )
+        for arm, place, bins in compared
+    }
+
+
+def _bins(bins: Any) -> list[list[float]]:
+    checked = [[int(count), float(total), float(squares)] for count, total, squares in bins]
+    if len(checked) != len(no_bins()):
         raise ValueError("its delay statistics do not fit")
-    ledger.delays = known
+    return checked
 
 
 def _read_control(ledger: Ledger, about: dict[str, Any]) -> None:

@@ -20,9 +20,10 @@ from manyarms.errors import (
     TurnError,
     UnknownArmError,
 )
+from manyarms.inference.delays import DELAYS
 from manyarms.inference.estimates import ArmEstimate
 from manyarms.inference.question import CONFIDENCE
-from manyarms.inference.reported import DELAYS, late_rewards_warning
+from manyarms.inference.reported import late_rewards_warning
 from manyarms.inference.uplift import check_confidence
 from manyarms.live.answers import default_target
 from manyarms.live.arms import ArmNames
@@ -198,7 +199,7 @@ def pending(data: ViewData, limit: int = 20) -> m.PendingView:
     bins = [m.DelayBin(ends[k] or 0.0, ends[k + 1], count, None) for k, count in enumerate(ages)]
     delays = [
         m.DelayBin(ends[k] or 0.0, ends[k + 1], int(count), total / count if count else None)
-        for k, (count, total, _) in enumerate(experiment.ledger.delays)
+        for k, (count, total, _) in enumerate(experiment.ledger.delays.bins)
     ]
     return m.PendingView(
         count=len(experiment.ledger.pending),
