@@ -227,6 +227,7 @@ def _dump_search(search: Search) -> bytes:
         "gone": _whole(sorted(search.gone)),
         "leaving": _whole(search.leaving),
         "returning": _whole(search.returning),
+        "earlier": _whole(search.earlier),
         "returned": _whole(search.returned),
         "due arm": _whole(search.due),
         "due place": _whole(known[0] for known in due),
@@ -269,7 +270,7 @@ def _read_search(
     search.last = check_int("last", about["last"], at_least=-1)
     search.has_news, search.more = map(bool, about["news"])
     search.gone = set(taken(columns, "gone"))
-    for name in ("leaving", "returning", "returned"):
+    for name in ("leaving", "returning", "earlier", "returned"):
         setattr(search, name, dict.fromkeys(taken(columns, name)))
     search.opened = set(taken(columns, "opened"))
     _read_due(search, columns)
