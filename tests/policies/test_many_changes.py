@@ -79,6 +79,22 @@ def test_a_change_costs_the_same_with_many_arms_tried(policy: ma.Policy) -> None
     assert costs[1] < 1.5 * costs[0] + 2000, costs
 
 
+@pytest.mark.patient
+@pytest.mark.parametrize("policy", [*FAMILY, ma.MOSSPlusPlus()], ids=label)
+def test_known_rewards_cost_the_same_with_many_arms_retired(policy: ma.Policy) -> None:
+    costs = []
+    for gone in (20, 1000):
+        state, _ = tried(policy, 0)
+        arms = [credit_known(state, -1, 9, 1.0, 1.0) for _ in range(1500)]
+        ask(state)
+        for arm in arms[:gone]:
+            retire(state, arm)
+        arrive(state, gone)
+        credit_known(state, -1, 9, 1.0, 1.0)
+        costs.append(lines_of(lambda s=state: [credit_known(s, -1, 9, 1.0, 1.0) for _ in "x" * 50]))
+    assert costs[1] < 1.5 * costs[0] + 2000, costs
+
+
 @pytest.mark.parametrize("n", [1200, 1300])
 def test_indices_of_a_smaller_set_are_computed_piece_by_piece(n: int) -> None:
     """After a few pulls they are those of a set that had this size from the beginning."""
