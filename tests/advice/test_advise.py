@@ -204,7 +204,10 @@ def test_replications_fit_the_budget(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"objective": "win"}, "`objective` must be one of 'earn', 'find'"),
         ({"m_at_least": 500}, "`m_at_least` must be an integer >= 1 and <= 499, got 500"),
         ({"best_mean": (0.5, 0.1)}, "two numbers of which the first is smaller"),
-        ({"policies": ["moss", ma.MOSS()]}, "`policies` must differ, got moss twice"),
+        (
+            {"policies": ["moss", ma.MOSS()]},
+            "`policies` must have different labels, got moss twice",
+        ),
     ],
 )
 def test_wrong_arguments_are_refused(given: dict[str, Any], message: str) -> None:

@@ -97,6 +97,29 @@ def test_errors_about_parameters_of_a_policy_name_no_option(
     assert reason in run(*SIMULATE, "--policy", policy, code=2)
 
 
+def test_a_policy_is_made_for_the_given_horizon_alone(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = """
+import math
+from dataclasses import dataclass
+import manyarms as ma
+
+@dataclass(frozen=True, kw_only=True)
+class ByLogarithm(ma.MOSS):
+    name = "by-logarithm"
+
+    def new_state(self, memory, *, n_arms, pulls):
+        math.sqrt(1.0 / math.log(pulls))  # needs two pulls
+        return super().new_state(memory, n_arms=n_arms, pulls=pulls)
+"""
+    (tmp_path / "by_logarithm.py").write_text(source)
+    monkeypatch.syspath_prepend(tmp_path)
+    planted = ["--n", "20", "--m", "2", "--horizon", "40", "--replications", "2"]
+    output = run("simulate", "--policy", "by_logarithm:ByLogarithm", *planted)
+    assert "by-logarithm" in output
+
+
 def test_simulate_prints_a_table(run: Run) -> None:
     printed = run(*SIMULATE, "--policy", "moss-oracle")
     assert printed.count("paired difference") == 1

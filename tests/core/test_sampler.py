@@ -10,9 +10,9 @@ from statistics import NormalDist
 from hypothesis import given
 from hypothesis import strategies as st
 
-from manyarms.core.memory import BOUNDED
+from manyarms.core.memory import BOUNDED, SPARSE
 from manyarms.core.rng import below, draw
-from manyarms.core.sampler import clear_sampler, pick, sampler
+from manyarms.core.sampler import clear_sampler, pick, pick_from, sampler
 
 
 @given(st.integers(1, 200), st.integers(0, 2**64 - 1), st.data())
@@ -65,3 +65,18 @@ def test_drawing_more_than_the_memory_allows_ends() -> None:
     careless = sampler(BOUNDED, 50, draws=4)
     numbers = [pick(careless, 0, draw(1, k)) for k in range(200)]
     assert all(0 <= number < 50 for number in numbers)
+
+
+@given(st.integers(1, 60), st.integers(0, 2**64 - 1), st.data())
+def test_the_last_numbers_can_be_drawn_first(n: int, key: int, data: st.DataObject) -> None:
+    before = data.draw(st.integers(0, n))
+    for direct in (BOUNDED, SPARSE):
+        lazy = sampler(direct, n, draws=2 * n)
+        front = [pick(lazy, 0, draw(key, k)) for k in range(data.draw(st.integers(0, before)))]
+        first, last = len(front), [k for k in range(before, n) if k not in front]
+        count = data.draw(st.integers(0, n - before))
+        drawn = [pick_from(lazy, before + k, draw(key, first + k)) for k in range(count)]
+        others = [pick(lazy, 0, draw(key, n + k)) for k in range(n - first - len(drawn))]
+        assert sorted([*front, *drawn, *others]) == list(range(n))
+        if not front:
+            assert set(drawn) <= set(last)

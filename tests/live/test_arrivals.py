@@ -114,6 +114,27 @@ def test_the_newest_group_is_tried_first() -> None:
     assert {again.ask().arm for _ in range(500)} == {live.ask().arm for _ in range(500)}
 
 
+@pytest.mark.parametrize("back", [0, 1, 3])
+@pytest.mark.parametrize("history", ["", "observed", "season", "seasons"])
+def test_most_of_the_new_arms_of_a_day_are_tried_on_it(back: int, history: str) -> None:
+    """On average 76 %; 2500 visitors have 50 trials, for 60 new arms and those that are back."""
+    live, chance = played(2500)
+    there, away, tried = dict.fromkeys(SHOP), list[str](), 0
+    for day in range(5):
+        if history == "observed" and day in (0, 2):
+            some = chance.sample(sorted(there), 200)
+            live.observe(counts={arm: (40, chance.randrange(4)) for arm in some})
+        if history == "seasons" or (history == "season" and day == 2):
+            live.season()
+        new = [f"day {day}, {k}" for k in range(60)]
+        away += (gone := chance.sample(sorted(there), 36))
+        again = [away.pop(chance.randrange(len(away))) for _ in range(back)]
+        there = dict.fromkeys([*(there.keys() - set(gone)), *again, *new])
+        live.sync_arms([*there])
+        tried += len(play(live, chance, 2500) & set(new))
+    assert tried >= 0.76 * 300
+
+
 def test_a_group_in_parts_is_one_group_after_its_last_part(groups: list[int]) -> None:
     live = ma.Prospector().live(n_arms=10, seed=1)
     live.tell(live.ask(), 1.0)

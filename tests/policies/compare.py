@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 import pytest
 
 import manyarms as ma
+from manyarms.protocol.scales import given_sigma
 from tests.policies.pairs import Pair, unit_only
 from tests.reference.rewards import (
     Rewards,
@@ -17,6 +18,7 @@ from tests.reference.rewards import (
     eighths,
     floats,
     gaussian,
+    raised,
     signed_halves,
 )
 from tests.reference.words import draw, policy_key
@@ -64,9 +66,13 @@ def check_live(pair: Pair, n: int, horizon: int | None, problem: str, pulls: int
     """Compare a handle with the reference, for `pulls` pulls or else the whole horizon."""
     __tracebackhide__ = True
     seed = seed_for(pair.label, n, horizon, problem)
-    rewards, limits = rewards_of(problem, n, seed), None
+    rewards = rewards_of(problem, n, seed)
+    limits: tuple[float, float] | None = None
+    if given_sigma(pair.policy.with_reward_range((0.0, 1.0))) is None:
+        limits = (-100.0, 100.0)
     if unit_only(pair.policy):
-        limits, rewards = (0.0, 1.0), clipped(rewards)
+        limits = 0.0, 1.0
+        rewards = raised(rewards) if problem == "signed halves" else clipped(rewards)
     pull = counted(rewards)
     scaled = pair.policy.with_reward_range((0.0, 1.0))
     live = scaled.live(n_arms=n, horizon=horizon, seed=seed, reward_range=limits)

@@ -12,6 +12,7 @@ from manyarms.core.memory import SPARSE
 from manyarms.instances import BetaMeans, Gaussian, Instance, from_means, planted, reservoir
 from manyarms.policies.moss_plus_plus import iterations
 from manyarms.protocol import ask, reset, tell
+from manyarms.protocol.scales import given_sigma
 from tests.helpers import ALL_POLICIES, EVERY_POLICY, label, play_live, unit_only
 
 CORNERS: list[tuple[str, Instance, int]] = [
@@ -72,8 +73,10 @@ def test_extreme_cases_live(policy: ma.Policy, name: str, instance: Instance, ho
     if outside and unit_only(policy):
         return  # it refuses such rewards
     means = [instance.mean(arm) for arm in range(instance.n_arms)] if instance.n_arms < 100 else []
-    limits = None if outside else (0.0, 1.0)
-    scaled = policy.with_reward_range(limits, 2.0)
+    scaled = policy.with_reward_range(None if outside else (0.0, 1.0), 2.0)
+    limits: tuple[float, float] | None = (-100.0, 100.0) if outside else (0.0, 1.0)
+    if outside and given_sigma(scaled) is not None:
+        limits = None
     live = scaled.live(n_arms=instance.n_arms, horizon=horizon, seed=2, reward_range=limits)
 
     def reward(arm: int, count: int) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -76,6 +77,27 @@ def test_a_change_costs_the_same_with_many_arms_tried(policy: ma.Policy) -> None
                 credit_known(state, arms[1], 1, 0.0, 0.0)
 
         costs.append(lines_of(change))
+    assert costs[1] < 1.5 * costs[0] + 2000, costs
+
+
+def _credit_some(state: Any) -> None:
+    for _ in range(50):
+        credit_known(state, -1, 9, 1.0, 1.0)
+
+
+@pytest.mark.patient
+@pytest.mark.parametrize("policy", [*FAMILY, ma.MOSSPlusPlus()], ids=label)
+def test_known_rewards_cost_the_same_with_many_arms_retired(policy: ma.Policy) -> None:
+    costs = []
+    for gone in (20, 1000):
+        state, _ = tried(policy, 0)
+        arms = [credit_known(state, -1, 9, 1.0, 1.0) for _ in range(1500)]
+        ask(state)
+        for arm in arms[:gone]:
+            retire(state, arm)
+        arrive(state, gone)
+        credit_known(state, -1, 9, 1.0, 1.0)
+        costs.append(lines_of(partial(_credit_some, state)))
     assert costs[1] < 1.5 * costs[0] + 2000, costs
 
 

@@ -182,6 +182,23 @@ def test_every_arm_is_drawn_once_by_guard_rule_or_trials() -> None:
             assert has_fresh(guard) == bool(there - opened)
 
 
+def test_the_newest_group_is_tried_first() -> None:
+    """Earlier ones that are left come next; each arm of a group may be its first."""
+    firsts = Counter[int]()
+    for seed in range(60):
+        state = new_state(10, seed)
+        arrive(state, 6)
+        early = [open_newcomer(state.guard) for _ in range(2)]
+        arrive(state, 4)
+        slots = early + [open_newcomer(state.guard) for _ in range(8)]
+        arms = [state.guard.slot[slot].arm for slot in slots]
+        assert sorted(arms[2:6]) == [16, 17, 18, 19]
+        assert sorted(arms) == list(range(10, 20))
+        assert open_newcomer(state.guard) == -1
+        firsts[arms[2]] += 1
+    assert len(firsts) == 4
+
+
 @pytest.mark.slow
 def test_draws_of_old_and_added_arms_are_uniform() -> None:
     """Chi-square on 240 outcomes: an old arm, an added arm, any, any. False alarm 1e-6."""
@@ -308,7 +325,7 @@ def test_a_catalogue_that_changes_every_day(recorded: bool, tmp_path: Path) -> N
     for day in range(4):
         if day:
             new = [f"day {day}, {k}" for k in range(20)]
-            rate |= dict.fromkeys(new, 0.05) | {new[7]: 0.3 + 0.2 * day}
+            rate |= dict.fromkeys(new, 0.05) | {new[7]: day / 3}
             names = names[10:] + new
             done = live.sync_arms([*names, "old 3"] if day > 1 else names)
             assert list(done.added) == new

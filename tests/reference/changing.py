@@ -59,6 +59,21 @@ class Opened:
         return count, total
 
 
+class Groups(Shuffle):
+    """A shuffle that deals the arms that lie at `newest` or after it before all others."""
+
+    newest = 0
+
+    def next(self) -> int:
+        if self.newest >= len(self.places):
+            return super().next()
+        at = self.newest + below(self.words.next(), len(self.places) - self.newest)
+        arm, self.places[at] = self.places[at], self.places[self.newest]
+        self.places[self.newest] = self.places[self.drawn]
+        self.newest, self.drawn = self.newest + 1, self.drawn + 1
+        return arm
+
+
 class ChangingProspector:
     """Prospector with asks, tells and abandons in any order, and changing arms."""
 
@@ -67,7 +82,7 @@ class ChangingProspector:
     ) -> None:
         self.trials, self.beta = trials, beta
         self.order = Shuffle(n, stream(key, FRESH))
-        self.newcomers = Shuffle(0, self.order.words)
+        self.newcomers = Groups(0, self.order.words)
         self.ties = stream(key, TIES)
         self.means, self.uppers = Ranking(Leaders(self.ties)), Ranking(Leaders(self.ties))
         self.retired: set[int] = set()
@@ -274,7 +289,7 @@ class ChangingProspector:
         if made % 2 or made - self.paid < pause or self.best == -math.inf or self.dropped:
             return None
         first = len(self.order.places) - len(self.newcomers.places)
-        slot = self.open(self.newcomers, first)
+        slot = self.open(self.newcomers, first)  # the newest group is drawn first
         if slot is None and self.looks and self.unopened():
             self.looks -= 1
             slot = self.open(self.order)
@@ -395,7 +410,8 @@ class ChangingProspector:
         new = len(self.newcomers.places)
         waiting = new - self.newcomers.drawn
         for _ in range(min(waiting, waiting + count - int(self.power))):
-            self.newcomers.next()  # an earlier one loses its trial
+            Shuffle.next(self.newcomers)  # an earlier one loses its trial
+        self.newcomers.newest = new
         self.newcomers.places += range(new, new + count)
         arms = len(self.order.places)
         self.order.places += range(arms, arms + count)

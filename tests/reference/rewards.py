@@ -72,6 +72,11 @@ def clipped(rewards: Rewards) -> Rewards:
     return lambda arm, k: min(1.0, max(0.0, rewards(arm, k)))
 
 
+def raised(rewards: Rewards) -> Rewards:
+    """Return rewards in [-1, 1] moved to [0, 1], so that those below 0 still differ."""
+    return lambda arm, k: 0.5 + 0.5 * rewards(arm, k)
+
+
 def counted(rewards: Rewards) -> Callable[[int], float]:
     """Return a function that returns the next reward of an arm."""
     pulls: Counter[int] = Counter()

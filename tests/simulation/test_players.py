@@ -61,6 +61,27 @@ def test_policies_are_found_by_label_name_and_value() -> None:
         both.of("moss++")  # ambiguous
 
 
+def test_a_plain_class_is_found_with_its_default_parameters() -> None:
+    class Fixed:
+        def __init__(self, arm: int = 0) -> None:
+            self.arm = arm
+
+        def ask(self) -> int:
+            return self.arm
+
+        def tell(self, arm: int, reward: float) -> None:
+            pass
+
+    third = ma.plain_policy(Fixed, arm=30)
+    result = ma.simulate([third, Fixed, ma.MOSS()], COINS, horizon=40, replications=2)
+    assert result.summary()[Fixed].policy == "Fixed"
+    assert (result.of(Fixed) == result.of("Fixed")).all()
+    assert result.difference(third, Fixed).estimate > 0.0
+    alone = ma.simulate([third], COINS, horizon=40, replications=2)
+    with pytest.raises(ma.UnknownNameError, match="Unknown policy of this result"):
+        alone.of(Fixed)
+
+
 def test_a_policy_that_was_not_played_is_not_found() -> None:
     played = [ma.MOSSOracle(m=20), ma.Parallel(best_mean=0.5), ma.Quantile()]
     result = ma.simulate(played, COINS, horizon=40, replications=2)
@@ -100,6 +121,8 @@ def test_policies_with_long_arrays_are_told_apart() -> None:
         Player(ma.plain_policy(Weighted, weights=values), label, 2)
         for label, values in (("a", weights), ("b", others))
     ]
+    with pytest.raises(ma.ParameterError, match=r"different labels, got .* twice.*give each a lab"):
+        cell([player.policy for player in players], COINS, horizon=4)
     result = run_in_memory(Sweep("x", (cell(players, COINS, horizon=4),)), progress=False).cells[0]
     assert len(set(result.specifications)) == 2
     for player in players:

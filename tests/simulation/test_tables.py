@@ -151,6 +151,33 @@ def test_a_sweep_as_a_table_with_two_keys(tmp_path: Path) -> None:
         results.table(rows="alpha", columns="alpha")
 
 
+def test_a_table_of_a_sweep_with_two_parameters() -> None:
+    cells = [
+        cell(
+            [ma.MOSS(), ma.Quantile()],
+            ma.instances.planted(n=20, m=m),
+            horizon=horizon,
+            replications=2,
+            parameters={"m": m, "horizon": horizon},
+        )
+        for m in (2, 5)
+        for horizon in (10, 20)
+    ]
+    results = run_in_memory(Sweep("two", tuple(cells)), progress=False)
+    with pytest.raises(ma.ParameterError, match=r"for m=2 and policy=moss. Name more .* in `rows`"):
+        results.table(rows="m")
+    table = results.table(rows=["m", "horizon"])
+    assert table.head == ["m", "horizon", "moss", "quantile"]
+    assert [row[:2] for row in table.rows] == [["2", "10"], ["2", "20"], ["5", "10"], ["5", "20"]]
+    for row, summary in zip(table.rows, results.summaries(), strict=True):
+        assert row[2:] == [cells[1] for cells in summary.table().rows]
+    turned = results.table(rows=["policy", "m"], columns="horizon")
+    assert turned.rows[-1] == ["quantile", "5", table.rows[2][3], table.rows[3][3]]
+    for wrong in ([], ["m", "beta"]):
+        with pytest.raises(ma.ParameterError, match="`rows` must be one of 'm', 'horizon', 'pol"):
+            results.table(rows=wrong)
+
+
 def test_provenance(sweep: Sweep, finished: Path) -> None:
     results = read_results(finished)
     said = results.provenance

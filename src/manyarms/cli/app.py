@@ -160,7 +160,7 @@ def simulate(
         raise ParameterError("`--n` is required for planted arms.")
     else:
         arms = planted(n=n, alpha=alpha, horizon=horizon, m=m)
-    chosen = [policy_from(text, arms, alpha) for text in policies]
+    chosen = [policy_from(text, arms, horizon, alpha) for text in policies]
     times = numbers("checkpoints", checkpoints, "12500,25000,50000", int)
     result = play(chosen, arms, horizon=horizon, checkpoints=times or 1, **given)
     rows = _json_rows(result, times, objective)

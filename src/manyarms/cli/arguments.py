@@ -41,13 +41,15 @@ def complete_policies(context: click.Context, option: click.Parameter, begun: st
     return [f"{before}{comma}{name}" for name in policy_names() if name.startswith(last)]
 
 
-def policy_from(text: str, instance: Instance, alpha: float | None) -> Policy:
+def policy_from(text: str, instance: Instance, horizon: int, alpha: float | None) -> Policy:
     """Make a policy from "name" or "name:key=value,key=value"; a name may be "module:Class"."""
+    from manyarms.core.checks import check_int
     from manyarms.protocol import policy
     from manyarms.protocol.loading import load_policy
     from manyarms.protocol.registry import is_known, value_of
-    from manyarms.simulation.sweep import check_playable
+    from manyarms.simulation.sweep import MOST_PULLS, check_playable
 
+    check_int("horizon", horizon, at_least=1, at_most=MOST_PULLS)
     name, _, rest = text.partition(":")
     second, _, after = rest.partition(":")
     if second and "=" not in second and not is_known(name):
@@ -66,7 +68,7 @@ def policy_from(text: str, instance: Instance, alpha: float | None) -> Policy:
         parameters[key.strip()] = value_of(value.strip())
     try:
         made = policy(name, **parameters, **_known(name, parameters, instance, alpha))
-        check_playable(made, instance, 1)
+        check_playable(made, instance, horizon)
     except ParameterError as error:  # about a parameter of the policy, not about an option
         reason = re.sub(r"`(\w+)`", r"'\1'", str(error))
         raise ParameterError(f"`--policy` cannot be {text!r}: {reason}") from None

@@ -41,6 +41,35 @@ def clear_sampler(sampler: Sampler) -> None:
 
 
 @kernel
+def pick_from(sampler: Sampler, start: int, word: int) -> int:
+    """Draw one of the numbers that lie at place `start` or after it, from the only shuffle.
+
+    The places before `start` that are not drawn yet move up by one: pass `start` + 1 next time.
+    """
+    place = start + below(word, max(1, sampler.n[0] - start))
+    chosen = _number_at(sampler, place)
+    _put(sampler, place, _number_at(sampler, start))
+    _put(sampler, start, _number_at(sampler, sampler.drawn[0]))
+    sampler.drawn[0] += 1
+    return chosen
+
+
+@kernel
+def _number_at(sampler: Sampler, place: int) -> int:
+    at = find(sampler.moved, place)
+    return sampler.moved.cells[at + 1] if sampler.moved.cells[at] != 0 else place
+
+
+@kernel
+def _put(sampler: Sampler, place: int, number: int) -> None:
+    at = find(sampler.moved, place)
+    if sampler.moved.cells[at] != 0:
+        sampler.moved.cells[at + 1] = number
+    elif number != place:
+        insert(sampler.moved, at, place, number)
+
+
+@kernel
 def pick(sampler: Sampler, which: int, word: int) -> int:
     """Draw one of the numbers that shuffle `which` has not drawn yet; `word` decides."""
     moved, n = sampler.moved, sampler.n[0]

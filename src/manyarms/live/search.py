@@ -62,6 +62,8 @@ class Search:
     leaving, returning, due
         News that waits: the arms to retire and the arms to seat again; and the known rewards of
         arms, as a list of place, count, sum and sum of squares. `due` is credited by place.
+    earlier
+        The arms of `returning` that came in an earlier season and were never tried.
     returned
         The arms that were seated again, until the policy opens them.
     group_first, group_back
@@ -90,6 +92,7 @@ class Search:
         self.gone: set[int] = set()
         self.leaving: dict[int, None] = {}
         self.returning: dict[int, None] = {}
+        self.earlier: dict[int, None] = {}
         self.due: dict[int, list[Any]] = {}
         self.returned: dict[int, None] = {}
         self.group_first, self.group_back = n_arms, set[int]()
@@ -236,10 +239,11 @@ class Search:
         return waiting[-MOST_WAITING:]
 
     def wait(self, arms: Iterable[int]) -> None:
-        """Let arms wait as newcomers. They were there before, but were never tried."""
+        """Let arms of an earlier season wait as newcomers, as a group that came before others."""
         for arm in arms:
             self.leave(arm)
             self.come_back(arm)
+            self.earlier[arm] = None
 
     def restore_seats(self, seats: Seats, *, n_seated: int, n_arms: int) -> None:
         """Restore the seats of a snapshot."""
@@ -294,23 +298,29 @@ class Search:
         self.due = waiting
 
     def _seat(self) -> None:
-        """Give seats to the arms that came, as one group."""
-        new, back = self.n_arms - self.n_seated, self.returning
-        self.more, self.returning = False, {}
-        if not new and not back:
-            return
+        """Give seats to the arms that came, as one group; those that still wait come before."""
+        new, self.more = self.n_arms - self.n_seated, False
+        earlier, self.earlier = [arm for arm in self.earlier if arm in self.returning], {}
+        if earlier:
+            self._seat_again(earlier)
         if new:
             self.group_first, self.group_back = self.n_seated, set()
             self.seats.add(self.n_seated, new)
             self.n_seated, self._newest = self.n_arms, self.n_arms - 1
-        left = [self.seats.seat(arm) for arm in back if arm in self.leaving]
-        for arm in back:
+        if new or self.returning:
+            self.group_back |= self.returning.keys()
+            self._seat_again([*self.returning], new)
+
+    def _seat_again(self, arms: list[int], new: int = 0) -> None:
+        """Give new seats to arms that have old ones, and let them arrive with `new` other arms."""
+        left = [self.seats.seat(arm) for arm in arms if arm in self.leaving]
+        for arm in arms:
             self.seats.move_to_new_seat(arm)
             self.gone.discard(arm)
             self.leaving.pop(arm, None)
+            del self.returning[arm]
             self.returned[arm] = None
-            self.group_back.add(arm)
-        arrive(self.state, new + len(back))
+        arrive(self.state, new + len(arms))
         for seat in left:
             retire(self.state, seat)
 

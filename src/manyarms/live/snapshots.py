@@ -246,6 +246,7 @@ def _dump_search(search: Search) -> bytes:
         "group back": _whole(sorted(search.group_back)),
         "leaving": _whole(search.leaving),
         "returning": _whole(search.returning),
+        "earlier": _whole(search.earlier),
         "returned": _whole(search.returned),
         "due arm": _whole(search.due),
         "due place": _whole(known[0] for known in due),
@@ -289,7 +290,7 @@ def _read_search(
     search.has_news, search.more = map(bool, about["news"])
     search.gone = set(taken(columns, "gone"))
     search.group_first, search.group_back = group_first, set(taken(columns, "group back"))
-    for name in ("leaving", "returning", "returned"):
+    for name in ("leaving", "returning", "earlier", "returned"):
         setattr(search, name, dict.fromkeys(taken(columns, name)))
     search.opened = set(taken(columns, "opened"))
     _read_due(search, columns)

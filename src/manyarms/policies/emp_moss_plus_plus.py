@@ -39,6 +39,7 @@ from manyarms.policies.parts.moss_run import (
     begin,
     count_late_pulls,
     credit,
+    draw_from_all,
     has_room,
     learn,
     learn_known,
@@ -127,7 +128,7 @@ def next_emp_iteration(state: EmpMossPlusPlusState) -> None:
         choose_best(state, p)
     clock.left = iteration_pulls(p, clock.iteration, clock.horizon)
     clock.end = min(clock.end + clock.left, clock.horizon)
-    moss.sampler.n[0] = moss.pool[0]
+    draw_from_all(moss)
     clear(moss.rank)
     for slot in range(run.opened):
         enter(moss.rank, -math.inf)  # not a member unless chosen below
@@ -333,7 +334,7 @@ def emp_moss_plus_plus_credit(
 def open_outside(state: EmpMossPlusPlusState) -> int:
     """Give a fresh arm a slot outside the set, or in it if this leaves too few; -1 if none is."""
     moss, run = state.moss, state.moss.run[0]
-    moss.sampler.n[0] = moss.pool[0]
+    draw_from_all(moss)
     untouched = present(moss) - (run.opened - run.gone)
     if untouched < run.fresh:  # mixture-arms have slots, too
         untouched = present(moss) - tried(moss)
@@ -358,7 +359,7 @@ def choose_again(state: EmpMossPlusPlusState) -> None:
             choose_slot(state.chosen, slot)
             moss.slot[slot].asked = 0
     if state.chosen.size[0] == 0:
-        moss.sampler.n[0] = moss.pool[0]
+        draw_from_all(moss)
         moss.run[0].fresh = 1
 
 

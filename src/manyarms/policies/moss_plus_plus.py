@@ -34,6 +34,7 @@ from manyarms.policies.parts.moss_run import (
     count_late_pulls,
     credit,
     credit_arm,
+    draw_from_all,
     hold,
     present,
     put_back,
@@ -155,7 +156,7 @@ def shrink_set(state: MossPlusPlusState) -> None:
         return
     members = run.opened - run.gone + run.waiting + run.fresh
     if members == 0:
-        moss.sampler.n[0] = moss.pool[0]
+        draw_from_all(moss)
     hold(moss, max(1, members))
 
 

@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass
 from typing import Annotated, NamedTuple
 
-from manyarms.core.hash_map import add_name, contains
+from manyarms.core.hash_map import contains
 from manyarms.core.jit import kernel, rare
 from manyarms.core.memory import NO_ROOM, Memory, Record, Records, places, power_of_two
 from manyarms.core.rng import Stream, draw, next_word, restart, stream
@@ -20,6 +20,7 @@ from manyarms.core.tournament import Tournament
 from manyarms.policies.moss_oracle import subset_size
 from manyarms.policies.parts.moss_run import (
     MossRun,
+    add_retired,
     arrive_now,
     begin,
     choose,
@@ -120,6 +121,7 @@ def run_of(state: ParallelState, i: int) -> MossRun:
         moss.words,
         moss.pool,
         moss.retired,
+        moss.absent,
     )
 
 
@@ -220,7 +222,7 @@ def parallel_arrive(state: ParallelState, count: int) -> None:
 
 def parallel_retire(state: ParallelState, arm: int) -> None:
     """Remove a retired arm from all sets."""
-    add_name(state.moss.retired, arm)
+    add_retired(state.moss, arm)
     for i in range(state.clock[0].subroutines):
         replace_arm(run_of(state, i), arm)
     if state.clock[0].known == 1:

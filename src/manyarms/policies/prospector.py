@@ -415,14 +415,13 @@ class Prospector(GuardPolicy):
 
     Arms may be added and retired; no guarantee is proved for that. At most every second pull is a
     trial pull, and on average at most the share `trials`; up to :math:`T^\beta` unused trial pulls
-    are saved. A trial pull goes to a new arm that was never pulled, drawn at random; if there is
-    none, the new arms on trial take turns. A trial ends when :math:`N M` minus the sum of the arm's
-    N rewards is at least D, or when the arm becomes the current one. If more than
-    :math:`T^\beta` new arms would wait for a trial, those added last keep theirs, and as many of
-    the others lose theirs, at random. Trials do not count in C. When the best arm is retired, C
-    does not change, and :math:`T^\beta` fresh arms may have trials, whether they were there from
-    the start or added later. docs/changing_catalogue.md
-    has measurements.
+    are saved. A trial pull goes to a new arm that was never pulled, drawn at random among those
+    that came last; if there is none, the new arms on trial take turns. A trial ends when :math:`N
+    M` minus the sum of the arm's N rewards is at least D, or when the arm becomes the current one.
+    If more than :math:`T^\beta` new arms would wait for a trial, those added last keep theirs, and
+    as many of the others lose theirs, at random. Trials do not count in C. When the best arm is
+    retired, C does not change, and :math:`T^\beta` fresh arms may have trials, whether they were
+    there from the start or added later. docs/changing_catalogue.md has measurements.
 
     Its page is docs/policies/prospector.md.
 

@@ -70,7 +70,7 @@ Numbers = NDArray[np.float64]
 def regret_against_hardness(
     results: SweepResults | Mapping[float, Result],
     *,
-    policies: Sequence[str | Policy] | None = None,
+    policies: Sequence[str | Policy | type] | None = None,
     width: Width | None = None,
     ax: Axes | None = None,
     band: Band = "se",
@@ -134,7 +134,7 @@ def regret_against_hardness(
 def regret_over_time(
     result: Result,
     *,
-    policies: Sequence[str | Policy] | None = None,
+    policies: Sequence[str | Policy | type] | None = None,
     width: Width | None = None,
     ax: Axes | None = None,
     band: Band = "se",
@@ -222,13 +222,13 @@ def figures_of(results: SweepResults) -> tuple[list[tuple[str, Figure]], int]:
     return found, max(0, len(over_time) - _CELLS)
 
 
-def _chosen(policies: Sequence[str | Policy] | None, results: Iterable[Result]) -> list[str]:
+def _chosen(policies: Sequence[str | Policy | type] | None, results: Iterable[Result]) -> list[str]:
     """Return the labels of the policies to draw."""
     pairs = (zip(each.policies, each.specifications, strict=True) for each in results)
     played = [*itertools.chain.from_iterable(pairs)]
     if policies is None:
         return [*dict.fromkeys(label for label, _ in played)]
-    if isinstance(policies, str | Policy) or not policies:
+    if isinstance(policies, str | Policy | type) or not policies:
         raise refusal("policies", "a list of policies or their labels", policies)
     return [label_of(policy, played) for policy in policies]
 

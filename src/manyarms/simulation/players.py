@@ -57,7 +57,10 @@ def players_of(policies: Any, replications: int) -> tuple[Player, ...]:
     )
     for label, count in Counter(check_text("label", p.label) for p in players).items():
         if count > 1:
-            raise ParameterError(f"`policies` must differ, got {label} twice. Remove one of them.")
+            raise ParameterError(
+                f"`policies` must have different labels, got {label} twice. Remove one of them, or "
+                f"give each a label: simulation.Player(policy, label, replications)."
+            )
     return players
 
 
@@ -97,11 +100,11 @@ def specification(policy: Policy) -> str:
         return repr(policy)
 
 
-def label_of(policy: str | Policy, played: Iterable[tuple[str, str]]) -> str:
+def label_of(policy: str | Policy | type, played: Iterable[tuple[str, str]]) -> str:
     """Return the label of a policy, or raise; `played` has labels and specifications.
 
-    A policy must be one that was played, with all its parameters. A name without parameters is
-    accepted if only one policy has it.
+    A policy must be one that was played, with all its parameters; a plain class has its defaults. A
+    name without parameters is accepted if only one policy has it.
 
     >>> played = [("moss++(beta=0.6)", "..."), ("moss", "..."), ("ucb(sigma=1)", "...")]
     >>> label_of("moss++", played), label_of("ucb(sigma=1)", played)
@@ -117,8 +120,8 @@ def label_of(policy: str | Policy, played: Iterable[tuple[str, str]]) -> str:
     return matches.pop()
 
 
-def _label_of_policy(policy: Policy, pairs: list[tuple[str, str]]) -> str:
-    text = specification(policy)
+def _label_of_policy(policy: Any, pairs: list[tuple[str, str]]) -> str:
+    text = specification(plain_policy(policy) if is_plain(policy) else policy)
     matches = [label for label, played in dict.fromkeys(pairs) if played == text]
     if not matches:
         raise UnknownNameError("policy of this result:", text, {played for _, played in pairs})

@@ -31,8 +31,8 @@ class Result(Tabular):
     Attributes
     ----------
     policies
-        The policies' labels. Methods take a label, a policy (one that was played, with the same
-        parameters), or a name without parameters if only one policy has this name.
+        The policies' labels. Methods take a label, a policy or a plain class (one that was played,
+        with the same parameters), or a name without parameters if only one policy has this name.
     specifications
         The policies with all their parameters.
     instance, n_arms, best_mean
@@ -144,16 +144,16 @@ class Result(Tabular):
         """
         return replace(self, objective=check_objective(objective))
 
-    def of(self, policy: str | Policy) -> NDArray[np.float64]:
+    def of(self, policy: str | Policy | type) -> NDArray[np.float64]:
         """Return the regret of one policy, by (replication, checkpoint)."""
         return np.asarray(self.rows_of(policy)["regret"])
 
-    def rows_of(self, policy: str | Policy) -> NDArray[Any]:
+    def rows_of(self, policy: str | Policy | type) -> NDArray[Any]:
         """Return the measurements of one policy, a record for each replication."""
         label = label_of(policy, zip(self.policies, self.specifications, strict=True))
         return self.rows[self.policies.index(label)]
 
-    def best_share(self, policy: str | Policy) -> NDArray[np.float64]:
+    def best_share(self, policy: str | Policy | type) -> NDArray[np.float64]:
         """Return the share of pulls to best arms, by replication."""
         return np.asarray(self.rows_of(policy)["best_pulls"] / self.horizon)
 
@@ -181,7 +181,7 @@ class Result(Tabular):
         return np.asarray(self.largest_gap * self.times)
 
     def interval(
-        self, policy: str | Policy, *, time: int | None = None, confidence: float = 0.95
+        self, policy: str | Policy | type, *, time: int | None = None, confidence: float = 0.95
     ) -> Interval:
         """Return the mean loss of a policy with Gaffke's interval; see `summary`.
 
@@ -199,7 +199,7 @@ class Result(Tabular):
         return mean_interval(self._losses(policy, at), bounds=bounds, confidence=confidence)
 
     def intervals(
-        self, policy: str | Policy, *, confidence: float = 0.95
+        self, policy: str | Policy | type, *, confidence: float = 0.95
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the ends of Gaffke's intervals of the mean regret, by checkpoint."""
         bounds = (0.0, self.largest_regret)
@@ -207,8 +207,8 @@ class Result(Tabular):
 
     def difference(
         self,
-        first: str | Policy,
-        second: str | Policy,
+        first: str | Policy | type,
+        second: str | Policy | type,
         *,
         time: int | None = None,
         confidence: float = 0.95,
@@ -222,8 +222,8 @@ class Result(Tabular):
 
     def ratio(
         self,
-        over: str | Policy,
-        under: str | Policy,
+        over: str | Policy | type,
+        under: str | Policy | type,
         *,
         time: int | None = None,
         confidence: float = 0.95,
@@ -235,7 +235,7 @@ class Result(Tabular):
         a, b, most = self._paired(over, under, time)
         return ratio_interval(a, b, at_most=(most, most), confidence=confidence)
 
-    def _losses(self, policy: str | Policy, at: int) -> NDArray[np.float64]:
+    def _losses(self, policy: str | Policy | type, at: int) -> NDArray[np.float64]:
         """Return the losses by replication: regret at a checkpoint, or simple regret."""
         rows = self.rows_of(policy)
         if self.objective == "find":
@@ -255,7 +255,7 @@ class Result(Tabular):
         return np.asarray((first == 0) | (first > self.times[at]))
 
     def _paired(
-        self, first: str | Policy, second: str | Policy, time: int | None
+        self, first: str | Policy | type, second: str | Policy | type, time: int | None
     ) -> tuple[NDArray[Any], NDArray[Any], float]:
         """Return the losses of the replications that both have, and the largest possible loss.
 

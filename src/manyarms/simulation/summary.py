@@ -276,7 +276,7 @@ class Summary(Tabular):
         """
         return self.table(which, columns=columns).to_latex()
 
-    def __getitem__(self, policy: str | Policy) -> PolicySummary:
+    def __getitem__(self, policy: str | Policy | type) -> PolicySummary:
         labels = [row.policy for row in self.policies]
         label = label_of(policy, zip(labels, self.specifications, strict=True))
         return self.policies[labels.index(label)]

@@ -80,7 +80,7 @@ class SweepResults(Tabular):
     def table(
         self,
         *,
-        rows: str,
+        rows: str | Sequence[str],
         columns: str = "policy",
         show: str = "mean",
         objective: Objective | None = None,
@@ -93,7 +93,7 @@ class SweepResults(Tabular):
         ----------
         rows, columns
             What distinguishes the rows, and the columns (default: "policy"): a parameter of cells
-            or policies, or "policy".
+            or policies, or "policy"; for rows also several, such as `["alpha", "horizon"]`.
         show
             The number: "mean" (± its standard error; default) or another column of
             `Summary.table`.
@@ -134,20 +134,23 @@ class SweepResults(Tabular):
             def text(row: Any, digits: int) -> str:
                 return f"{row.mean:.{digits}f} {POLICY_COLUMNS['interval'][1](row, digits)}"
 
-        found: dict[tuple[Any, Any], str] = {}
         known = tuple(dict.fromkeys(name for keys, _ in every for name in keys))
-        check_choice("rows", rows, choices=known)
+        names: list[Any] = [*rows] if isinstance(rows, list | tuple) else [rows]
+        for name in names or [""]:
+            check_choice("rows", name, choices=known)
         check_choice("columns", columns, choices=known)
+        texts: dict[tuple[tuple[Any, ...], Any], str] = {}
         for keys, row in every:
-            place = keys.get(rows), keys.get(columns)
-            if place in found:
+            place = tuple(map(keys.get, names)), keys.get(columns)
+            if place in texts:
+                pairs = zip([*names, columns], [*place[0], place[1]], strict=True)
                 raise ParameterError(
                     f"`rows` and `columns` must distinguish all results, got several for "
-                    f"{rows}={place[0]} and {columns}={place[1]}. `to_dataframe()` returns all of "
-                    f"them, with the columns {', '.join(known)}."
+                    f"{' and '.join(f'{name}={value}' for name, value in pairs)}. Name more "
+                    f"parameters in `rows`, from {', '.join(known)}."
                 )
-            found[place] = text(row, digits_of(objective))
-        down, across = (list(dict.fromkeys(each)) for each in zip(*found, strict=True))
-        cells = [[str(key), *(found.get((key, one), "") for one in across)] for key in down]
+            texts[place] = text(row, digits_of(objective))
+        down, across = (list(dict.fromkeys(each)) for each in zip(*texts, strict=True))
+        cells = [[*map(str, key), *(texts.get((key, one), "") for one in across)] for key in down]
         title = f"{'simple ' * (objective == 'find')}regret: {head}"
-        return TextTable([rows, *map(str, across)], cells, title)
+        return TextTable([*names, *map(str, across)], cells, title)

@@ -337,14 +337,15 @@ def guard_credit(guard: Guard, slot: int, count: int, total: float) -> None:
 def guard_arrive(guard: Guard, count: int) -> None:
     """Add new arms to those that have no slot yet.
 
-    They become newcomers. All of them get a trial. If more than T^beta newcomers would wait for
-    one, as many of the earlier ones lose theirs, at random.
+    They become newcomers. All of them get a trial, before those that came earlier. If more than
+    T^beta newcomers would wait for one, as many of the earlier ones lose theirs, at random.
     """
     newcomers = guard.newcomers
     waiting = newcomers.n[0] - newcomers.drawn[0]
     lost = min(waiting, max(0, waiting + count - int(guard.clock[0].power)))
     for _ in range(lost):
         draw_fresh(newcomers, guard.words)
+    guard.clock[0].newest = newcomers.n[0]
     newcomers.n[0] += count
     guard.sampler.n[0] += count
     guard.clock[0].arms += count

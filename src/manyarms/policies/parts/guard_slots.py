@@ -12,8 +12,8 @@ from typing import NamedTuple
 from manyarms.core.hash_map import HashMap, contains, hash_map
 from manyarms.core.jit import kernel, rare
 from manyarms.core.memory import Ints, Memory, Record, Records, place_of_arm, places, wipe
-from manyarms.core.rng import Stream, stream
-from manyarms.core.sampler import Sampler, sampler
+from manyarms.core.rng import Stream, next_word, stream
+from manyarms.core.sampler import Sampler, pick_from, sampler
 from manyarms.policies.parts.randomness import draw_fresh
 
 RETIRED = 1 << 62  # the value of `out` for a slot whose arm is retired
@@ -74,6 +74,7 @@ class GuardClock(Record):
     level: float  # x_i
     error: float  # epsilon_i
     at: int  # the first unfinished slot of the current stage; -1 between stages
+    newest: int  # the place among `newcomers` where the group that came last begins
 
 
 class Guard(NamedTuple):
@@ -124,7 +125,7 @@ def guard(
         notes=memory.ints(pulls),
         clock=memory.records(1, GuardClock),
         sampler=sampler(memory, n_arms, draws=room),
-        newcomers=sampler(memory, memory.changes, draws=memory.changes),
+        newcomers=sampler(memory, memory.changes, draws=2 * memory.changes),
         words=stream(memory),
         retired=hash_map(memory, names=n_arms, entries=memory.changes),
     )
@@ -154,12 +155,21 @@ def open_next(guard: Guard) -> int:
 
 @rare
 def open_newcomer(guard: Guard) -> int:
-    """Open a random newcomer, and return its slot; -1 if none is left."""
+    """Open a random newcomer, of the newest group first; return its slot, -1 if none is left."""
     while guard.newcomers.drawn[0] < guard.newcomers.n[0]:
-        arm = first_newcomer(guard) + draw_fresh(guard.newcomers, guard.words)
+        arm = first_newcomer(guard) + draw_newcomer(guard)
         if not cannot_open(guard, arm):
             return give_slot(guard, arm)
     return -1
+
+
+@kernel
+def draw_newcomer(guard: Guard) -> int:
+    newcomers, clock = guard.newcomers, guard.clock[0]
+    if clock.newest >= newcomers.n[0]:  # all of the newest group are drawn
+        return draw_fresh(newcomers, guard.words)
+    clock.newest += 1
+    return pick_from(newcomers, clock.newest - 1, next_word(guard.words))
 
 
 @kernel

@@ -14,12 +14,13 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from manyarms.core.hash_map import HashMap, add_name, contains
+from manyarms.core.hash_map import HashMap, contains
 from manyarms.core.jit import kernel, rare
 from manyarms.core.memory import Ints, Memory, Record, Records, wipe
 from manyarms.core.rng import Stream, below, draw, next_word, restart, stream
 from manyarms.policies.parts.moss_run import (
     MossRun,
+    add_retired,
     close_slot,
     drawable,
     open_fresh,
@@ -194,7 +195,7 @@ def arrive_later(state: Any, count: int) -> None:
 
 def retire_later(state: Any, arm: int) -> None:
     """Retire an arm; `lose_retired` does the rest."""
-    add_name(state.moss.retired, arm)
+    add_retired(state.moss, arm)
     slot = slot_of(state.moss, arm)
     if slot >= 0:
         close_slot(state.moss, slot)

@@ -96,6 +96,7 @@ class MossRun(NamedTuple):
     words: Stream
     pool: Ints  # [the number of arms, retired ones included]
     retired: HashMap  # retired arms
+    absent: Ints  # [the number of retired arms among those that fresh ones are drawn from]
 
 
 def moss_run(
@@ -126,6 +127,7 @@ def moss_run(
         words=stream(memory),
         pool=pool,
         retired=hash_map(memory, names=n_arms, entries=memory.changes),
+        absent=memory.ints(1),
     )
 
 
@@ -141,7 +143,14 @@ def reset_arms(moss: MossRun, key: int) -> None:
 def put_back(moss: MossRun) -> None:
     """Put all arms back into the sampler."""
     clear_sampler(moss.sampler)
+    draw_from_all(moss)
+
+
+@kernel
+def draw_from_all(moss: MossRun) -> None:
+    """Let fresh arms be drawn from those added since, too."""
     moss.sampler.n[0] = moss.pool[0]
+    moss.absent[0] = moss.retired.filled[0]
 
 
 @kernel
@@ -405,29 +414,31 @@ def present(moss: MossRun) -> int:
     return moss.pool[0] - moss.retired.filled[0]
 
 
-@rare
+@kernel
 def drawable(moss: MossRun) -> int:
     """Return how many of the arms that the set is drawn from are not retired."""
-    if moss.sampler.n[0] == moss.pool[0]:
-        return present(moss)
-    count = moss.sampler.n[0]
-    for k in range(moss.retired.filled[0]):
-        count -= int(moss.retired.cells[moss.retired.used[k]] <= moss.sampler.n[0])  # arm + 1
-    return count
+    return moss.sampler.n[0] - moss.absent[0]
 
 
 @kernel
 def arrive_now(moss: MossRun, count: int) -> None:
     """Add new arms to those that the set is drawn from."""
     moss.pool[0] += count
-    moss.sampler.n[0] = moss.pool[0]
+    draw_from_all(moss)
 
 
 @kernel
 def retire_arm(moss: MossRun, arm: int) -> None:
     """Retire an arm; a fresh one takes its place."""
-    add_name(moss.retired, arm)
+    add_retired(moss, arm)
     replace_arm(moss, arm)
+
+
+@kernel
+def add_retired(moss: MossRun, arm: int) -> None:
+    add_name(moss.retired, arm)
+    if arm < moss.sampler.n[0]:
+        moss.absent[0] += 1
 
 
 @rare
