@@ -15,7 +15,7 @@ import manyarms as ma
 from tests.inference.test_sample import Run
 
 RUNS, WRONG = 8, 3
-MANY_RUNS, MANY_WRONG = 300, 28  # at 5 % each, more than 28 have probability 0.0008
+MANY_RUNS, MANY_WRONG = 100, 13  # at 5 % each, more than 13 have probability 0.0005
 
 
 class Watched(Run):
