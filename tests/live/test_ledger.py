@@ -12,7 +12,7 @@ import pytest
 import manyarms as ma
 from manyarms.live import kinds, opening
 from manyarms.live.experiment import _LESSONS, Experiment
-from manyarms.live.ledger import _RULES
+from manyarms.live.ledger import RULES
 from manyarms.live.replaying import _Checked
 from manyarms.live.search import Search
 from manyarms.live.snapshots import join_parts, split_parts
@@ -25,7 +25,7 @@ REASONS = {kinds.AT_RANDOM, kinds.NEW, kinds.RETURNED, kinds.BY_NUMBER}
 def test_every_kind_of_event_is_recorded_checked_and_learned() -> None:
     names = {name: kind for name, kind in vars(kinds).items() if name.isupper()}
     every = set(names.values()) - REASONS
-    assert set(_RULES) == every
+    assert set(RULES) == every
     checked = _Checked(new()._context, "it", None, 0)
     assert set(checked._rules) == every
     assert every - set(_LESSONS) == {kinds.ASKED, kinds.HELD, kinds.SEASON}

@@ -52,16 +52,19 @@ class Context(NamedTuple):
 
 def ask(context: Context, k: Any = None) -> Change[Any]:
     """Return a change that returns the next pull, or a list of the next `k`."""
-    check_running(context.experiment)
-    check_has_arms(context.experiment)
+    experiment = context.experiment
+    if experiment.status:
+        check_running(experiment)
+    if experiment.ledger.n_all == 0:
+        check_has_arms(experiment)
     if k is None:
-        _check_left(context.experiment, 1)
+        _check_left(experiment, 1)
         return partial(_ask_one, context)
     fix = "Pass the number of pulls, or nothing for a single one."
     if isinstance(k, int) and k > MOST_PULLS:
         fix = "For more pulls, call ask again: each takes memory until its reward is told."
     count = check_int("k", k, at_least=1, at_most=MOST_PULLS, fix=fix)
-    _check_left(context.experiment, count)
+    _check_left(experiment, count)
     return partial(_ask_some, context, count)
 
 

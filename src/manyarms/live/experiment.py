@@ -23,7 +23,7 @@ from manyarms.errors import ParameterError
 from manyarms.inference.facts import CONTROL
 from manyarms.live import kinds
 from manyarms.live.checks import can_change
-from manyarms.live.ledger import Ledger, observed_counts
+from manyarms.live.ledger import RULES, Ledger, observed_counts
 from manyarms.live.search import Search
 from manyarms.live.settings import Settings
 from manyarms.live.turns import Turns
@@ -120,10 +120,10 @@ class Experiment:
 
     def apply(self, event: Event) -> None:
         """Record an event, and let the search know. Only a proposal of the search precedes one."""
-        self.ledger.apply(event)
-        learn = _LESSONS.get(event[2])
-        if learn is not None:
-            learn(self, event)
+        kind = event[2]
+        RULES[kind](self.ledger, event)
+        if kind in _LESSONS:
+            _LESSONS[kind](self, event)
 
     def _note(
         self,
@@ -196,23 +196,19 @@ class Experiment:
         if self.turns is not None and self.turns.is_control(number):
             arm = CONTROL
         else:
-            arm, why = self.propose(number)
+            search = self.search
+            assert search is not None
+            if search.has_news:
+                self.prepare()
+            arm, why = search.choose(number)
             if why is not kinds.AT_RANDOM:
                 detail = {"why": why}
         self.seq += 1
         event: Event = _new(Event, (self.seq, at, kinds.ASKED, number, arm, None, detail))
-        ledger.apply(event)
+        RULES[kinds.ASKED](ledger, event)
         if self.log is not None:
             self.log.append(event)
         return event
-
-    def propose(self, number: int) -> tuple[int, str]:
-        """Return the arm that the search chooses, and why it was chosen if it is fresh."""
-        search = self.search
-        assert search is not None
-        if search.has_news:
-            self.prepare()
-        return search.choose(number)
 
     def prepare(self, most: int | None = None) -> bool:
         """Tell the search's policy the news, or `most` items of it; return whether it knows all."""

@@ -1,8 +1,8 @@
 """What happened in an experiment: arms, pulls, rewards and seasons.
 
 The ledger knows no policy. Estimates, intervals and verdicts follow from it and from the settings.
-`apply` is the only way to change it, in a handle, in the service and in a replay. It does not check
-events: `calls` checks what a user asks for, `replaying` what a log says.
+`RULES` are the only way to change it, in a handle, in the service and in a replay. They do not
+check events: `calls` checks what a user asks for, `replaying` what a log says.
 """
 
 from __future__ import annotations
@@ -86,10 +86,6 @@ class Ledger:
         self.changed: set[int] | None = None
         self._ends: list[tuple[float, int]] = []  # a heap of ends of windows
         self.latest = 0.0
-
-    def apply(self, event: Event) -> None:
-        """Record an event."""
-        _RULES[event[2]](self, event)
 
     # Pulls
 
@@ -313,8 +309,8 @@ def observed_counts(event: Event) -> list[tuple[int, int, float, float]]:
     return [(arm, count, total, squares) for arm, count, total, squares in detail["counts"]]
 
 
-# by kind of event; the kinds are listed nowhere else
-_RULES: dict[str, Callable[[Ledger, Event], None]] = {
+# how the ledger records an event, by kind; the kinds are listed nowhere else
+RULES: dict[str, Callable[[Ledger, Event], None]] = {
     kinds.ASKED: Ledger._asked,
     kinds.TOLD: Ledger._told,
     kinds.HELD: Ledger._held,
@@ -326,4 +322,4 @@ _RULES: dict[str, Callable[[Ledger, Event], None]] = {
     kinds.RESTORED: Ledger._restored,
     kinds.SEASON: Ledger._season,
 }
-KINDS = _RULES.keys()
+KINDS = RULES.keys()

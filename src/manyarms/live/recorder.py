@@ -85,10 +85,11 @@ class Recorder:
     call, all later calls are refused.
     """
 
-    __slots__ = ("_context", "_process", "_recording", "_refusal", "doing", "lock")
+    __slots__ = ("_context", "_process", "_recording", "_refusal", "_windows", "doing", "lock")
 
     def __init__(self, context: Context, recording: Recording | None = None) -> None:
         self._context, self._recording = context, recording
+        self._windows = context.experiment.settings.window is not None
         self.lock = threading.RLock()
         self.doing: str | None = None
         self._refusal = ""  # why calls are refused; empty if they are not
@@ -110,7 +111,7 @@ class Recorder:
         with self.lock:
             if self.doing is not None:
                 self._refuse()
-            if self._context.experiment.settings.window is not None:
+            if self._windows:
                 self._expire()
             try:
                 self.doing = _READING
@@ -169,7 +170,7 @@ class Recorder:
         The experiment can also be read if the handle is closed, or if its store has failed.
         """
         with self.lock:
-            if self.doing is None and self._context.experiment.settings.window is not None:
+            if self.doing is None and self._windows:
                 self._expire()
             before = self.doing
             if before not in (None, _CLOSED, _NOT_RECORDED):

@@ -116,7 +116,9 @@ class Search:
         if arm not in self.opened:
             arm, why = self._open(seat, arm)
             self.opened.add(arm)
-        pending[number].arm = arm
+            pending[number].arm = arm
+        elif arm != seat:
+            pending[number].arm = arm
         return arm, why
 
     def _open(self, seat: int, arm: int) -> tuple[int, str]:
