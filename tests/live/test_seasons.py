@@ -53,6 +53,24 @@ def test_a_season_begins_with_known_rewards() -> None:
     assert (live.pulls, live._experiment.ledger.left) == (151, 4)
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_a_season_keeps_what_prospector_knows(seed: int) -> None:
+    """It pulls good arms at once; without known rewards it would search first, for 300 pulls."""
+    live, luck = ma.Prospector().live(n_arms=3000, seed=seed), random.Random(seed)
+
+    def play(pulls: int) -> int:
+        good = 0
+        for _ in range(pulls):
+            pull = live.ask()
+            good += (is_good := pull.arm % 50 == 7)
+            live.tell(pull, float(luck.random() < (0.4 if is_good else 0.02)))
+        return good
+
+    play(3000)
+    live.season(horizon=2000)
+    assert play(2000) >= 1900
+
+
 def test_what_the_policy_is_told_uses_no_promised_pull() -> None:
     live = ma.MOSS().live(n_arms=3, horizon=1200, seed=1)
     late = live.ask(1000)

@@ -122,15 +122,16 @@ class _Zeros(dict[int, Any]):
 
     def __init__(self, zero: Callable[[], Any], length: int) -> None:
         self.zero = zero
+        self.number: Any = None if issubclass(cast(type, zero), Record) else zero()
         self.length = length
         self.by_arm: dict[int, _ArmIndex] = {}  # by the first row, for `place_of_arm`
 
     def __missing__(self, place: int) -> Any:
         if not 0 <= place < self.length:  # a stored index was checked when it was stored
             raise IndexError(f"place {place} of {self.length}")
-        value = self.zero()
-        if isinstance(value, Record):  # stored on access, because the caller may change its fields
-            self[place] = value
+        if self.number is not None:
+            return self.number
+        value = self[place] = self.zero()  # stored, because the caller may change its fields
         return value
 
 
