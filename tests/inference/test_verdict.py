@@ -82,7 +82,11 @@ NORMAL = np.random.default_rng(5).normal(size=3000)
         (ma.MOSSOracle(size=190), HARD, {"epsilon": 0.5}),
         (ma.MOSSOracle(size=190), HARD, {"epsilon": 0.5, "most_pending": 9}),
         (ma.MOSSOracle(size=190), HARD, {"epsilon": "60%"}),
-        (ma.MOSSOracle(size=60), NORMAL, {"epsilon": 1.0, "quantile": 0.2, "noise": 0.5}),
+        (
+            ma.MOSSOracle(size=60, sigma=0.5),
+            NORMAL,
+            {"epsilon": 1.0, "quantile": 0.2, "noise": 0.5},
+        ),
     ],
     ids=["in turn", "late", "a share", "Gaussian"],
 )

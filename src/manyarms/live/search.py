@@ -66,9 +66,6 @@ class Search:
         The arms of `returning` that came in an earlier season and were never tried.
     returned
         The arms that were seated again, until the policy opens them.
-    group_first, group_back
-        The newest group: the first of the arms that were added last, and the arms that were seated
-        again with them or later. It is tried before other newcomers.
     has_news
         Whether something waits for the next proposal.
     more
@@ -95,7 +92,6 @@ class Search:
         self.earlier: dict[int, None] = {}
         self.due: dict[int, list[Any]] = {}
         self.returned: dict[int, None] = {}
-        self.group_first, self.group_back = n_arms, set[int]()
         self.has_news = self.more = False
         self._at_random = exchangeable(policy)
         self._newest = n_arms - 1  # all newer arms are opened, gone or returned
@@ -128,25 +124,20 @@ class Search:
 
         Arms of known rewards have got seats before (`_credit`), and moved other arms to theirs. So
         an old arm may sit where a newcomer did. The seats of newcomers are for newcomers first,
-        because the policy may try them at once, and the newest come first; an old arm that moves is
-        one drawn at random.
+        because the policy may try them at once; an old arm that moves is one drawn at random.
         """
         if not self._at_random:
             self.returned.pop(arm, None)
             return arm, BY_NUMBER
-        if seat >= self.first_arms and not self._is_newest(arm):
+        if seat >= self.first_arms and not self._is_newcomer(arm):
             newcomer = self._waiting_newcomer()
-            better = newcomer is not None and self._is_newest(newcomer)
-            if newcomer is not None and (better or not self._is_newcomer(arm)):
+            if newcomer is not None:
                 self.seats.swap(arm, newcomer)
                 arm = newcomer
         if arm in self.returned:
             del self.returned[arm]
             return arm, RETURNED
         return arm, NEW if arm >= self.first_arms else AT_RANDOM
-
-    def _is_newest(self, arm: int) -> bool:
-        return arm >= self.group_first or arm in self.group_back
 
     def _is_newcomer(self, arm: int) -> bool:
         return arm >= self.first_arms or arm in self.returned
@@ -304,11 +295,9 @@ class Search:
         if earlier:
             self._seat_again(earlier)
         if new:
-            self.group_first, self.group_back = self.n_seated, set()
             self.seats.add(self.n_seated, new)
             self.n_seated, self._newest = self.n_arms, self.n_arms - 1
         if new or self.returning:
-            self.group_back |= self.returning.keys()
             self._seat_again([*self.returning], new)
 
     def _seat_again(self, arms: list[int], new: int = 0) -> None:

@@ -56,7 +56,7 @@ _COUNTS = (
     *("season", "season_pulls"),
 )
 _CONTROL = ("asked", "told", "abandoned")
-_SEATED = ("n_seated", "n_arms", "first_arms", "group_first")
+_SEATED = ("n_seated", "n_arms", "first_arms")
 
 
 def snapshot(experiment: Experiment) -> bytes:
@@ -243,7 +243,6 @@ def _dump_search(search: Search) -> bytes:
     columns = {
         "opened": _whole(sorted(search.opened)),
         "gone": _whole(sorted(search.gone)),
-        "group back": _whole(sorted(search.group_back)),
         "leaving": _whole(search.leaving),
         "returning": _whole(search.returning),
         "earlier": _whole(search.earlier),
@@ -269,7 +268,7 @@ def _read_search(
             raise ValueError("it has arms but no policy state")
         return None
     about, columns = unpack(part, what)
-    n_seated, n_arms, first_arms, group_first = (
+    n_seated, n_arms, first_arms = (
         check_int(name, about[name], at_least=1, at_most=ledger.n_all) for name in _SEATED
     )
     if n_arms != ledger.n_all or not first_arms <= n_seated:
@@ -289,7 +288,6 @@ def _read_search(
     search.last = check_int("last", about["last"], at_least=-1)
     search.has_news, search.more = map(bool, about["news"])
     search.gone = set(taken(columns, "gone"))
-    search.group_first, search.group_back = group_first, set(taken(columns, "group back"))
     for name in ("leaving", "returning", "earlier", "returned"):
         setattr(search, name, dict.fromkeys(taken(columns, name)))
     search.opened = set(taken(columns, "opened"))
