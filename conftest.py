@@ -29,6 +29,8 @@ for name in ("fork", "_exit"):
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark tests and doctests by their folder, unless they have a mark."""
     for item in items:
+        if item.get_closest_marker("long"):
+            item.add_marker("slow")
         if any(map(item.get_closest_marker, ("compiled", "slow"))):
             if item.get_closest_marker("interpreted"):
                 raise pytest.UsageError(
