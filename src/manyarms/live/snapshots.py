@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import struct
 import time
+import zlib
 from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
 from typing import Any
@@ -43,7 +44,8 @@ from manyarms.protocol.state_dump import (
 
 # loaded by name, because mypy does not resolve the circular import
 CODE_VERSION: str = import_module("manyarms").__version__
-_HEADER = struct.Struct("<QQ")  # the event with which the season began; the ledger's length
+_NUMBERS = struct.Struct("<QQ")  # the event with which the season began; the ledger's length
+_HEADER = struct.Struct("<QQI")  # these, and the checksum of them and of the ledger
 _Kinds = dict[str, type[np.generic]]
 _COUNTED: _Kinds = {
     **dict.fromkeys(("asked", "told", "observed"), np.int64),
@@ -100,19 +102,23 @@ def _errors_of_snapshots(what: str) -> Iterator[None]:
 
 def join_parts(began: int, ledger: bytes, search: bytes) -> bytes:
     """Return a snapshot; the search's part is empty before there are arms."""
-    return _HEADER.pack(began, len(ledger)) + ledger + search
+    checksum = zlib.crc32(ledger, zlib.crc32(_NUMBERS.pack(began, len(ledger))))
+    return _HEADER.pack(began, len(ledger), checksum) + ledger + search
 
 
 def split_parts(data: bytes) -> tuple[int, bytes, bytes]:
     """Return the event with which the season began, and the parts: the ledger and the search."""
-    began, length = _HEADER.unpack_from(data)
+    began, length, checksum = _HEADER.unpack_from(data)
     begin = _HEADER.size
-    return began, data[begin : begin + length], data[begin + length :]
+    ledger, search = data[begin : begin + length], data[begin + length :]
+    if zlib.crc32(ledger, zlib.crc32(_NUMBERS.pack(began, length))) != checksum:
+        raise ValueError("its header or its ledger is damaged")
+    return began, ledger, search
 
 
 def season_of(data: bytes) -> int:
     """Return the event with which a snapshot's season began; 0 if it cannot be read."""
-    return 0 if len(data) < _HEADER.size else split_parts(data)[0]
+    return 0 if len(data) < _HEADER.size else _HEADER.unpack_from(data)[0]
 
 
 # The ledger
